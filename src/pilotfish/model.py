@@ -1,0 +1,82 @@
+"""The nouns everybody shares. Frozen, free of I/O, and not serialisable on purpose: wires have their own shapes.
+
+Lines and characters are 0-based here and count Unicode code points.
+A server's own units (`protocol.wire.WirePosition`) become these in `protocol.positions` and nowhere else.
+Surfaces add 1 when they show a position to a person or a model.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import NewType
+
+AbsPath = NewType("AbsPath", str)
+"""An absolute, normalised path of this machine; undecodable bytes are surrogate-escaped (`os.fsdecode`)."""
+
+Uri = NewType("Uri", str)
+"""A document URI as we encode it, or a foreign one kept word for word. Compare decoded paths, never these."""
+
+
+class Encoding(StrEnum):
+    """What one `character` of a server's position counts."""
+
+    UTF8 = "utf-8"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
+
+
+class Severity(IntEnum):
+    """How bad a diagnostic is, in the numbers of the protocol: lower is worse."""
+
+    ERROR = 1
+    WARNING = 2
+    INFORMATION = 3
+    HINT = 4
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between two code points: 0-based line, 0-based code point in it."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Range:
+    """From `start` up to but not including `end`."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A range in a document. `path` is None where the URI names no file (`jdt:`, `untitled:`)."""
+
+    uri: Uri
+    path: AbsPath | None
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedInformation:
+    """Another place that explains a diagnostic."""
+
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One squiggle. `data` is the server's own JSON, sent back word for word when code actions are asked for."""
+
+    range: Range
+    severity: Severity
+    message: str
+    server: str
+    code: str | None = None
+    source: str | None = None
+    code_description: str | None = None
+    tags: tuple[int, ...] = ()
+    related: tuple[RelatedInformation, ...] = ()
+    data: bytes | None = None

@@ -1,0 +1,290 @@
+"""The LSP shapes that we read or send, and no more.
+
+Lenient in: a struct names only the fields we use, unknown ones pass, absent ones have defaults; whatever a server may
+spell in several ways is `Any` here and normalised by the module that reads it.
+Exact out: defaults are omitted, so that an optional field we do not set never travels as `null` (several servers
+refuse that).
+`Any` fields hold plain JSON values; `Raw` fields hold the server's bytes, to be passed back unread.
+"""
+
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class Wire(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Common settings of every shape here."""
+
+
+# --- Positions and text -------------------------------------------------------------------------------------------
+
+
+class WirePosition(Wire, frozen=True):
+    """In the session's encoding, as sent and received. Never omitted: 0 is a position."""
+
+    line: int
+    character: int
+
+
+class WireRange(Wire, frozen=True):
+    start: WirePosition
+    end: WirePosition
+
+
+class WireLocation(Wire, frozen=True):
+    uri: str
+    range: WireRange
+
+
+class WireLocationLink(Wire, frozen=True):
+    target_uri: str
+    target_range: WireRange
+    target_selection_range: WireRange
+    origin_selection_range: WireRange | None = None
+
+
+class TextDocumentIdentifier(Wire, frozen=True):
+    uri: str
+
+
+class VersionedTextDocumentIdentifier(Wire, frozen=True):
+    uri: str
+    version: int
+
+
+class OptionalVersionedTextDocumentIdentifier(Wire, frozen=True):
+    uri: str
+    version: int | None = None
+
+
+class TextDocumentItem(Wire, frozen=True):
+    uri: str
+    language_id: str
+    version: int
+    text: str
+
+
+class TextDocumentPositionParams(Wire, frozen=True):
+    text_document: TextDocumentIdentifier
+    position: WirePosition
+
+
+# --- Document synchronisation -------------------------------------------------------------------------------------
+
+
+class ContentChange(Wire, frozen=True):
+    """Without `range` it replaces the whole text."""
+
+    text: str
+    range: WireRange | None = None
+
+
+class DidOpenParams(Wire, frozen=True):
+    text_document: TextDocumentItem
+
+
+class DidChangeParams(Wire, frozen=True):
+    text_document: VersionedTextDocumentIdentifier
+    content_changes: list[ContentChange]
+
+
+class DidSaveParams(Wire, frozen=True):
+    text_document: TextDocumentIdentifier
+    text: str | None = None
+
+
+class DidCloseParams(Wire, frozen=True):
+    text_document: TextDocumentIdentifier
+
+
+# --- Diagnostics --------------------------------------------------------------------------------------------------
+
+
+class WireRelatedInformation(Wire, frozen=True):
+    location: WireLocation
+    message: str
+
+
+class WireDiagnostic(Wire, frozen=True):
+    """`code` may be a number, a string or an object, `message` a string or markup, `tags` may hold unknown numbers."""
+
+    range: WireRange
+    message: Any
+    severity: int | None = None
+    code: Any = None
+    code_description: Any = None
+    source: str | None = None
+    tags: list[int] | None = None
+    related_information: list[WireRelatedInformation] | None = None
+    data: Raw | UnsetType = UNSET
+
+
+class PublishDiagnosticsParams(Wire, frozen=True):
+    uri: str
+    diagnostics: Raw
+    version: int | None = None
+
+
+class DocumentDiagnosticReport(Wire, frozen=True):
+    """`full` has items, `unchanged` has none; `related_documents` maps URIs to reports of the same shape."""
+
+    kind: str = "full"
+    items: Raw | UnsetType = UNSET
+    result_id: str | None = None
+    related_documents: dict[str, Raw] | None = None
+
+
+class WorkspaceDocumentDiagnosticReport(Wire, frozen=True):
+    uri: str
+    kind: str = "full"
+    version: int | None = None
+    items: Raw | UnsetType = UNSET
+    result_id: str | None = None
+
+
+class WorkspaceDiagnosticReport(Wire, frozen=True):
+    items: list[Raw] = []
+
+
+class PreviousResultId(Wire, frozen=True):
+    uri: str
+    value: str
+
+
+class DocumentDiagnosticParams(Wire, frozen=True):
+    text_document: TextDocumentIdentifier
+    identifier: str | None = None
+    previous_result_id: str | None = None
+
+
+class WorkspaceDiagnosticParams(Wire, frozen=True):
+    # Required by the specification even when empty, hence no default that could be omitted.
+    previous_result_ids: list[PreviousResultId]
+    identifier: str | None = None
+    partial_result_token: str | None = None
+
+
+# --- Edits --------------------------------------------------------------------------------------------------------
+
+
+class WireTextEdit(Wire, frozen=True):
+    """Plain, annotated and snippet edits in one: `new_text` is absent in a snippet edit."""
+
+    range: WireRange
+    new_text: str | None = None
+    annotation_id: str | None = None
+    snippet: Any = None
+
+
+class WireWorkspaceEdit(Wire, frozen=True):
+    """`document_changes` mixes text edits and resource operations, told apart by `kind`."""
+
+    changes: dict[str, list[WireTextEdit]] | None = None
+    document_changes: list[Raw] | None = None
+    change_annotations: dict[str, Any] | None = None
+
+
+class WireTextDocumentEdit(Wire, frozen=True):
+    text_document: OptionalVersionedTextDocumentIdentifier
+    edits: list[WireTextEdit]
+
+
+class WireResourceOperation(Wire, frozen=True):
+    """`create` and `delete` have `uri`, `rename` has `old_uri` and `new_uri`."""
+
+    kind: str
+    uri: str | None = None
+    old_uri: str | None = None
+    new_uri: str | None = None
+    options: dict[str, Any] | None = None
+    annotation_id: str | None = None
+
+
+class ApplyEditParams(Wire, frozen=True):
+    edit: Raw
+    label: str | None = None
+
+
+class ApplyEditResult(Wire, frozen=True):
+    applied: bool
+    failure_reason: str | None = None
+    failed_change: int | None = None
+
+
+# --- Lifecycle and registration -----------------------------------------------------------------------------------
+
+
+class WorkspaceFolder(Wire, frozen=True):
+    uri: str
+    name: str
+
+
+class ServerInfo(Wire, frozen=True):
+    name: str = ""
+    version: str | None = None
+
+
+class InitializeResult(Wire, frozen=True):
+    capabilities: dict[str, Any] = {}
+    server_info: ServerInfo | None = None
+
+
+class Registration(Wire, frozen=True):
+    id: str
+    method: str
+    register_options: Any = None
+
+
+class RegistrationParams(Wire, frozen=True):
+    registrations: list[Raw]
+
+
+class Unregistration(Wire, frozen=True):
+    id: str
+    method: str = ""
+
+
+class ConfigurationItem(Wire, frozen=True):
+    scope_uri: str | None = None
+    section: str | None = None
+
+
+class ConfigurationParams(Wire, frozen=True):
+    items: list[ConfigurationItem] = []
+
+
+class ProgressParams(Wire, frozen=True):
+    """`value` is the begin/report/end object of work done, or a partial result."""
+
+    token: int | str
+    value: Raw
+
+
+class WorkDoneProgress(Wire, frozen=True):
+    kind: str = ""
+    title: str | None = None
+    message: str | None = None
+    percentage: float | None = None
+    cancellable: bool = False
+
+
+class MessageParams(Wire, frozen=True):
+    """`window/logMessage`, `window/showMessage` and `window/showMessageRequest`."""
+
+    message: str = ""
+    type: int = 4
+    actions: list[Any] | None = None
+
+
+# --- Watched files ------------------------------------------------------------------------------------------------
+
+
+class FileEvent(Wire, frozen=True):
+    uri: str
+    type: int
+
+
+class DidChangeWatchedFilesParams(Wire, frozen=True):
+    changes: list[FileEvent]

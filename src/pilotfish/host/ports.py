@@ -124,3 +124,11 @@ class Clock(Protocol):
     """Wall time, for people only: deadlines use `anyio.current_time()`."""
 
     def wall(self) -> float: ...
+
+
+class Vitals(Protocol):
+    """What the operating system knows of a process tree; None when it is gone."""
+
+    async def memory_mib(self, pid: int) -> float | None: ...
+
+    async def cpu_seconds(self, pid: int) -> float | None: ...

@@ -1,0 +1,258 @@
+"""One JSON-RPC connection to one process: one reader, one ordered writer, and requests that end exactly once.
+
+It knows nothing of the language server protocol beyond which message may leave when.
+However it ends (exit, crash, poisoned stream, stalled pipe), `_end` runs once: every waiting request fails with the
+same typed failure, and `failure` says why for ever after.
+"""
+
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+from msgspec import UNSET, Raw
+
+from pilotfish.client.calls import Call, Calls, Outcome
+from pilotfish.client.outbox import Outbox, Overflow
+from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.host.ports import BrokenPipe, Exit, Process, Stalled
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.protocol.frames import FrameDecoder, FrameError
+from pilotfish.protocol.lifecycle import Lifecycle, Phase, Step
+from pilotfish.protocol.rpc import (
+    LARGE_BODY,
+    Answered,
+    CancelRequested,
+    Dropped,
+    Event,
+    Failed,
+    Notified,
+    Peer,
+    Requested,
+    RequestId,
+    ResponseError,
+    decode_message,
+)
+
+EXIT_GRACE_SECONDS = 0.5
+"""Between the end of a server's output and its exit status: a crash needs milliseconds; one that closed its output and
+lives on is dead to us anyway."""
+
+DRAIN_SECONDS = 1.0
+"""A server that closed its input may still be writing its last words."""
+
+CANCEL_GRACE_SECONDS = 30.0
+"""How long the id of a cancelled request stays reserved for a late answer."""
+
+MAX_UNANSWERED_CANCELS = 256
+"""A server that leaves this many cancelled requests unanswered past the grace is not answering at all."""
+
+
+class Connection:
+    """`run` owns the tasks; everything else may be called from any task of the same loop while it runs."""
+
+    def __init__(
+        self,
+        process: Process,
+        scene: Scene,
+        *,
+        answer: Callable[[str, Raw, Phase], object | ResponseError],
+        take: Callable[[str, Raw], None],
+    ) -> None:
+        self._process = process
+        self._scene = scene
+        self._answer = answer
+        self._take = take
+        self._peer = Peer()
+        self._calls = Calls()
+        self._outbox = Outbox()
+        self._decoder = FrameDecoder()
+        self._lifecycle = Lifecycle()
+        self._tasks = anyio.CancelScope()
+        self._cancelled: dict[RequestId, float] = {}
+        self._unanswered_cancels = 0
+        self._started = anyio.current_time()
+        self.ended = anyio.Event()
+        self.failure: Failure | None = None
+        self.last_heard = self._started
+        """Monotonic time of the last byte from the server: the sign of life."""
+
+    @property
+    def phase(self) -> Phase:
+        return self._lifecycle.phase
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their answer."""
+        return len(self._calls)
+
+    def scene(self) -> Scene:
+        """Where we are now, for a failure's report."""
+        return Scene(
+            server=self._scene.server,
+            root=self._scene.root,
+            pid=self._process.pid,
+            phase=self.phase.value,
+            elapsed=anyio.current_time() - self._started,
+            stderr=self._process.stderr_tail(),
+        )
+
+    async def run(self) -> None:
+        """Read and write until the connection ends; afterwards no process is left."""
+        try:
+            with self._tasks:
+                async with owned_tasks() as tasks:
+                    tasks.start_soon(self._write)
+                    await self._read()
+        finally:
+            self._end(Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene()))
+            await self._process.kill()
+
+    def notify(self, method: str, params: object = UNSET) -> None:
+        """Post a notification; it leaves after everything posted before it."""
+        self._check(method)
+        self._post(self._peer.notify(method, params))
+
+    async def call(self, method: str, params: object = UNSET, *, timeout: float) -> Raw | ResponseError:
+        """One request, one answer. Raises when there is none: time-out, crash, stop."""
+        self._check(method)
+        outgoing = self._peer.request(method, params)
+        call = self._calls.begin(outgoing.id, method)
+        self._post(outgoing.data)
+        with anyio.move_on_after(timeout):
+            await self._outcome(outgoing.id, call)
+        if call.outcome is None:
+            raise ServerFailed(
+                Code.REQUEST_TIMEOUT,
+                f"{self._scene.server} did not answer {method} within {timeout:g} s",
+                scene=self.scene(),
+            )
+        if isinstance(call.outcome, Failure):
+            raise call.outcome
+        return call.outcome
+
+    async def flushed(self) -> None:
+        await self._outbox.flushed()
+
+    async def _outcome(self, identifier: RequestId, call: Call) -> None:
+        try:
+            await call.ended.wait()
+        finally:
+            if call.outcome is None:
+                self._give_up(identifier)
+
+    def _give_up(self, identifier: RequestId) -> None:
+        self._calls.give_up(identifier)
+        cancel = self._peer.cancel(identifier)
+        if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
+            self._post(cancel)
+        self._cancelled[identifier] = anyio.current_time() + CANCEL_GRACE_SECONDS
+        self._forget_old_cancels()
+
+    def _forget_old_cancels(self) -> None:
+        now = anyio.current_time()
+        for identifier in [known for known, until in self._cancelled.items() if until <= now]:
+            del self._cancelled[identifier]
+            self._unanswered_cancels += self._peer.forget(identifier)
+        if self._unanswered_cancels > MAX_UNANSWERED_CANCELS:
+            self._end(self._failed(Code.SERVER_HUNG, "answers neither requests nor their cancellation"))
+
+    def _check(self, method: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        phase = self.phase
+        if not self._lifecycle.send(method):
+            message = f"{self._scene.server} is {phase.value}: {method} was not sent"
+            raise Unavailable(Code.SHUTTING_DOWN, message, scene=self.scene())
+
+    def _post(self, frame: bytes) -> None:
+        if self.failure is not None:
+            return
+        try:
+            self._outbox.post(frame)
+        except Overflow as overflow:
+            self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {overflow}"))
+
+    async def _write(self) -> None:
+        try:
+            await self._outbox.run(self._process)
+        except Stalled:
+            self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
+        except BrokenPipe:
+            with anyio.move_on_after(DRAIN_SECONDS):
+                await self.ended.wait()
+            self._end(await self._end_of_stream("closed its input"))
+
+    async def _read(self) -> None:
+        try:
+            while data := await self._process.receive():
+                self.last_heard = anyio.current_time()
+                for body in self._decoder.feed(data):
+                    # A worker thread for a large body: smaller ones decode faster than a thread starts.
+                    large = len(body) > LARGE_BODY
+                    message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
+                    self._dispatch(self._peer.accept(message))
+        except FrameError as error:
+            self._end(self._failed(error.code, f"broke the wire format: {error}"))
+            return
+        self._end(await self._end_of_stream("closed its output"))
+
+    def _dispatch(self, event: Event) -> None:
+        match event:
+            case Answered(identifier, _, result):
+                self._settle(identifier, result)
+            case Failed(identifier, _, error):
+                self._settle(identifier, error)
+            case Requested(identifier, method, params):
+                reply = self._answer(method, params, self.phase)
+                failed = isinstance(reply, ResponseError)
+                self._post(self._peer.fail(identifier, reply) if failed else self._peer.reply(identifier, reply))
+            case Notified(method, params):
+                self._take(method, params)
+            case CancelRequested() | Dropped():
+                # Every request was answered when it came, so there is nothing left to cancel; the peer counts the rest.
+                pass
+
+    def _settle(self, identifier: RequestId, outcome: Outcome) -> None:
+        self._calls.end(identifier, outcome)
+
+    async def _end_of_stream(self, what: str) -> Failure:
+        """Why the stream ended, with the exit status if it comes in time."""
+        status: Exit | None = None
+        with anyio.move_on_after(EXIT_GRACE_SECONDS):
+            status = await self._process.wait()
+        if self.phase in {Phase.STOPPING, Phase.EXITING}:
+            return Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene())
+        starting = self.phase in {Phase.SPAWNED, Phase.INITIALIZING}
+        code = Code.SERVER_START_FAILED if starting else Code.SERVER_CRASHED
+        return self._failed(code, _how_it_ended(status, what))
+
+    def _failed(self, code: Code, what: str) -> ServerFailed:
+        return ServerFailed(code, f"{self._scene.server} {what}", hint=_HINTS.get(code), scene=self.scene())
+
+    def _end(self, failure: Failure) -> None:
+        if self.failure is not None:
+            return
+        self.failure = failure
+        self._lifecycle.take(Step.END)
+        self._calls.end_all(failure)
+        self._peer.close()
+        self.ended.set()
+        self._tasks.cancel()
+
+
+_HINTS = {
+    Code.SERVER_START_FAILED: "Run the server's command by hand to see what it needs.",
+    Code.SERVER_CRASHED: "It is started again on the next use; its last words are above.",
+    Code.SERVER_HUNG: "It is stopped and started again on the next use.",
+    Code.PROTOCOL_ERROR: "Something else than the protocol is on its standard output: check its command.",
+    Code.LIMIT_EXCEEDED: "One message was larger than we accept; it is started again on the next use.",
+}
+
+
+def _how_it_ended(status: Exit | None, what: str) -> str:
+    if status is None:
+        return f"{what} while still running"
+    if status.signal is not None:
+        guess = " (possibly out of memory)" if status.signal == 9 else ""
+        return f"was killed by signal {status.signal}{guess}"
+    return f"exited with code {status.code}"

@@ -1,0 +1,68 @@
+"""`initialize`: what we say of ourselves, and what a server may answer."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from pilotfish.client.connection import Connection
+from pilotfish.errors import Code, ServerFailed
+from pilotfish.host.ports import Launch
+from pilotfish.model import AbsPath
+from pilotfish.protocol.capabilities import client_capabilities
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.rpc import ResponseError
+from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """All that is needed to run one server for one root."""
+
+    server: str
+    root: AbsPath
+    launch: Launch
+    initialization: Json = None
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    initialize_seconds: float = 15.0
+    request_seconds: float = 10.0
+
+
+async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:
+    """Ask once; whatever is not a good answer in time is a typed failure of the start."""
+    limit = options.initialize_seconds
+    try:
+        answer = await connection.call("initialize", _params(options, folder), timeout=limit)
+    except ServerFailed as failed:
+        if failed.code is not Code.REQUEST_TIMEOUT:
+            raise
+        message = f"{options.server} did not answer initialize within {limit:g} s"
+        hint = "It may be busy with a large project: raise timing.initializeTimeoutMs."
+        raise ServerFailed(Code.INIT_TIMEOUT, message, hint=hint, scene=failed.scene) from failed
+    if isinstance(answer, ResponseError):
+        # An error that asks for a retry is for a person to decide: nothing here asks twice by itself.
+        raise start_failed(connection, f"initialize failed: {answer.message}", rpc_code=answer.code)
+    try:
+        return decode(answer, InitializeResult)
+    except Malformed as malformed:
+        raise start_failed(connection, f"the answer to initialize is malformed: {malformed}") from malformed
+
+
+def start_failed(connection: Connection, message: str, rpc_code: int | None = None) -> ServerFailed:
+    scene = connection.scene()
+    return ServerFailed(Code.SERVER_START_FAILED, f"{scene.server}: {message}", scene=scene, rpc_code=rpc_code)
+
+
+def _params(options: SessionOptions, folder: WorkspaceFolder) -> dict[str, object]:
+    params: dict[str, object] = {
+        # Servers watch this process and end with it, so it must be ours, never their own.
+        "processId": os.getpid(),
+        "clientInfo": {"name": "pilotfish", "version": version("pilotfish")},
+        "rootPath": options.root,
+        "rootUri": folder.uri,
+        "capabilities": client_capabilities(),
+        "workspaceFolders": [folder],
+    }
+    if options.initialization is not None:
+        params["initializationOptions"] = options.initialization
+    return params

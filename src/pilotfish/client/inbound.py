@@ -1,0 +1,222 @@
+"""What we answer to a server's requests, and what we do with its notifications: two tables.
+
+Every request is answered at once and in the order received, so nothing here waits.
+The reasons for the answers: `workspace/configuration` must have the right length and `{}` for what is unknown, because
+servers exit or report a clean file on `null`; `client/registerCapability` gets `null` even for methods we do not know,
+because servers abort on an error; nobody is asked anything, because nobody is there.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from msgspec import Raw
+
+from pilotfish.model import AbsPath
+from pilotfish.protocol.capabilities import Capabilities
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.diagnostics import Reports
+from pilotfish.protocol.readiness import Readiness
+from pilotfish.protocol.rpc import ErrorCode, ResponseError
+from pilotfish.protocol.wire import (
+    ApplyEditParams,
+    ApplyEditResult,
+    ConfigurationItem,
+    ConfigurationParams,
+    Json,
+    MessageParams,
+    PublishDiagnosticsParams,
+    WorkspaceFolder,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGES = 200
+"""How many of the server's log lines are kept for `status`; a server may write thousands while it indexes."""
+
+MAX_MESSAGE_LENGTH = 2_000
+"""A log line longer than this is cut: some servers log whole documents."""
+
+
+class EditSink(Protocol):
+    """Takes the edit of a command that we asked the server to run."""
+
+    def __call__(self, edit: Raw) -> ApplyEditResult: ...
+
+
+@dataclass(slots=True)
+class Inbox:
+    """Everything a server's messages may read or change."""
+
+    settings: Mapping[str, Json]
+    folders: tuple[WorkspaceFolder, ...]
+    capabilities: Capabilities
+    reports: Reports
+    readiness: Readiness
+    notify: Callable[[str, Json], None]
+    """Sends a notification back, for the few exchanges that servers make of two notifications."""
+    messages: deque[str]
+    now: Callable[[], float]
+    edit_sink: EditSink | None = None
+    """Set while a command that we asked for runs; without it an edit is refused."""
+    told_about: Callable[[AbsPath | None], None] = lambda path: None
+    """Called after any message that may change what is known: diagnostics, progress, registrations."""
+
+
+def answer(inbox: Inbox, method: str, params: Raw, *, stopping: bool) -> object | ResponseError:
+    """The reply to one request of the server."""
+    if stopping:
+        # After `shutdown` servers still ask and some wait for the answer; an error deadlocks their exit.
+        return None
+    handler = REQUESTS.get(method)
+    if handler is None:
+        return ResponseError(ErrorCode.METHOD_NOT_FOUND, f"{method} is not supported")
+    try:
+        return handler(inbox, params)
+    except Malformed as malformed:
+        return ResponseError(ErrorCode.INVALID_PARAMS, str(malformed))
+    except Exception as error:
+        logger.exception("answering failed method=%s", method)
+        return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+
+def take(inbox: Inbox, method: str, params: Raw) -> bool:
+    """Take in one notification; False when it is malformed. Unknown ones are ignored, as the specification says."""
+    handler = NOTIFICATIONS.get(method)
+    if handler is None:
+        return True
+    try:
+        handler(inbox, params)
+    except Malformed:
+        return False
+    return True
+
+
+# --- Requests -----------------------------------------------------------------------------------------------------
+
+
+def _configuration(inbox: Inbox, params: Raw) -> object:
+    items = decode(params, ConfigurationParams).items
+    return [section_of(inbox.settings, item) for item in items]
+
+
+def section_of(settings: Mapping[str, Json], item: ConfigurationItem) -> Json:
+    """The part of the settings that a dotted section names; all for an empty one, `{}` for an unknown one."""
+    if not item.section:
+        return dict(settings)
+    if item.section in settings:
+        return settings[item.section]
+    value: Json = dict(settings)
+    for part in item.section.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return {}
+        value = value[part]
+    return value
+
+
+def _workspace_folders(inbox: Inbox, _params: Raw) -> object:
+    return list(inbox.folders) or None
+
+
+def _register(inbox: Inbox, params: Raw) -> object:
+    inbox.capabilities.register(params)
+    inbox.told_about(None)
+    return None
+
+
+def _unregister(inbox: Inbox, params: Raw) -> object:
+    inbox.capabilities.unregister(params)
+    inbox.told_about(None)
+    return None
+
+
+def _apply_edit(inbox: Inbox, params: Raw) -> object:
+    edit = decode(params, ApplyEditParams).edit
+    if inbox.edit_sink is None:
+        return ApplyEditResult(applied=False, failure_reason="No command is running that may change files.")
+    return inbox.edit_sink(edit)
+
+
+def _show_message_request(inbox: Inbox, params: Raw) -> object:
+    note = decode(params, MessageParams)
+    actions = [action.get("title") for action in note.actions or () if isinstance(action, dict)]
+    _keep(inbox, f"asked: {note.message} {actions}")
+    return None
+
+
+def _show_document(_inbox: Inbox, _params: Raw) -> object:
+    # Opening anything for a server would let a repository open links on the user's machine.
+    return {"success": False}
+
+
+def _refresh_diagnostics(inbox: Inbox, _params: Raw) -> object:
+    inbox.reports.refresh()
+    inbox.told_about(None)
+    return None
+
+
+def _nothing(_inbox: Inbox, _params: Raw) -> object:
+    return None
+
+
+REQUESTS: dict[str, Callable[[Inbox, Raw], object]] = {
+    "workspace/configuration": _configuration,
+    "workspace/workspaceFolders": _workspace_folders,
+    "client/registerCapability": _register,
+    "client/unregisterCapability": _unregister,
+    "workspace/applyEdit": _apply_edit,
+    "window/showMessageRequest": _show_message_request,
+    "window/showDocument": _show_document,
+    "window/workDoneProgress/create": _nothing,
+    "workspace/diagnostic/refresh": _refresh_diagnostics,
+    # We keep nothing of these, so there is nothing to invalidate.
+    "workspace/codeLens/refresh": _nothing,
+    "workspace/semanticTokens/refresh": _nothing,
+    "workspace/inlayHint/refresh": _nothing,
+    "workspace/inlineValue/refresh": _nothing,
+    "workspace/foldingRange/refresh": _nothing,
+    "workspace/textDocumentContent/refresh": _nothing,
+}
+
+
+# --- Notifications ------------------------------------------------------------------------------------------------
+
+
+def _publish(inbox: Inbox, params: Raw) -> None:
+    inbox.told_about(inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now()))
+
+
+def _progress(inbox: Inbox, params: Raw) -> None:
+    inbox.readiness.progress(params)
+    inbox.told_about(None)
+
+
+def _server_status(inbox: Inbox, params: Raw) -> None:
+    inbox.readiness.status(params)
+    inbox.told_about(None)
+
+
+def _message(inbox: Inbox, params: Raw) -> None:
+    _keep(inbox, decode(params, MessageParams).message)
+
+
+def _tsserver_request(inbox: Inbox, params: Raw) -> None:
+    # The Vue server hands TypeScript questions to its client and answers nothing until each has an answer.
+    pairs = decode(params, list[list[Any]])
+    inbox.notify("tsserver/response", [[pair[0], None] for pair in pairs if pair])
+
+
+def _keep(inbox: Inbox, message: str) -> None:
+    inbox.messages.append(message[:MAX_MESSAGE_LENGTH])
+
+
+NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {
+    "textDocument/publishDiagnostics": _publish,
+    "$/progress": _progress,
+    "experimental/serverStatus": _server_status,
+    "window/logMessage": _message,
+    "window/showMessage": _message,
+    "tsserver/request": _tsserver_request,
+}

@@ -1,0 +1,275 @@
+"""One language server, from spawn to exit.
+
+`open_session` is its lifetime: inside the block the server is initialized and answers; leaving it, in any way, walks
+the stop ladder and leaves no process.
+Documents and their notifications change together and without waiting, so a question asked after a change is computed
+on that change.
+"""
+
+import logging
+import os
+from collections import deque
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TypeVar
+
+import anyio
+from msgspec import Raw
+
+from pilotfish.client.connection import Connection
+from pilotfish.client.handshake import SessionOptions, handshake, start_failed
+from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
+from pilotfish.client.ladder import STOP_SECONDS, walk_down
+from pilotfish.client.pulse import Pulse
+from pilotfish.client.retries import retry_delay
+from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.host.ports import Process, Spawner
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath, Encoding
+from pilotfish.protocol.capabilities import Capabilities
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.diagnostics import Reports
+from pilotfish.protocol.documents import Documents, Notification
+from pilotfish.protocol.lifecycle import Phase
+from pilotfish.protocol.positions import UnknownEncoding, negotiated
+from pilotfish.protocol.readiness import Readiness
+from pilotfish.protocol.rpc import ResponseError, UnusableResponse
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import (
+    DocumentDiagnosticParams,
+    DocumentDiagnosticReport,
+    Json,
+    ServerInfo,
+    TextDocumentIdentifier,
+    WorkspaceFolder,
+)
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerator["Session"]:
+    """Start the server, initialize it, and stop it at the end of the block.
+
+    Raises `ServerFailed` (`server_missing`, `server_start_failed`, `init_timeout`, `protocol_error`) when it does not
+    come up; by then nothing of it is left running.
+    """
+    async with spawn(options.launch) as process, owned_tasks() as tasks:
+        session = Session(options, process)
+        tasks.start_soon(session.run)
+        try:
+            await session.initialize()
+            yield session
+        finally:
+            with anyio.move_on_after(STOP_SECONDS, shield=True):
+                await session.stop()
+            tasks.cancel_scope.cancel()
+
+
+class Session:
+    """The only writer of its documents, reports and registrations."""
+
+    def __init__(self, options: SessionOptions, process: Process) -> None:
+        self.server = options.server
+        self.root = options.root
+        self.capabilities = Capabilities()
+        self.reports = Reports()
+        self.readiness = Readiness()
+        self.changed = Pulse()
+        """Beats whenever a message may have changed what is known: diagnostics, progress, registrations, death."""
+        self.encoding = Encoding.UTF16
+        self.info = ServerInfo()
+        self._options = options
+        self._process = process
+        self._folder = WorkspaceFolder(uri_of(options.root), os.path.basename(options.root) or options.root)
+        self._documents: Documents | None = None
+        self._inbox = Inbox(
+            settings=options.settings,
+            folders=(self._folder,),
+            capabilities=self.capabilities,
+            reports=self.reports,
+            readiness=self.readiness,
+            notify=self._notify_json,
+            messages=deque(maxlen=MAX_MESSAGES),
+            now=anyio.current_time,
+            told_about=self._told_about,
+        )
+        scene = Scene(server=options.server, root=options.root)
+        self._connection = Connection(process, scene, answer=self._answer, take=self._take)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def phase(self) -> Phase:
+        return self._connection.phase
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it ended; None while it lives."""
+        return self._connection.failure
+
+    @property
+    def waiting(self) -> int:
+        return self._connection.waiting
+
+    @property
+    def last_heard(self) -> float:
+        return self._connection.last_heard
+
+    @property
+    def documents(self) -> Documents:
+        if self._documents is None:
+            raise Unavailable(Code.SHUTTING_DOWN, f"{self.server} is not initialized", scene=self._connection.scene())
+        return self._documents
+
+    def messages(self) -> tuple[str, ...]:
+        """The server's own log lines, newest last."""
+        return tuple(self._inbox.messages)
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        return self._process.stderr_tail()
+
+    # --- Life ------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        try:
+            await self._connection.run()
+        finally:
+            self.changed.beat()
+
+    async def ended(self) -> Failure:
+        """Wait until the connection is over; returns why."""
+        await self._connection.ended.wait()
+        failure = self._connection.failure
+        assert failure is not None
+        return failure
+
+    async def initialize(self) -> None:
+        """The handshake. The server may ask and register before it answers: the reader serves it meanwhile."""
+        result = await handshake(self._connection, self._options, self._folder)
+        self.info = result.server_info or ServerInfo()
+        self.capabilities.offer(result.capabilities)
+        try:
+            self.encoding = negotiated(self.capabilities.position_encoding)
+        except UnknownEncoding as unknown:
+            raise start_failed(self._connection, str(unknown)) from unknown
+        self._documents = Documents(self.capabilities.sync(), self.encoding)
+        self._connection.notify("initialized", {})
+        self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
+        logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
+
+    async def stop(self) -> None:
+        await walk_down(self._connection, self._process)
+
+    # --- Documents -------------------------------------------------------------------------------------------------
+
+    def sync(self, path: AbsPath, language_id: str, text: str) -> int:
+        """Make the server see `text`, opening the document if need be; returns the version that stands for it."""
+        self._post(self.documents.sync(path, language_id, text))
+        return self.documents.version(path)
+
+    def save(self, path: AbsPath) -> None:
+        """Tell that the document's text reached the disk, if the server wants to know."""
+        self._post(self.documents.save(path))
+
+    def close(self, path: AbsPath) -> None:
+        """Close the document. What the server said about it is forgotten: about 35 servers never take it back."""
+        self._post(self.documents.close(path))
+        self.reports.forget(path)
+
+    # --- Questions -------------------------------------------------------------------------------------------------
+
+    def supports(self, method: str, path: AbsPath | None = None) -> bool:
+        return self.capabilities.supports(method, path, self._language_of(path))
+
+    async def request(
+        self, method: str, params: object, *, about: AbsPath | None = None, timeout: float | None = None
+    ) -> Raw:
+        """Ask, and ask again where the server says so, within one time limit.
+
+        Raises `Unavailable(unsupported)` without asking when the server does not offer the method.
+        """
+        if not self.supports(method, about):
+            raise Unavailable(
+                Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self._connection.scene()
+            )
+        deadline = anyio.current_time() + (timeout or self._options.request_seconds)
+        tries = 0
+        while True:
+            remaining = max(0.0, deadline - anyio.current_time())
+            answer = await self._connection.call(method, params, timeout=remaining)
+            if not isinstance(answer, ResponseError):
+                return answer
+            tries += 1
+            delay = retry_delay(method, answer, tries)
+            if delay is None or anyio.current_time() + delay >= deadline:
+                raise self._said_no(method, answer)
+            await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
+
+    async def pull(self, path: AbsPath, *, timeout: float | None = None) -> tuple[AbsPath, ...]:
+        """Ask every pull provider for the diagnostics of an open document; `reports` holds the answers."""
+        version = self.documents.version(path)
+        identifiers = self.capabilities.pull_identifiers(path, self._language_of(path))
+        told: list[AbsPath] = []
+
+        async def one(identifier: str | None) -> None:
+            previous = self.reports.previous_result_id(path, identifier)
+            params = DocumentDiagnosticParams(TextDocumentIdentifier(uri_of(path)), identifier, previous)
+            answer = await self.request("textDocument/diagnostic", params, about=path, timeout=timeout)
+            report = self._read(answer, DocumentDiagnosticReport)
+            told.extend(self.reports.pulled(path, identifier, version, report, anyio.current_time()))
+
+        async with owned_tasks() as tasks:
+            for identifier in identifiers:
+                tasks.start_soon(one, identifier)
+        self.changed.beat()
+        return tuple(told)
+
+    @contextmanager
+    def taking_edits(self, sink: EditSink) -> Generator[None]:
+        """While the block runs, `workspace/applyEdit` goes to `sink`; outside of it every edit is refused."""
+        self._inbox.edit_sink = sink
+        try:
+            yield
+        finally:
+            self._inbox.edit_sink = None
+
+    def _read(self, raw: Raw, shape: type[T]) -> T:
+        try:
+            return decode(raw, shape)
+        except Malformed as malformed:
+            message = f"{self.server} gave an answer of the wrong shape: {malformed}"
+            raise ServerFailed(Code.PROTOCOL_ERROR, message, scene=self._connection.scene()) from malformed
+
+    def _said_no(self, method: str, error: ResponseError) -> ServerFailed:
+        message = f"{self.server} could not answer {method}: {error.message} ({error.code})"
+        code = Code.PROTOCOL_ERROR if isinstance(error, UnusableResponse) else Code.SERVER_ERROR
+        return ServerFailed(code, message, scene=self._connection.scene(), rpc_code=error.code)
+
+    # --- The server's messages -------------------------------------------------------------------------------------
+
+    def _answer(self, method: str, params: Raw, phase: Phase) -> object | ResponseError:
+        return answer(self._inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
+
+    def _take(self, method: str, params: Raw) -> None:
+        take(self._inbox, method, params)
+
+    def _told_about(self, _path: AbsPath | None) -> None:
+        if self._documents is not None and self.phase is Phase.RUNNING:
+            # Some servers register how they want documents sent after they were initialized.
+            self._post(self._documents.configure(self.capabilities.sync()))
+        self.changed.beat()
+
+    def _notify_json(self, method: str, params: Json) -> None:
+        self._connection.notify(method, params)
+
+    def _post(self, notifications: tuple[Notification, ...]) -> None:
+        for notification in notifications:
+            self._connection.notify(notification.method, notification.params)
+
+    def _language_of(self, path: AbsPath | None) -> str | None:
+        return None if path is None or self._documents is None else self._documents.language_id(path)

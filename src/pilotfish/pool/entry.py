@@ -1,0 +1,142 @@
+"""One slot of the pool at work: the only writer of what the planner sees of it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.client.pulse import Pulse
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure
+from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping, Why, setback
+from pilotfish.protocol.documents import Documents
+
+Restore = Callable[[Session, Documents | None], Awaitable[None]]
+"""Runs after a start, before anyone asks: given the documents of the session before, it opens them again."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """The life of one key. `changed` beats at every move, so that whoever waits decides again."""
+
+    key: Key
+    slot: Slot
+    changed: Pulse = field(default_factory=Pulse)
+    session: Session | None = None
+    documents: Documents | None = None
+    """What was open when the last session ended; the next one opens it again."""
+    breakage: Broken | None = None
+    """The last failure, kept while it runs again: its crash window outlives a restart."""
+    healthy: bool = False
+    """It has given a good answer since it was started."""
+    leases: set[str] = field(default_factory=set[str])
+    asked: dict[int, float] = field(default_factory=dict[int, float])
+    """When each piece of work in flight began."""
+    last_used: float = 0.0
+    running_since: float = 0.0
+    starts: int = 0
+    memory_mib: float | None = None
+    life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    stopping_for: Why | None = None
+    _works: int = 0
+
+    @property
+    def usable(self) -> bool:
+        """It runs, and its connection has not ended: the pool hears of an end a moment after the connection does."""
+        return isinstance(self.slot, Running) and self.session is not None and self.session.failure is None
+
+    def start(self, now: float) -> None:
+        self.slot = Starting(now)
+        self.life = anyio.CancelScope()
+        self.stopping_for = None
+        self.healthy = False
+        self.starts += 1
+        self.changed.beat()
+
+    def runs(self, session: Session, now: float) -> None:
+        self.session = session
+        self.running_since = self.last_used = now
+        self._update()
+        self.changed.beat()
+
+    def begin(self, lease: str, now: float) -> int:
+        """Somebody starts to use the session; returns the number of this piece of work."""
+        self._works += 1
+        self.leases.add(lease)
+        self.asked[self._works] = now
+        self._update()
+        return self._works
+
+    def end(self, work: int, now: float) -> None:
+        del self.asked[work]
+        self.last_used = now
+        self._update()
+
+    def good_answer(self) -> None:
+        """A success resets the back-off; the crash window stays, or a server that dies after each answer would loop."""
+        self.healthy = True
+
+    def release(self, lease: str) -> None:
+        self.leases.discard(lease)
+        self._update()
+
+    def measured(self, memory_mib: float | None) -> None:
+        self.memory_mib = memory_mib
+        self._update()
+
+    def stop(self, why: Why) -> None:
+        """Begin to stop; the pool's task for this entry walks the ladder."""
+        if isinstance(self.slot, Starting | Running):
+            self.stopping_for = why
+            self.slot = Stopping(why)
+            self.life.cancel()
+            self.changed.beat()
+
+    def rests(self) -> None:
+        """It was stopped on purpose and is gone."""
+        self._gone()
+        self.slot = Rested(self.stopping_for or Why.ASKED)
+        self.changed.beat()
+
+    def failed(self, failure: Failure, *, now: float, jitter: float, fingerprint: str) -> None:
+        self._gone()
+        if failure.code is Code.SERVER_MISSING:
+            self.slot = Missing(failure, fingerprint)
+        else:
+            self.breakage = setback(self.breakage, failure, healthy=self.healthy, now=now, jitter=jitter)
+            self.slot = self.breakage
+        self.changed.beat()
+
+    def forgive(self) -> None:
+        """Forget past failures: the configuration changed, or a person asked for a restart."""
+        self.breakage = None
+        if isinstance(self.slot, Broken | Missing):
+            self.slot = Rested(Why.ASKED)
+            self.changed.beat()
+
+    def oldest_question(self) -> float | None:
+        return min(self.asked.values(), default=None)
+
+    def _gone(self) -> None:
+        if self.session is not None:
+            self.documents = self.session.documents
+            self.session = None
+        self.memory_mib = None
+
+    def _update(self) -> None:
+        """The planner's view follows the facts."""
+        if self.session is not None and not isinstance(self.slot, Stopping):
+            facts = (self.running_since, self.last_used, len(self.asked), len(self.leases), self.memory_mib)
+            self.slot = Running(*facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to make the session of a key: read only when a start is really needed."""
+
+    key: Key
+    options: Callable[[], SessionOptions]
+    """May raise `Unavailable` or `ServerFailed` with `server_missing`."""
+    restore: Restore
+    fingerprint: str = ""

@@ -1,0 +1,104 @@
+"""What time alone changes: servers that nobody uses, that use too much, or that have stopped working.
+
+Nothing is polled: it sleeps until the plan says that something may be due, and a question moves that forward only when
+it is due sooner than anything else.
+"""
+
+import math
+from collections.abc import Mapping
+
+import anyio
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.client.session import Session
+from pilotfish.host.ports import Vitals
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Key, Limits, Running, Why, next_upkeep, upkeep
+
+SUSPICION_SECONDS = 3.0
+"""A question this old, to a server that has said nothing since, makes us look whether the server works at all."""
+
+SIGN_OF_LIFE_SECONDS = 2.0
+"""How long a suspected server may use no processor time before it counts as hung."""
+
+IDLE_CPU_SECONDS = 0.01
+"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` is no work: timers alone cost that much."""
+
+MEASURE_SECONDS = 30.0
+"""How often the memory of running servers is measured while a budget is set."""
+
+
+class Monitor:
+    def __init__(self, entries: Mapping[Key, Entry], vitals: Vitals, limits: Limits) -> None:
+        self._entries = entries
+        self._vitals = vitals
+        self._limits = limits
+        self._stirred = Pulse()
+        self._next_look = math.inf
+        self._suspects: dict[Key, tuple[float, float]] = {}
+        """Since when a server is suspected, and the processor time that it had used by then."""
+
+    def asked(self, now: float) -> None:
+        """A question went out: it may become suspicious."""
+        if now + SUSPICION_SECONDS < self._next_look:
+            self.look_again()
+
+    def look_again(self) -> None:
+        self._stirred.beat()
+
+    async def run(self) -> None:
+        while True:
+            now = anyio.current_time()
+            await self._stop_hung(now)
+            await self._measure()
+            slots = {key: entry.slot for key, entry in self._entries.items()}
+            for retire in upkeep(slots, self._limits, now):
+                self._entries[retire.key].stop(retire.why)
+            self._next_look = self._due(now)
+            with anyio.CancelScope(deadline=self._next_look):
+                await self._stirred.wait()
+
+    async def _stop_hung(self, now: float) -> None:
+        silent = {key: session for key, entry in self._entries.items() if (session := _silent(entry, now)) is not None}
+        self._suspects = {key: since for key, since in self._suspects.items() if key in silent}
+        for key, session in silent.items():
+            used = await self._vitals.cpu_seconds(session.pid)
+            if used is None:
+                continue
+            since, used_then = self._suspects.setdefault(key, (now, used))
+            if now - since < SIGN_OF_LIFE_SECONDS:
+                continue
+            if used - used_then < IDLE_CPU_SECONDS:
+                self._entries[key].stop(Why.HUNG)
+            self._suspects[key] = (now, used)
+
+    async def _measure(self) -> None:
+        if not self._budgeted:
+            return
+        for entry in tuple(self._entries.values()):
+            if entry.session is not None:
+                entry.measured(await self._vitals.memory_mib(entry.session.pid))
+
+    @property
+    def _budgeted(self) -> bool:
+        return self._limits.memory_mib is not None or self._limits.memory_mib_per_server is not None
+
+    def _due(self, now: float) -> float:
+        slots = {key: entry.slot for key, entry in self._entries.items()}
+        due = [when for when in (next_upkeep(slots, self._limits),) if when is not None]
+        for key, entry in self._entries.items():
+            if key in self._suspects:
+                due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
+            elif (asked := entry.oldest_question()) is not None:
+                due.append(max(asked, now) + SUSPICION_SECONDS)
+        if self._budgeted and any(isinstance(slot, Running) for slot in slots.values()):
+            due.append(now + MEASURE_SECONDS)
+        return min(due, default=math.inf)
+
+
+def _silent(entry: Entry, now: float) -> Session | None:
+    """The session, if it has had a question for long and has said nothing since; work it told us of excuses it."""
+    session, asked = entry.session, entry.oldest_question()
+    if session is None or asked is None or session.readiness.busy:
+        return None
+    return session if now - asked >= SUSPICION_SECONDS and session.last_heard <= asked else None

@@ -1,0 +1,256 @@
+"""What to do with a demand for a server, and with servers that nobody needs. Pure: facts and time in, decision out.
+
+A *slot* is what is known about one key: nothing yet, starting, running, stopping, or resting for a reason that has a
+date. A failure is never for ever unless the configuration says so, and never a retry storm.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.model import AbsPath
+
+FIRST_DELAY = 5.0
+LONGEST_DELAY = 60.0
+JITTER = 0.2
+"""Back-off after a failed start: 5 s × 2ⁿ up to 60 s, ±20 %, so that many roots do not come back at once."""
+
+CRASH_LIMIT = 5
+CRASH_WINDOW = 180.0
+"""Five crashes in three minutes open the circuit; it closes when the window has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What makes two demands share one server: the server, its root, and the hash of its effective configuration."""
+
+    server: str
+    root: AbsPath
+    config: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.server}::{self.root}"
+
+
+class Restart(StrEnum):
+    """What a failure means for the next demand."""
+
+    BACKOFF = "backoff"
+    NEVER = "never"
+
+
+class Why(StrEnum):
+    """Why a server was stopped on purpose."""
+
+    IDLE = "idle"
+    UNUSED = "no client session left"
+    MEMORY = "memory budget"
+    CROWDED = "made room for another"
+    CONFIG = "configuration changed"
+    ASKED = "stopped by hand"
+    WORKER_DEAD = "its worker process died"
+    HUNG = "it stopped answering"
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    since: float
+    last_used: float
+    in_flight: int = 0
+    leases: int = 0
+    """Client sessions that have used it and have not ended."""
+    memory_mib: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """Stopped on purpose; comes back on use."""
+
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Failed to start, or crashed."""
+
+    failure: Failure
+    attempts: int
+    """Failures in a row without one good answer between them."""
+    retry_at: float
+    crashes: tuple[float, ...] = ()
+    """When it failed, within the crash window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Its program was not found; looked for again when `fingerprint` (search path and configuration) changes."""
+
+    failure: Failure
+    fingerprint: str
+
+
+Slot = Starting | Running | Stopping | Rested | Broken | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may run. Memory is of the whole process tree; None means no limit."""
+
+    idle_seconds: float = 900.0
+    unused_seconds: float = 60.0
+    """How long a server outlives its last client session: an agent that restarts finds it warm."""
+    memory_mib_per_server: float | None = None
+    memory_mib: float | None = None
+    servers: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the planner needs to know about who asks."""
+
+    restart: Restart = Restart.BACKOFF
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """It runs or is starting: share it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """It is being stopped: decide again when that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Stop `key` first: there is no room."""
+
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    failure: Failure
+
+
+Decision = Start | Join | Wait | Evict | Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    key: Key
+    why: Why
+
+
+def admission(key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limits, now: float) -> Decision:
+    """What to do for somebody who needs `key` now."""
+    match slots.get(key):
+        case Starting() | Running():
+            return Join()
+        case Stopping():
+            return Wait()
+        case Broken() as broken:
+            return _after_breakage(broken, demand, now) or _room(slots, limits)
+        case Missing(failure, fingerprint):
+            return Refuse(failure) if fingerprint == demand.fingerprint else _room(slots, limits)
+        case None | Rested():
+            return _room(slots, limits)
+
+
+def setback(before: Slot | None, failure: Failure, *, healthy: bool, now: float, jitter: float) -> Broken:
+    """The slot after a failure. `healthy`: it had given a good answer; `jitter` lies in [-1, 1].
+
+    A server that worked and then crashed is started again at once, so that the next answer is right without anyone
+    acting; one that fails again before any good answer backs off.
+    """
+    known = before if isinstance(before, Broken) else None
+    attempts = 1 if healthy or known is None else known.attempts + 1
+    crashes = tuple(when for when in (known.crashes if known else ()) if now - when < CRASH_WINDOW)
+    delay = 0.0 if healthy else min(LONGEST_DELAY, FIRST_DELAY * 2 ** (attempts - 1)) * (1 + JITTER * jitter)
+    return Broken(failure, attempts, now + delay, (*crashes, now))
+
+
+def upkeep(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retire, ...]:
+    """What to stop, least recently used first; never one that is answering."""
+    running = _idle_first(slots)
+    retired = [Retire(key, why) for key, slot in running if (why := _overstayed(slot, limits, now)) is not None]
+    stopped = {retire.key for retire in retired}
+    in_all = sum(slot.memory_mib or 0.0 for key, slot in running if key not in stopped)
+    in_all += sum(slot.memory_mib or 0.0 for slot in slots.values() if isinstance(slot, Running) and slot.in_flight)
+    for key, slot in running:
+        if limits.memory_mib is None or in_all <= limits.memory_mib:
+            break
+        if key not in stopped:
+            retired.append(Retire(key, Why.MEMORY))
+            in_all -= slot.memory_mib or 0.0
+    return tuple(retired)
+
+
+def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
+    """When `upkeep` may next have something to say because of time alone."""
+    due = [slot.last_used + _patience(slot, limits) for _, slot in _idle_first(slots)]
+    return min(due, default=None)
+
+
+def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None:
+    failure, scene = broken.failure, broken.failure.scene
+    if demand.restart is Restart.NEVER:
+        return Refuse(failure)
+    recent = [when for when in broken.crashes if now - when < CRASH_WINDOW]
+    if len(recent) >= CRASH_LIMIT:
+        message = f"{scene.server} failed {len(recent)} times in {CRASH_WINDOW:g} s; the last time: {failure.message}"
+        hint = "It is tried again when three minutes have passed, or after `pilotfish restart`."
+        again = recent[0] + CRASH_WINDOW
+        return Refuse(Unavailable(Code.CRASH_LOOP, message, hint=hint, scene=scene, retry_at=again))
+    if now < broken.retry_at:
+        message = f"{failure.message}; tried again in {broken.retry_at - now:.0f} s"
+        return Refuse(Unavailable(failure.code, message, hint=failure.hint, scene=scene, retry_at=broken.retry_at))
+    return None
+
+
+def _room(slots: Mapping[Key, Slot], limits: Limits) -> Decision:
+    alive = sum(isinstance(slot, Starting | Running | Stopping) for slot in slots.values())
+    if alive < limits.servers:
+        return Start()
+    idle = _idle_first(slots)
+    if idle:
+        return Evict(idle[0][0])
+    message = f"{alive} language servers are running and all are busy"
+    hint = "Try again shortly, or raise pool.maxServers."
+    return Refuse(Unavailable(Code.OVERLOADED, message, hint=hint))
+
+
+def _idle_first(slots: Mapping[Key, Slot]) -> list[tuple[Key, Running]]:
+    """The running ones with nothing in flight, least recently used first."""
+    idle = [(key, slot) for key, slot in slots.items() if isinstance(slot, Running) and not slot.in_flight]
+    return sorted(idle, key=lambda pair: pair[1].last_used)
+
+
+def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
+    if limits.memory_mib_per_server is not None and (slot.memory_mib or 0.0) > limits.memory_mib_per_server:
+        return Why.MEMORY
+    if now - slot.last_used >= _patience(slot, limits):
+        return Why.IDLE if slot.leases else Why.UNUSED
+    return None
+
+
+def _patience(slot: Running, limits: Limits) -> float:
+    return limits.idle_seconds if slot.leases else min(limits.unused_seconds, limits.idle_seconds)
+

@@ -1,0 +1,218 @@
+"""The servers that run, shared by all who ask. `plan` decides; this carries it out.
+
+Each session lives in a task of the pool, never in that of a request: a cancelled request harms nobody else's start.
+A key has one entry from the first moment, so a hundred demands at once make one start.
+"""
+
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.client.session import Session, open_session
+from pilotfish.errors import Bug, Code, Failure, ServerFailed
+from pilotfish.host.ports import Spawner, Vitals
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.pool.counters import Counters
+from pilotfish.pool.entry import Entry, Recipe
+from pilotfish.pool.monitor import Monitor
+from pilotfish.pool.plan import (
+    Broken,
+    Demand,
+    Evict,
+    Join,
+    Key,
+    Limits,
+    Missing,
+    Refuse,
+    Restart,
+    Rested,
+    Start,
+    Starting,
+    Stopping,
+    Wait,
+    Why,
+    admission,
+)
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STOP_ALL_SECONDS = 8.0
+"""Bound of stopping everything side by side: one ladder takes 5 s at most."""
+
+
+class Pool:
+    def __init__(
+        self,
+        spawn: Spawner,
+        vitals: Vitals,
+        *,
+        limits: Limits | None = None,
+        jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 -- not a secret
+    ) -> None:
+        self.limits = limits or Limits()
+        self.counters = Counters()
+        self._spawn = spawn
+        self._jitter = jitter
+        self._entries: dict[Key, Entry] = {}
+        self._tasks: TaskGroup | None = None
+        self._monitor = Monitor(self._entries, vitals, self.limits)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["Pool"]:
+        """The pool's life; at its end every server is stopped, all side by side."""
+        async with owned_tasks() as tasks:
+            self._tasks = tasks
+            tasks.start_soon(self._monitor.run)
+            try:
+                yield self
+            finally:
+                self._tasks = None
+                with anyio.move_on_after(STOP_ALL_SECONDS, shield=True):
+                    await self.stop_all()
+                tasks.cancel_scope.cancel()
+
+    def entries(self) -> Mapping[Key, Entry]:
+        """For status: read, never change."""
+        return self._entries
+
+    async def use(
+        self,
+        recipe: Recipe,
+        work: Callable[[Session], Awaitable[T]],
+        *,
+        lease: str,
+        restart: Restart = Restart.BACKOFF,
+    ) -> T:
+        """Run `work` on the session of a key, starting it if need be.
+
+        `work` must be safe to do twice: when the server dies under it, it is done once more on the next one. The
+        caller bounds the time; cancelling it cancels the work and nothing else.
+        """
+        entry = await self._admitted(recipe, Demand(restart, recipe.fingerprint))
+        try:
+            return await self._work(entry, work, lease)
+        except ServerFailed as failed:
+            if failed.code not in {Code.SERVER_CRASHED, Code.SERVER_HUNG} or restart is Restart.NEVER:
+                raise
+            entry = await self._admitted(recipe, Demand(restart, recipe.fingerprint))
+            return await self._work(entry, work, lease)
+
+    def release(self, lease: str) -> None:
+        """A client session has ended: what only it used is stopped after a while."""
+        for entry in self._entries.values():
+            entry.release(lease)
+        self._monitor.look_again()
+
+    async def stop(self, key: Key, why: Why) -> None:
+        """Stop one server and wait until it is gone."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        entry.stop(why)
+        while isinstance(entry.slot, Stopping):
+            await entry.changed.wait()
+
+    async def stop_all(self, why: Why = Why.ASKED) -> None:
+        async with owned_tasks() as tasks:
+            for key in self._entries:
+                tasks.start_soon(self.stop, key, why)
+
+    def forgive(self, key: Key) -> None:
+        if key in self._entries:
+            self._entries[key].forgive()
+
+    def forget(self, key: Key) -> None:
+        """Drop what is known of a key that nobody will ask for again, if it is at rest."""
+        entry = self._entries.get(key)
+        if entry is not None and isinstance(entry.slot, Rested | Broken | Missing):
+            del self._entries[key]
+
+    async def _work(self, entry: Entry, work: Callable[[Session], Awaitable[T]], lease: str) -> T:
+        session = entry.session
+        if session is None:
+            raise Bug(f"{entry.key} was admitted without a session")
+        now = anyio.current_time()
+        number = entry.begin(lease, now)
+        self._monitor.asked(now)
+        try:
+            result = await work(session)
+        finally:
+            entry.end(number, anyio.current_time())
+        entry.good_answer()
+        return result
+
+    async def _admitted(self, recipe: Recipe, demand: Demand) -> Entry:
+        """Wait until the key has a session; the entry then has one without a wait in between."""
+        joined = False
+        while True:
+            entry = self._entries.get(recipe.key)
+            if joined and entry is not None and isinstance(entry.slot, Broken | Missing):
+                # The start that we shared failed: its own failure says more than the back-off does.
+                raise entry.slot.failure
+            slots = {key: known.slot for key, known in self._entries.items()}
+            match admission(recipe.key, slots, demand, self.limits, anyio.current_time()):
+                case Join() if entry is not None and entry.usable:
+                    return entry
+                case Start():
+                    entry, joined = self._start(recipe), True
+                case Join() | Wait():
+                    joined = joined or (entry is not None and isinstance(entry.slot, Starting))
+                case Evict(key):
+                    await self.stop(key, Why.CROWDED)
+                    continue
+                case Refuse(failure):
+                    raise failure
+            if entry is not None:
+                await entry.changed.wait()
+
+    def _start(self, recipe: Recipe) -> Entry:
+        if self._tasks is None:
+            raise Bug("the pool is not running")
+        now = anyio.current_time()
+        entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now)))
+        entry.start(now)
+        self.counters.started(recipe.key.server)
+        self._tasks.start_soon(self._live, entry, recipe)
+        return entry
+
+    async def _live(self, entry: Entry, recipe: Recipe) -> None:
+        """One session from start to end, and what its end means."""
+        try:
+            failure = await self._session(entry, recipe)
+        except Failure as failed:
+            failure = failed
+        except Exception as error:
+            logger.exception("session failed key=%s", entry.key)
+            failure = Bug(f"{type(error).__name__}: {error}")
+        if failure is None or entry.stopping_for is not None:
+            logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
+            self._ended_on_purpose(entry)
+            return
+        logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
+        self.counters.failed(entry.key.server, failure)
+        now = anyio.current_time()
+        entry.failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
+
+    async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
+        with entry.life:
+            async with open_session(recipe.options(), self._spawn) as session:
+                await recipe.restore(session, entry.documents)
+                entry.runs(session, anyio.current_time())
+                self._monitor.look_again()
+                return await session.ended()
+        return None
+
+    def _ended_on_purpose(self, entry: Entry) -> None:
+        if entry.stopping_for is Why.HUNG:
+            hung = ServerFailed(Code.SERVER_HUNG, f"{entry.key.server} stopped answering and was ended")
+            self.counters.failed(entry.key.server, hung)
+            entry.failed(hung, now=anyio.current_time(), jitter=self._jitter(), fingerprint="")
+        else:
+            entry.rests()

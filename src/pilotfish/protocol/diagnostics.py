@@ -1,0 +1,278 @@
+"""What one server has said about each file, and how several servers' words become one list.
+
+Every report remembers the document version it is for and the order in which it arrived; whether that makes it fresh is
+decided elsewhere.
+Push and pull are separate channels, kept apart per server, file and pull identifier, and merged only when read:
+rust-analyzer's two are disjoint, verible's are the same twice.
+Positions stay in the server's units until a reader supplies the text they are about.
+
+Invariant: a file without a report is *unknown*, never clean. Forgetting a report makes the file unknown again.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
+from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.positions import Text, range_from_wire
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import (
+    UNSET,
+    DocumentDiagnosticReport,
+    PreviousResultId,
+    PublishDiagnosticsParams,
+    Raw,
+    UnsetType,
+    WireDiagnostic,
+    WireRelatedInformation,
+    WorkspaceDocumentDiagnosticReport,
+)
+
+MAX_FILES = 20_000
+"""A server that reports on more files than this has the least recently reported ones forgotten, so that a flood of
+distinct URIs cannot grow without bound. Serious projects stay below: 20,000 files *with* reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One channel's latest word about one file."""
+
+    items: tuple[WireDiagnostic, ...]
+    version: int | None
+    """The document version it was computed from, where the server or the order of messages tells; else None."""
+    arrival: int
+    """Rises with every report taken in by one `Reports`; orders reports against each other."""
+    at: float = 0.0
+    """When it arrived, on the caller's clock."""
+    result_id: str | None = None
+    skipped: int = 0
+    """Items that were not diagnostics at all: the list is then incomplete, and the answer partial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """The channel of `textDocument/publishDiagnostics`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """The channel of one pull provider: `identifier` tells apart several of one server."""
+
+    identifier: str | None
+    workspace: bool = False
+
+
+Channel = Push | Pull
+
+PullReport = DocumentDiagnosticReport | WorkspaceDocumentDiagnosticReport
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a report is about, and when it came."""
+
+    version: int | None
+    at: float
+
+
+class Reports:
+    """The only holder of one server's reports."""
+
+    def __init__(self) -> None:
+        self._files: dict[AbsPath, dict[Channel, Report]] = {}
+        self._arrivals = 0
+        self.forgotten = 0
+        """How many files were dropped because of `MAX_FILES`."""
+        self.refreshes = 0
+        """How often the server said that its earlier pull answers may be old."""
+
+    @property
+    def arrivals(self) -> int:
+        return self._arrivals
+
+    def of(self, path: AbsPath) -> Mapping[Channel, Report]:
+        return self._files.get(path, {})
+
+    def files_with_items(self) -> tuple[AbsPath, ...]:
+        """Files for which any channel holds something, in path order."""
+        return tuple(
+            sorted(path for path, channels in self._files.items() if any(report.items for report in channels.values()))
+        )
+
+    def publish(self, params: PublishDiagnosticsParams, now: float = 0.0) -> AbsPath | None:
+        """Take in a push; returns the file it is about, None when it names no file. It replaces the push before it."""
+        path = path_of(params.uri)
+        if path is None:
+            return None
+        self._store(path, Push(), params.diagnostics, Stamp(params.version, now))
+        return path
+
+    def pulled(
+        self, path: AbsPath, identifier: str | None, version: int, report: DocumentDiagnosticReport, now: float = 0.0
+    ) -> tuple[AbsPath, ...]:
+        """Take in a pull answer for `path` at `version`; returns every file it told about."""
+        told: list[AbsPath] = []
+        channel = Pull(identifier)
+        if self._take(path, channel, report, Stamp(version, now)):
+            told.append(path)
+        for uri, raw in (report.related_documents or {}).items():
+            related_path = path_of(uri)
+            related = _related(raw)
+            if related_path is None or related is None:
+                continue
+            # The answer says nothing about which version of a related document it read.
+            if self._take(related_path, channel, related, Stamp(None, now)):
+                told.append(related_path)
+        return tuple(told)
+
+    def workspace_pulled(
+        self, identifier: str | None, report: WorkspaceDocumentDiagnosticReport, now: float = 0.0
+    ) -> AbsPath | None:
+        """Take in one file of a workspace pull. A document pull of the same file at that version or newer beats it."""
+        path = path_of(report.uri)
+        if path is None:
+            return None
+        document = self.of(path).get(Pull(identifier))
+        if document is not None and (report.version is None or (document.version or 0) >= report.version):
+            return None
+        channel = Pull(identifier, workspace=True)
+        return path if self._take(path, channel, report, Stamp(report.version, now)) else None
+
+    def previous_result_id(self, path: AbsPath, identifier: str | None) -> str | None:
+        report = self.of(path).get(Pull(identifier))
+        return report.result_id if report else None
+
+    def previous_result_ids(self, identifier: str | None) -> list[PreviousResultId]:
+        """For a workspace pull: what we already hold of it, by file."""
+        channel = Pull(identifier, workspace=True)
+        held = ((path, channels.get(channel)) for path, channels in self._files.items())
+        return [
+            PreviousResultId(uri_of(path), report.result_id)
+            for path, report in held
+            if report is not None and report.result_id is not None
+        ]
+
+    def forget(self, path: AbsPath) -> None:
+        """The file was closed or is gone: nothing is known about it any more."""
+        self._files.pop(path, None)
+
+    def refresh(self) -> None:
+        """The server asked for a new pull: the result ids it gave before mean nothing now."""
+        self.refreshes += 1
+
+    def _take(self, path: AbsPath, channel: Pull, report: PullReport, stamp: Stamp) -> bool:
+        if report.kind != "unchanged":
+            return self._store(path, channel, report.items, stamp, report.result_id)
+        before = self.of(path).get(channel)
+        if before is None:
+            # The server thinks that we hold a list which we do not: the file stays unknown.
+            return False
+        again = replace(before, version=stamp.version, at=stamp.at, arrival=self._next(), result_id=report.result_id)
+        self._keep(path, channel, again)
+        return True
+
+    def _store(
+        self, path: AbsPath, channel: Channel, items: Raw | UnsetType, stamp: Stamp, result_id: str | None = None
+    ) -> bool:
+        if items is UNSET:
+            return False
+        try:
+            decoded = decode_items(items, WireDiagnostic)
+        except Malformed:
+            return False
+        self._keep(
+            path,
+            channel,
+            Report(decoded.items, stamp.version, self._next(), stamp.at, result_id, decoded.skipped),
+        )
+        return True
+
+    def _keep(self, path: AbsPath, channel: Channel, report: Report) -> None:
+        before = self._files.pop(path, {})
+        kept = {other: held for other, held in before.items() if not _same_provider(other, channel)}
+        self._files[path] = kept | {channel: report}
+        if len(self._files) > MAX_FILES:
+            del self._files[next(iter(self._files))]
+            self.forgotten += 1
+
+    def _next(self) -> int:
+        self._arrivals += 1
+        return self._arrivals
+
+
+def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: str) -> tuple[Diagnostic, ...]:
+    """The report's items as values, their positions counted in the code points of `text`."""
+    return tuple(_diagnostic(item, text, encoding, server) for item in report.items)
+
+
+def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
+    """One list, by place: the same message at the same range is said once, by whoever said it first."""
+    seen: dict[tuple[Range, str], Diagnostic] = {}
+    for diagnostics in lists:
+        for diagnostic in diagnostics:
+            seen.setdefault((diagnostic.range, diagnostic.message), diagnostic)
+    return tuple(sorted(seen.values(), key=lambda item: (item.range.start, item.severity, item.range.end)))
+
+
+def _same_provider(other: Channel, newer: Channel) -> bool:
+    """Document and workspace pulls of one provider speak of the same list: the later one replaces the earlier."""
+    return isinstance(other, Pull) and isinstance(newer, Pull) and other.identifier == newer.identifier
+
+
+def _related(raw: Raw) -> DocumentDiagnosticReport | None:
+    try:
+        return decode(raw, DocumentDiagnosticReport)
+    except Malformed:
+        return None
+
+
+def _diagnostic(item: WireDiagnostic, text: Text, encoding: Encoding, server: str) -> Diagnostic:
+    return Diagnostic(
+        range=range_from_wire(item.range, text, encoding),
+        severity=_severity(item.severity),
+        message=_plain(item.message),
+        server=server,
+        code=_code(item.code),
+        source=item.source,
+        code_description=_href(item.code_description),
+        tags=tuple(item.tags or ()),
+        related=tuple(_related_information(note) for note in item.related_information or ()),
+        data=None if isinstance(item.data, UnsetType) else bytes(item.data),
+    )
+
+
+def _severity(value: int | None) -> Severity:
+    """Absent means that the client decides: an agent should see it, so it is an error. Unknown numbers lie below hint."""
+    if value is None:
+        return Severity.ERROR
+    return Severity(value) if 1 <= value <= Severity.HINT else Severity.HINT
+
+
+def _plain(message: object) -> str:
+    """A message is a string, or since 3.18 markup."""
+    value = _inner(message, "value")
+    return "" if value is None else str(value)
+
+
+def _code(code: object) -> str | None:
+    """A number, a string, or in old servers an object with the value inside."""
+    value = _inner(code, "value")
+    return None if value is None else str(value)
+
+
+def _href(description: object) -> str | None:
+    href = _inner(description, "href")
+    return href if isinstance(href, str) else None
+
+
+def _inner(value: object, name: str) -> object:
+    """The member of an object; anything else is the value itself."""
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else value
+
+
+def _related_information(note: WireRelatedInformation) -> RelatedInformation:
+    # The other file's text is not at hand, so its columns stay in the server's units; lines are the same in all.
+    start, end = note.location.range.start, note.location.range.end
+    place = Range(Position(start.line, start.character), Position(end.line, end.character))
+    return RelatedInformation(Location(Uri(note.location.uri), path_of(note.location.uri), place), note.message)

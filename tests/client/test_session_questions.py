@@ -1,0 +1,298 @@
+"""Requests that end exactly once, documents in order, diagnostics taken in."""
+
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from pilotfish.client import connection
+from pilotfish.client.retries import DELAYS
+from pilotfish.errors import Code, ServerFailed, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.protocol.diagnostics import Pull
+from support.script import SILENCE, Fail, Script
+from support.sessions import FILE, URI, session_on
+
+pytestmark = pytest.mark.anyio
+
+EVERYTHING = {"hoverProvider": True, "textDocumentSync": 2, "diagnosticProvider": {}}
+
+
+def offering(**handlers: Any) -> Any:
+    def scenario(script: Script) -> None:
+        script.capabilities = EVERYTHING
+        script.ignore("textDocument/didOpen", "textDocument/didChange", "textDocument/didClose")
+        for method, handler in handlers.items():
+            script.on(f"textDocument/{method}", handler)
+
+    return scenario
+
+
+# --- Answers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_returns_what_the_server_answered() -> None:
+    async with session_on(offering(hover=lambda params: {"contents": params["x"]})) as (session, _):
+        assert bytes(await session.request("textDocument/hover", {"x": "é"})) == '{"contents":"é"}'.encode()
+        assert session.waiting == 0
+
+
+@pytest.mark.proves("C11")
+async def test_null_is_an_answer() -> None:
+    async with session_on(offering(hover=lambda params: None)) as (session, _):
+        assert bytes(await session.request("textDocument/hover", {})) == b"null"
+
+
+@pytest.mark.proves("C11")
+async def test_a_response_with_neither_result_nor_error_ends_the_request() -> None:
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, server):
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                with pytest.raises(ServerFailed):
+                    await session.request("textDocument/hover", {})
+
+            tasks.start_soon(ask)
+            asked = await server.until("textDocument/hover")
+            body = f'{{"jsonrpc":"2.0","id":{asked.id}}}'.encode()
+            server.send(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+@pytest.mark.proves("RPC-3", "C101")
+async def test_a_timed_out_request_is_cancelled_and_its_late_answer_dropped() -> None:
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, server):
+        started = anyio.current_time()
+        with pytest.raises(ServerFailed) as caught:
+            await session.request("textDocument/hover", {}, timeout=4)
+        assert caught.value.code is Code.REQUEST_TIMEOUT
+        assert caught.value.code == "ETIMEDOUT"
+        assert anyio.current_time() - started == pytest.approx(4)
+        asked = server.received[-1]
+        assert asked.id is not None
+        await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(1):
+            while server.cancelled != [asked.id]:
+                await anyio.sleep(0.01)
+        server.reply(asked.id, {"late": True})
+        server.on("textDocument/hover", lambda params: {"fresh": True})
+        assert bytes(await session.request("textDocument/hover", {})) == b'{"fresh":true}'
+
+
+@pytest.mark.proves("RPC-3", "C101", "F72")
+async def test_a_cancelled_caller_cancels_the_request_at_once() -> None:
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, server):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.request, "textDocument/hover", {})
+            await server.until("textDocument/hover")
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(1):
+            while not server.cancelled:
+                await anyio.sleep(0.01)
+        assert session.waiting == 0
+        assert session.failure is None
+
+
+@pytest.mark.proves("F37")
+async def test_a_server_that_never_answers_cancelled_requests_is_hung_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "MAX_UNANSWERED_CANCELS", 3)
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, _):
+        for _ in range(6):
+            with pytest.raises(ServerFailed):
+                await session.request("textDocument/hover", {}, timeout=10)
+        assert (await session.ended()).code is Code.SERVER_HUNG
+
+
+@pytest.mark.proves("C35", "RPC-7")
+async def test_a_method_that_is_not_offered_is_never_sent() -> None:
+    async with session_on(offering()) as (session, server):
+        with pytest.raises(Unavailable) as caught:
+            await session.request("workspace/symbol", {"query": "x"})
+        assert caught.value.code is Code.UNSUPPORTED
+        assert "workspace/symbol" not in [message.method for message in server.received]
+
+
+@pytest.mark.proves("C9", "C10", "C8")
+async def test_a_server_request_with_the_id_of_ours_is_not_our_answer() -> None:
+    async with session_on(offering(hover=lambda params: SILENCE)) as (session, server):
+        answers: list[bytes] = []
+
+        async def ask() -> None:
+            answers.append(bytes(await session.request("textDocument/hover", {})))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            ours = await server.until("textDocument/hover")
+            assert ours.id is not None
+            body = f'{{"jsonrpc":"2.0","id":{ours.id},"method":"workspace/workspaceFolders"}}'.encode()
+            server.send(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            server.reply(ours.id, "mine")
+        assert answers == [b'"mine"']
+
+
+# --- Asking again -----------------------------------------------------------------------------------------------------
+
+
+def refusing(times: int, code: int, data: object = None) -> Any:
+    left = [times]
+
+    def hover(params: object) -> object:
+        if left[0]:
+            left[0] -= 1
+            raise Fail(code, "again", data)
+        return "done"
+
+    return hover
+
+
+@pytest.mark.proves("RPC-6", "C95", "C96")
+@pytest.mark.parametrize(
+    ("code", "data"), [(-32801, None), (-32802, None), (-32802, {"retriggerRequest": True}), (-32802, 7)]
+)
+async def test_a_request_that_must_be_asked_again_is(code: int, data: object) -> None:
+    async with session_on(offering(hover=refusing(3, code, data))) as (session, server):
+        assert bytes(await session.request("textDocument/hover", {})) == b'"done"'
+        assert [message.method for message in server.received].count("textDocument/hover") == 4
+
+
+@pytest.mark.proves("RPC-6", "C95", "C96")
+@pytest.mark.parametrize("code", [-32801, -32802])
+async def test_a_server_that_always_refuses_is_not_asked_for_ever_and_never_counts_as_empty(code: int) -> None:
+    async with session_on(offering(hover=refusing(1000, code))) as (session, server):
+        with pytest.raises(ServerFailed) as caught:
+            await session.request("textDocument/hover", {}, timeout=60)
+        assert caught.value.rpc_code == code
+        assert [message.method for message in server.received].count("textDocument/hover") == len(DELAYS) + 1
+
+
+@pytest.mark.proves("C95", "C97")
+@pytest.mark.parametrize(("code", "data"), [(-32802, {"retriggerRequest": False}), (-32800, None), (-32603, None)])
+async def test_a_final_error_is_raised_at_once(code: int, data: object) -> None:
+    async with session_on(offering(hover=refusing(1, code, data))) as (session, _):
+        with pytest.raises(ServerFailed, match="again") as caught:
+            await session.request("textDocument/hover", {})
+        assert (caught.value.code, caught.value.rpc_code) == (Code.SERVER_ERROR, code)
+
+
+@pytest.mark.proves("RPC-6")
+async def test_asking_again_stays_within_the_time_limit() -> None:
+    async with session_on(offering(hover=refusing(1000, -32801))) as (session, _):
+        started = anyio.current_time()
+        with pytest.raises(ServerFailed):
+            await session.request("textDocument/hover", {}, timeout=0.3)
+        assert anyio.current_time() - started <= 0.3
+
+
+# --- Documents --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C65", "C66", "C68", "DOC-1", "DOC-3")
+async def test_a_question_is_computed_on_the_change_before_it_a_thousand_times() -> None:
+    seen: list[int] = []
+    version = 0
+
+    def changed(params: Any) -> None:
+        nonlocal version
+        assert params["textDocument"]["version"] > version
+        version = params["textDocument"]["version"]
+
+    scenario = offering(didOpen=changed, didChange=changed, hover=lambda params: version)
+    async with session_on(scenario) as (session, server):
+        for number in range(1000):
+            ours = session.sync(FILE, "python", f"x = {number}\n")
+            seen.append(int(bytes(await session.request("textDocument/hover", {}, about=FILE))))
+            assert seen[-1] == ours
+        assert [message.method for message in server.received].count("textDocument/didOpen") == 1
+
+
+@pytest.mark.proves("DOC-1")
+async def test_unchanged_text_sends_nothing() -> None:
+    async with session_on(offering()) as (session, server):
+        first = session.sync(FILE, "python", "x")
+        assert session.sync(FILE, "python", "x") == first
+        session.close(FILE)
+        await server.until("textDocument/didClose")
+        assert [message.method for message in server.received][-2:] == ["textDocument/didOpen", "textDocument/didClose"]
+
+
+async def test_closing_a_document_forgets_what_was_said_about_it() -> None:
+    async with session_on(offering()) as (session, server):
+        session.sync(FILE, "python", "x")
+        server.publish(URI, ["m"])
+        await session.changed.wait()
+        assert session.reports.files_with_items() == (FILE,)
+        session.close(FILE)
+        assert session.reports.files_with_items() == ()
+
+
+@pytest.mark.proves("C36")
+async def test_a_server_that_registers_its_synchronisation_later_gets_documents() -> None:
+    def dart(script: Script) -> None:
+        script.ignore("textDocument/didOpen")
+
+    async with session_on(dart) as (session, server):
+        session.sync(FILE, "dart", "x")
+        selector = {"documentSelector": [{"language": "dart"}]}
+        server.ask(
+            "client/registerCapability",
+            {
+                "registrations": [
+                    {"id": "1", "method": "textDocument/didOpen", "registerOptions": selector},
+                    {"id": "2", "method": "textDocument/didChange", "registerOptions": {**selector, "syncKind": 2}},
+                ]
+            },
+        )
+        await session.changed.wait()
+        session.sync(AbsPath("/w/b.dart"), "dart", "y")
+        assert (await server.until("textDocument/didOpen")).params["textDocument"]["uri"] == "file:///w/b.dart"
+
+
+# --- Diagnostics ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C19")
+async def test_a_thousand_publishes_are_applied_in_order() -> None:
+    async with session_on(offering()) as (session, server):
+        for version in range(1, 1001):
+            server.publish(URI, [f"v{version}"], version)
+        while session.reports.arrivals < 1000:
+            await session.changed.wait()
+        (report,) = session.reports.of(FILE).values()
+        assert (report.version, [item.message for item in report.items]) == (1000, ["v1000"])
+
+
+@pytest.mark.proves("C89", "DIAG-1")
+async def test_a_pull_asks_every_provider_and_gives_back_its_result_id() -> None:
+    asked: list[Any] = []
+
+    def pulled(params: Any) -> object:
+        asked.append((params.get("identifier"), params.get("previousResultId")))
+        return {"kind": "full", "items": [], "resultId": f"r{len(asked)}"}
+
+    async with session_on(offering(diagnostic=pulled)) as (session, server):
+        session.sync(FILE, "python", "x")
+        server.ask(
+            "client/registerCapability",
+            {
+                "registrations": [
+                    {"id": "1", "method": "textDocument/diagnostic", "registerOptions": {"identifier": "lint"}}
+                ]
+            },
+        )
+        await session.changed.wait()
+        assert await session.pull(FILE) == (FILE, FILE)
+        await session.pull(FILE)
+        assert asked == [(None, None), ("lint", None), (None, "r1"), ("lint", "r2")]
+        assert set(session.reports.of(FILE)) == {Pull(None), Pull("lint")}
+
+
+@pytest.mark.proves("C86", "F40")
+async def test_a_pull_answer_of_the_wrong_shape_is_a_failure_not_an_empty_list() -> None:
+    async with session_on(offering(diagnostic=lambda params: "nothing")) as (session, _):
+        session.sync(FILE, "python", "x")
+        with pytest.raises(ServerFailed) as caught:
+            await session.pull(FILE)
+        assert caught.value.code is Code.PROTOCOL_ERROR
+        assert dict(session.reports.of(FILE)) == {}

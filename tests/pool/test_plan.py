@@ -1,0 +1,209 @@
+"""The plan, row by row."""
+
+import pytest
+
+from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.pool.plan import (
+    CRASH_LIMIT,
+    CRASH_WINDOW,
+    Broken,
+    Decision,
+    Demand,
+    Evict,
+    Join,
+    Key,
+    Limits,
+    Missing,
+    Refuse,
+    Restart,
+    Rested,
+    Retire,
+    Running,
+    Slot,
+    Start,
+    Starting,
+    Stopping,
+    Wait,
+    Why,
+    admission,
+    next_upkeep,
+    setback,
+    upkeep,
+)
+
+A, B, C = (Key(name, AbsPath("/w")) for name in "abc")
+CRASH = ServerFailed(Code.SERVER_CRASHED, "a exited with code 1", scene=Scene(server="a", stderr=("boom",)))
+GONE = Unavailable(Code.SERVER_MISSING, "a is not installed", scene=Scene(server="a"))
+NOW = 1000.0
+
+
+def decided(slot: Slot | None, demand: Demand | None = None, **others: Slot) -> Decision:
+    slots = {Key(name, AbsPath("/w")): other for name, other in others.items()}
+    if slot is not None:
+        slots[A] = slot
+    return admission(A, slots, demand or Demand(), Limits(servers=3), NOW)
+
+
+BUSY = Running(0, 0, in_flight=1)
+
+
+@pytest.mark.proves("POOL-1", "POOL-2")
+@pytest.mark.parametrize(
+    ("slot", "demand", "decision"),
+    [
+        pytest.param(None, Demand(), Start(), id="nothing yet → start"),
+        pytest.param(Starting(NOW), Demand(), Join(), id="starting → share the start"),
+        pytest.param(Running(0, 0), Demand(), Join(), id="running → share it"),
+        pytest.param(BUSY, Demand(), Join(), id="running and busy → share it"),
+        pytest.param(Stopping(Why.IDLE), Demand(), Wait(), id="being stopped → wait, then decide again"),
+        pytest.param(Rested(Why.IDLE), Demand(), Start(), id="stopped for idleness → comes back on use"),
+        pytest.param(Rested(Why.MEMORY), Demand(), Start(), id="stopped for memory → comes back on use"),
+        pytest.param(Broken(CRASH, 1, NOW), Demand(), Start(), id="broken, its time has come → start"),
+        pytest.param(Broken(CRASH, 1, NOW - 1), Demand(Restart.NEVER), Refuse(CRASH), id="broken, never restarted"),
+        pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p1"), Refuse(GONE), id="missing, nothing changed"),
+        pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p2"), Start(), id="missing, PATH or config changed"),
+    ],
+)
+def test_admission(slot: Slot | None, demand: Demand, decision: Decision) -> None:
+    assert decided(slot, demand) == decision
+
+
+@pytest.mark.proves("POOL-2")
+def test_a_broken_server_is_refused_until_its_time_with_the_reason_and_the_time() -> None:
+    refused = decided(Broken(CRASH, 2, NOW + 10))
+    assert isinstance(refused, Refuse)
+    failure = refused.failure
+    assert isinstance(failure, Unavailable)
+    assert (failure.code, failure.retry_at) == (Code.SERVER_CRASHED, NOW + 10)
+    assert failure.message == "a exited with code 1; tried again in 10 s"
+    assert failure.scene.stderr == ("boom",)
+
+
+@pytest.mark.proves("F7", "C40", "C41", "P6")
+def test_five_failures_in_the_window_open_the_circuit_until_it_has_passed() -> None:
+    crashes = tuple(NOW - 100 + number for number in range(CRASH_LIMIT))
+    refused = decided(Broken(CRASH, 1, NOW - 1, crashes))
+    assert isinstance(refused, Refuse)
+    assert isinstance(refused.failure, Unavailable)
+    assert refused.failure.code is Code.CRASH_LOOP
+    assert "failed 5 times" in refused.failure.message
+    assert refused.failure.retry_at == crashes[0] + CRASH_WINDOW
+    assert admission(A, {A: Broken(CRASH, 1, NOW, crashes)}, Demand(), Limits(), NOW + CRASH_WINDOW) == Start()
+
+
+@pytest.mark.proves("F78", "POOL-6")
+def test_a_full_pool_makes_room_by_the_least_recently_used_idle_one() -> None:
+    assert decided(None, b=Running(0, 7), c=Running(0, 5), d=BUSY) == Evict(C)
+
+
+@pytest.mark.proves("F78")
+def test_a_full_pool_of_busy_servers_refuses_as_overloaded() -> None:
+    refused = decided(None, b=BUSY, c=BUSY, d=Starting(0))
+    assert isinstance(refused, Refuse)
+    assert refused.failure.code is Code.OVERLOADED
+
+
+def test_servers_at_rest_take_no_room() -> None:
+    assert decided(None, b=Rested(Why.IDLE), c=Broken(CRASH, 1, 0), d=Missing(GONE, ""), e=BUSY, f=BUSY) == Start()
+
+
+# --- Setbacks -----------------------------------------------------------------------------------------------------------
+
+
+def again(before: Broken | None, *, healthy: bool = False, jitter: float = 0.0, now: float = NOW) -> Broken:
+    return setback(before, CRASH, healthy=healthy, now=now, jitter=jitter)
+
+
+@pytest.mark.proves("POOL-2")
+def test_failed_starts_back_off_from_five_seconds_to_a_minute() -> None:
+    broken: Broken | None = None
+    delays: list[float] = []
+    for _ in range(6):
+        broken = again(broken)
+        delays.append(broken.retry_at - NOW)
+    assert delays == [5, 10, 20, 40, 60, 60]
+
+
+@pytest.mark.proves("POOL-2")
+@pytest.mark.parametrize(("jitter", "delay"), [(-1.0, 4.0), (0.0, 5.0), (1.0, 6.0)])
+def test_the_delay_varies_by_a_fifth(jitter: float, delay: float) -> None:
+    assert again(None, jitter=jitter).retry_at == pytest.approx(NOW + delay)
+
+
+@pytest.mark.proves("POOL-2", "F6")
+def test_a_server_that_worked_and_crashed_is_started_again_at_once() -> None:
+    broken = again(Broken(CRASH, 4, 0, (NOW - 5,)), healthy=True)
+    assert (broken.attempts, broken.retry_at) == (1, NOW)
+    assert broken.crashes == (NOW - 5, NOW)
+
+
+@pytest.mark.proves("C40")
+def test_old_crashes_leave_the_window() -> None:
+    assert again(Broken(CRASH, 1, 0, (NOW - CRASH_WINDOW, NOW - 1))).crashes == (NOW - 1, NOW)
+
+
+def test_a_crash_loop_is_reached_even_if_each_start_gives_one_good_answer() -> None:
+    broken: Broken | None = None
+    for number in range(CRASH_LIMIT):
+        broken = again(broken, healthy=True, now=NOW + number)
+    assert broken is not None
+    refused = admission(A, {A: broken}, Demand(), Limits(), NOW + CRASH_LIMIT)
+    assert isinstance(refused, Refuse)
+    assert isinstance(refused.failure, Failure)
+    assert refused.failure.code is Code.CRASH_LOOP
+
+
+# --- Upkeep -------------------------------------------------------------------------------------------------------------
+
+LIMITS = Limits(idle_seconds=100, unused_seconds=10)
+
+
+@pytest.mark.proves("POOL-6")
+@pytest.mark.parametrize(
+    ("slot", "retired"),
+    [
+        pytest.param(Running(0, NOW - 99, leases=1), None, id="used lately"),
+        pytest.param(Running(0, NOW - 100, leases=1), Why.IDLE, id="idle"),
+        pytest.param(Running(0, NOW - 500, in_flight=1, leases=1), None, id="never one that is answering"),
+        pytest.param(Running(0, NOW - 9), None, id="nobody left, but only just"),
+        pytest.param(Running(0, NOW - 10), Why.UNUSED, id="nobody left"),
+        pytest.param(Starting(0), None, id="starting"),
+        pytest.param(Broken(CRASH, 1, 0), None, id="broken"),
+    ],
+)
+def test_idle_servers_are_retired(slot: Slot, retired: Why | None) -> None:
+    assert upkeep({A: slot}, LIMITS, NOW) == (() if retired is None else (Retire(A, retired),))
+
+
+@pytest.mark.proves("POOL-6", "T36")
+def test_a_server_over_its_own_budget_is_retired_unless_it_is_answering() -> None:
+    limits = Limits(memory_mib_per_server=100)
+    slots: dict[Key, Slot] = {A: Running(0, NOW, memory_mib=101), B: Running(0, NOW, in_flight=1, memory_mib=900)}
+    assert upkeep(slots, limits, NOW) == (Retire(A, Why.MEMORY),)
+
+
+@pytest.mark.proves("POOL-6")
+def test_the_least_recently_used_go_until_all_fit_the_budget() -> None:
+    limits = Limits(memory_mib=1000)
+    slots: dict[Key, Slot] = {
+        A: Running(0, NOW - 1, memory_mib=400),
+        B: Running(0, NOW - 5, memory_mib=400),
+        C: Running(0, NOW - 9, in_flight=1, memory_mib=500),
+    }
+    assert upkeep(slots, limits, NOW) == (Retire(B, Why.MEMORY),)
+
+
+def test_what_idleness_frees_counts_for_the_budget() -> None:
+    limits = Limits(idle_seconds=100, memory_mib=500)
+    slots: dict[Key, Slot] = {
+        A: Running(0, NOW - 100, leases=1, memory_mib=400),
+        B: Running(0, NOW, leases=1, memory_mib=400),
+    }
+    assert upkeep(slots, limits, NOW) == (Retire(A, Why.IDLE),)
+
+
+def test_the_next_look_is_when_the_first_idle_server_is_due() -> None:
+    slots: dict[Key, Slot] = {A: Running(0, 50, leases=1), B: Running(0, 60), C: Running(0, 0, in_flight=1)}
+    assert next_upkeep(slots, LIMITS) == 70
+    assert next_upkeep({C: slots[C]}, LIMITS) is None

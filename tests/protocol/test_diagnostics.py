@@ -1,0 +1,327 @@
+"""What a server said about a file, kept by channel and version, and merged when read."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from lsprotocol import converters, types
+
+from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
+from pilotfish.protocol import diagnostics
+from pilotfish.protocol.codec import decode
+from pilotfish.protocol.diagnostics import Pull, Push, Report, Reports, diagnostics_of, merged
+from pilotfish.protocol.positions import Text
+from pilotfish.protocol.wire import (
+    DocumentDiagnosticReport,
+    PublishDiagnosticsParams,
+    WireDiagnostic,
+    WorkspaceDocumentDiagnosticReport,
+)
+
+A, B = AbsPath("/w/a.py"), AbsPath("/w/b.py")
+
+
+def item(message: str, line: int = 0, start: int = 0, end: int = 1, **more: Any) -> dict[str, Any]:
+    place = {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
+    return {"range": place, "message": message, **more}
+
+
+def publish(reports: Reports, path: str, items: object, version: int | None = None) -> AbsPath | None:
+    params = {"uri": f"file://{path}", "diagnostics": items, "version": version}
+    return reports.publish(decode(msgspec.json.encode(params), PublishDiagnosticsParams))
+
+
+def document_report(**fields: Any) -> DocumentDiagnosticReport:
+    return decode(msgspec.json.encode({"kind": "full", **fields}), DocumentDiagnosticReport)
+
+
+def workspace_report(path: AbsPath, **fields: Any) -> WorkspaceDocumentDiagnosticReport:
+    whole = {"uri": f"file://{path}", "kind": "full", **fields}
+    return decode(msgspec.json.encode(whole), WorkspaceDocumentDiagnosticReport)
+
+
+def messages(report: Report) -> list[Any]:
+    return [diagnostic.message for diagnostic in report.items]
+
+
+# --- Push -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C83", "C84")
+def test_a_publish_replaces_the_one_before_and_keeps_its_version() -> None:
+    reports = Reports()
+    assert publish(reports, A, [item("one")], version=3) == A
+    publish(reports, A, [item("two")])
+    report = reports.of(A)[Push()]
+    assert messages(report) == ["two"]
+    assert report.version is None
+    assert report.arrival == reports.arrivals == 2
+
+
+def test_a_report_knows_when_it_came() -> None:
+    reports = Reports()
+    params: dict[str, object] = {"uri": "file:///w/a.py", "diagnostics": []}
+    reports.publish(decode(msgspec.json.encode(params), PublishDiagnosticsParams), 7.5)
+    reports.pulled(A, None, 1, document_report(items=[]), 8.5)
+    assert [report.at for report in reports.of(A).values()] == [7.5, 8.5]
+
+
+@pytest.mark.proves("C83", "DIAG-6")
+def test_an_empty_publish_clears_and_the_file_leaves_the_known_ones() -> None:
+    reports = Reports()
+    publish(reports, B, [item("one")])
+    publish(reports, A, [item("one")])
+    assert reports.files_with_items() == (A, B)
+    publish(reports, A, [])
+    assert reports.files_with_items() == (B,)
+    assert reports.of(A)[Push()].items == ()
+
+
+def test_a_file_that_nobody_spoke_of_is_unknown_not_clean() -> None:
+    assert dict(Reports().of(A)) == {}
+
+
+@pytest.mark.proves("C115")
+def test_a_publish_for_something_that_is_no_file_is_nobodys() -> None:
+    reports = Reports()
+    params = {"uri": "untitled:Untitled-1", "diagnostics": [item("x")]}
+    assert reports.publish(decode(msgspec.json.encode(params), PublishDiagnosticsParams)) is None
+    assert reports.files_with_items() == ()
+
+
+@pytest.mark.proves("F40")
+def test_items_that_are_no_diagnostics_are_skipped_and_counted() -> None:
+    reports = Reports()
+    publish(reports, A, [item("good"), 7, {"message": "no range"}])
+    report = reports.of(A)[Push()]
+    assert (messages(report), report.skipped) == (["good"], 2)
+
+
+@pytest.mark.proves("F40")
+def test_a_publish_without_a_list_leaves_what_was_known() -> None:
+    reports = Reports()
+    publish(reports, A, [item("old")])
+    publish(reports, A, "nonsense")
+    assert messages(reports.of(A)[Push()]) == ["old"]
+
+
+@pytest.mark.proves("F23")
+def test_a_flood_of_files_is_bounded_and_the_forgotten_become_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "MAX_FILES", 3)
+    reports = Reports()
+    for name in "abcd":
+        publish(reports, f"/w/{name}", [item("x")])
+    publish(reports, "/w/b", [item("again")])
+    publish(reports, "/w/e", [item("x")])
+    assert reports.files_with_items() == (AbsPath("/w/b"), AbsPath("/w/d"), AbsPath("/w/e"))
+    assert reports.forgotten == 2
+    assert dict(reports.of(AbsPath("/w/a"))) == {}
+
+
+# --- Pull -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C89")
+def test_each_identifier_has_its_own_list_and_result_id() -> None:
+    reports = Reports()
+    assert reports.pulled(A, "types", 4, document_report(items=[item("t")], resultId="1")) == (A,)
+    reports.pulled(A, None, 4, document_report(items=[item("n")]))
+    assert {channel: messages(report) for channel, report in reports.of(A).items()} == {
+        Pull("types"): ["t"],
+        Pull(None): ["n"],
+    }
+    assert reports.previous_result_id(A, "types") == "1"
+    assert reports.previous_result_id(A, None) is None
+    assert reports.previous_result_id(B, "types") is None
+
+
+@pytest.mark.proves("C89")
+def test_unchanged_keeps_the_list_and_moves_it_to_the_new_version() -> None:
+    reports = Reports()
+    reports.pulled(A, None, 1, document_report(items=[item("kept")], resultId="r1"))
+    assert reports.pulled(A, None, 2, document_report(kind="unchanged", resultId="r2")) == (A,)
+    report = reports.of(A)[Pull(None)]
+    assert (messages(report), report.version, report.result_id) == (["kept"], 2, "r2")
+
+
+def test_unchanged_without_a_list_before_leaves_the_file_unknown() -> None:
+    reports = Reports()
+    assert reports.pulled(A, None, 1, document_report(kind="unchanged", resultId="r")) == ()
+    assert dict(reports.of(A)) == {}
+
+
+@pytest.mark.parametrize("fields", [{}, {"items": 3}])
+def test_a_full_report_without_a_list_is_no_answer(fields: dict[str, Any]) -> None:
+    reports = Reports()
+    assert reports.pulled(A, None, 1, document_report(**fields)) == ()
+    assert dict(reports.of(A)) == {}
+
+
+@pytest.mark.proves("C90")
+def test_related_documents_are_stored_with_their_own_result_id() -> None:
+    reports = Reports()
+    reports.pulled(B, None, 1, document_report(items=[item("old b")], resultId="b1"))
+    related: dict[str, object] = {
+        "file:///w/b.py": {"kind": "unchanged", "resultId": "b2"},
+        "file:///w/c.py": {"kind": "full", "items": [item("c")], "resultId": "c1"},
+        "untitled:x": {"kind": "full", "items": []},
+        "file:///w/d.py": 7,
+        "file:///w/e.py": {"kind": "unchanged", "resultId": "e"},
+    }
+    told = reports.pulled(A, None, 5, document_report(items=[], relatedDocuments=related))
+    assert told == (A, B, AbsPath("/w/c.py"))
+    assert reports.previous_result_id(B, None) == "b2"
+    assert reports.previous_result_id(AbsPath("/w/c.py"), None) == "c1"
+    assert reports.of(B)[Pull(None)].version is None
+
+
+@pytest.mark.proves("C92", "C93")
+def test_a_document_pull_beats_a_workspace_pull_and_a_newer_version_beats_an_older() -> None:
+    reports = Reports()
+    assert reports.workspace_pulled("w", workspace_report(A, items=[item("ws")], resultId="1")) == A
+    reports.pulled(A, "w", 3, document_report(items=[item("doc")]))
+    assert {type(channel): messages(report) for channel, report in reports.of(A).items()} == {Pull: ["doc"]}
+    assert reports.workspace_pulled("w", workspace_report(A, items=[item("late")], version=3)) is None
+    assert reports.workspace_pulled("w", workspace_report(A, items=[item("late")])) is None
+    assert reports.workspace_pulled("w", workspace_report(A, items=[item("new")], version=4)) == A
+    assert [messages(report) for report in reports.of(A).values()] == [["new"]]
+
+
+@pytest.mark.proves("C92")
+def test_the_last_workspace_report_of_a_file_wins_and_gives_its_result_id_back() -> None:
+    reports = Reports()
+    reports.workspace_pulled(None, workspace_report(A, items=[item("1")], resultId="1"))
+    reports.workspace_pulled(None, workspace_report(A, items=[item("2")], resultId="2"))
+    reports.workspace_pulled(None, workspace_report(B, items=[]))
+    publish(reports, "/w/pushed", [item("p")])
+    assert [(known.uri, known.value) for known in reports.previous_result_ids(None)] == [("file:///w/a.py", "2")]
+
+
+def test_a_workspace_report_that_tells_nothing_is_nobodys() -> None:
+    reports = Reports()
+    assert reports.workspace_pulled(None, workspace_report(A, kind="unchanged", resultId="x")) is None
+    assert reports.workspace_pulled(None, decode(b'{"uri":"jdt:x"}', WorkspaceDocumentDiagnosticReport)) is None
+
+
+@pytest.mark.proves("C98", "C62")
+def test_a_refresh_is_counted_so_that_older_answers_can_be_told() -> None:
+    reports = Reports()
+    reports.refresh()
+    assert reports.refreshes == 1
+
+
+@pytest.mark.proves("C100")
+def test_push_and_pull_of_one_server_stand_side_by_side_until_forgotten() -> None:
+    reports = Reports()
+    publish(reports, A, [item("pushed")])
+    reports.pulled(A, None, 1, document_report(items=[item("pulled")]))
+    assert set(reports.of(A)) == {Push(), Pull(None)}
+    reports.forget(A)
+    reports.forget(A)
+    assert dict(reports.of(A)) == {}
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def read(wire: dict[str, Any], text: str = "x" * 40, encoding: Encoding = Encoding.UTF16) -> Diagnostic:
+    report = Report((decode(msgspec.json.encode(wire), WireDiagnostic),), 1, 1)
+    (diagnostic,) = diagnostics_of(report, text=Text(text), encoding=encoding, server="s")
+    return diagnostic
+
+
+@pytest.mark.proves("C87", "C22")
+def test_everything_a_diagnostic_says_is_kept() -> None:
+    place = {"start": {"line": 2, "character": 1}, "end": {"line": 2, "character": 4}}
+    wire = item(
+        "m",
+        severity=2,
+        code="E1",
+        codeDescription={"href": "https://example.org"},
+        source="src",
+        tags=[1, 42],
+        relatedInformation=[{"location": {"uri": "file:///w/b.py", "range": place}, "message": "here"}],
+        data={"fix": [1, None]},
+        unknown={"kept": "out"},
+    )
+    there = Location(Uri("file:///w/b.py"), B, Range(Position(2, 1), Position(2, 4)))
+    assert read(wire) == Diagnostic(
+        range=Range(Position(0, 0), Position(0, 1)),
+        severity=Severity.WARNING,
+        message="m",
+        server="s",
+        code="E1",
+        source="src",
+        code_description="https://example.org",
+        tags=(1, 42),
+        related=(RelatedInformation(there, "here"),),
+        data=b'{"fix":[1,null]}',
+    )
+
+
+@pytest.mark.proves("C22", "C88")
+@pytest.mark.parametrize(
+    ("wire", "severity"),
+    [(None, Severity.ERROR), (1, Severity.ERROR), (4, Severity.HINT), (9, Severity.HINT), (0, Severity.HINT)],
+)
+def test_a_missing_severity_is_an_error_and_an_unknown_one_a_hint(wire: int | None, severity: Severity) -> None:
+    assert read(item("m") if wire is None else item("m", severity=wire)).severity is severity
+
+
+@pytest.mark.parametrize(
+    ("code", "read_as"), [(2322, "2322"), ("E1", "E1"), ({"value": 7, "target": "x"}, "7"), (None, None), ({}, None)]
+)
+def test_a_code_may_be_a_number_a_string_or_an_object(code: object, read_as: str | None) -> None:
+    assert read(item("m", code=code)).code == read_as
+
+
+@pytest.mark.parametrize(
+    ("message", "read_as"), [("plain", "plain"), ({"kind": "markdown", "value": "**m**"}, "**m**"), ({}, ""), (7, "7")]
+)
+def test_a_message_may_be_a_string_or_markup(message: Any, read_as: str) -> None:
+    assert read(item(message)).message == read_as
+
+
+@pytest.mark.parametrize("description", [None, 3, {}, {"href": 1}])
+def test_a_code_description_without_a_link_is_none(description: object) -> None:
+    assert read(item("m", codeDescription=description)).code_description is None
+
+
+@pytest.mark.proves("RPC-5", "C75")
+@pytest.mark.parametrize(
+    ("encoding", "start", "end"), [(Encoding.UTF8, 22, 36), (Encoding.UTF16, 17, 31), (Encoding.UTF32, 15, 29)]
+)
+def test_columns_become_code_points_in_every_encoding(encoding: Encoding, start: int, end: int) -> None:
+    text = 'x = "😀é𝒳"; y = undefined_name'
+    found = read(item("m", start=start, end=end), text, encoding).range
+    assert text[found.start.character : found.end.character] == "undefined_name"
+
+
+def test_our_reading_agrees_with_lsprotocol_on_a_plain_diagnostic() -> None:
+    wire = item("m", line=1, start=2, end=3, severity=2, code=5, source="s")
+    oracle = converters.get_converter().structure(wire, types.Diagnostic)
+    ours = read(wire, "a\nbcdef")
+    assert (ours.message, ours.severity, ours.code) == (oracle.message, oracle.severity, str(oracle.code))
+    assert (ours.range.start.line, ours.range.start.character) == (
+        oracle.range.start.line,
+        oracle.range.start.character,
+    )
+
+
+# --- Merging ----------------------------------------------------------------------------------------------------------
+
+
+def diagnostic(message: str, line: int = 0, server: str = "s", severity: Severity = Severity.ERROR) -> Diagnostic:
+    return Diagnostic(Range(Position(line, 0), Position(line, 1)), severity, message, server)
+
+
+@pytest.mark.proves("DIAG-1", "C100")
+def test_the_same_message_at_the_same_range_is_said_once_by_the_first() -> None:
+    both = merged([[diagnostic("m", server="first")], [diagnostic("m", server="second"), diagnostic("other")]])
+    assert [(each.message, each.server) for each in both] == [("m", "first"), ("other", "s")]
+
+
+@pytest.mark.proves("DIAG-1")
+def test_another_range_is_kept_and_the_list_is_ordered_by_place() -> None:
+    both = merged([[diagnostic("m", line=5), diagnostic("m", line=2)], [diagnostic("w", 2, severity=Severity.WARNING)]])
+    assert [(each.message, each.range.start.line) for each in both] == [("m", 2), ("w", 2), ("m", 5)]

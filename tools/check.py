@@ -1,0 +1,55 @@
+"""The gate: format, lint, types, import contracts, tests. `./check [--quick] [FILE…]`.
+
+Every step runs even when one before it failed, so that one run shows all there is to mend.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+
+STATIC = {
+    "format": ["ruff", "format", "--check", "."],
+    "lint": ["ruff", "check", "."],
+    "types": ["basedpyright"],
+    "imports": ["lint-imports", "--no-cache"],
+}
+
+
+def main() -> int:
+    subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), "check"], check=True)
+    quick, files = "--quick" in sys.argv, [name for name in sys.argv[1:] if name != "--quick"]
+    steps = STATIC | tests(quick=quick, files=files)
+    results = {name: step(name, argv) for name, argv in steps.items()}
+    print("\n" + "  ".join(f"{name} {'ok' if ok else 'FAILED'}" for name, ok in results.items()))
+    return 0 if all(results.values()) else 1
+
+
+def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
+    if files:
+        return {"tests": ["pytest", *files]}
+    if quick:
+        return {"tests": ["pytest", "-q", "-n", "2", "-m", "not slow and not leak and not server"]}
+    return {
+        # Coverage of the core is measured on the tests of the core alone: what only passes by accident does not count.
+        "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],
+        "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol"],
+    }
+
+
+def step(name: str, argv: list[str]) -> bool:
+    started = time.monotonic()
+    done = subprocess.run(
+        [str(BIN / argv[0]), *argv[1:]], cwd=ROOT, capture_output=name in STATIC, text=True, check=False
+    )
+    if done.returncode and name in STATIC:
+        print(done.stdout + done.stderr)
+    print(f"{name}: {'ok' if not done.returncode else 'FAILED'} ({time.monotonic() - started:.1f} s)", flush=True)
+    return not done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

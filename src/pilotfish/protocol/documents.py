@@ -1,0 +1,291 @@
+"""Which documents are open at one server, with their text and version.
+
+`Documents` is the only writer of that. It does no I/O: each method returns the notifications that make the server see
+the same, to be sent in order and before anything else about those documents.
+
+Invariants:
+- A document is announced (`didOpen`) at most once until it is closed, and closed only if it was announced.
+- Versions come from one counter, so they strictly rise for every document, across closing, reopening and restarts, and
+  nothing has to be remembered about closed ones.
+- A change follows the server's sync kind to the letter: servers that ask for ranges keep a wrong document or exit when
+  they get the full text, and the other way round.
+"""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import islice
+from typing import assert_never, cast
+
+from pilotfish.errors import Bug
+from pilotfish.model import AbsPath, Encoding, Range
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.positions import Text, range_to_wire
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import (
+    ContentChange,
+    DidChangeParams,
+    DidCloseParams,
+    DidOpenParams,
+    DidSaveParams,
+    TextDocumentIdentifier,
+    TextDocumentItem,
+    VersionedTextDocumentIdentifier,
+    Wire,
+)
+
+
+class SyncKind(IntEnum):
+    """How a server wants to hear of changes."""
+
+    NONE = 0
+    FULL = 1
+    INCREMENTAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOptions:
+    include_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """What a server wants to be told about documents; by default nothing."""
+
+    open_close: bool = False
+    change: SyncKind = SyncKind.NONE
+    save: SaveOptions | None = None
+
+
+def sync_options(value: object) -> SyncOptions:
+    """Read `textDocumentSync`: absent, null, a number or an object.
+
+    Raises `Malformed` on anything else, for a guess would leave the server with a wrong text and nobody would know.
+    """
+    if value is None:
+        return SyncOptions()
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        open_close = fields.get("openClose") is True
+        return SyncOptions(open_close, sync_kind(fields.get("change")), save_options(fields.get("save")))
+    kind = sync_kind(value)
+    # The number is older than the object, and meant opening, closing and saving along with changes.
+    return SyncOptions() if kind is SyncKind.NONE else SyncOptions(open_close=True, change=kind, save=SaveOptions())
+
+
+def sync_kind(value: object) -> SyncKind:
+    """Read a sync kind; absent means that changes are not wanted. Raises `Malformed`."""
+    if value is None:
+        return SyncKind.NONE
+    if isinstance(value, bool) or value not in tuple(SyncKind):
+        raise Malformed(f"textDocumentSync: {value!r} is not a sync kind")
+    return SyncKind(value)
+
+
+def save_options(value: object) -> SaveOptions | None:
+    """Read `save`, where `{}` means yes. Raises `Malformed`."""
+    if isinstance(value, dict):
+        return SaveOptions(cast("dict[str, object]", value).get("includeText") is True)
+    if value is None or isinstance(value, bool):
+        return SaveOptions() if value else None
+    raise Malformed(f"textDocumentSync: {value!r} does not say whether saving is of interest")
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message to the server that has no answer."""
+
+    method: str
+    params: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    language_id: str
+    text: Text
+    version: int
+    announced: bool = False
+
+
+class Documents:
+    """The documents that we hold open at one server."""
+
+    def __init__(self, options: SyncOptions, encoding: Encoding) -> None:
+        self._options = options
+        self._encoding = encoding
+        self._version = 0
+        self._open: dict[AbsPath, _Document] = {}
+        """The least recently used one first."""
+
+    # --- What is open ----------------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> SyncOptions:
+        return self._options
+
+    @property
+    def paths(self) -> tuple[AbsPath, ...]:
+        """All open documents, the least recently used one first."""
+        return tuple(self._open)
+
+    def is_open(self, path: AbsPath) -> bool:
+        return path in self._open
+
+    def version(self, path: AbsPath) -> int:
+        """The version that the server knows the current text by."""
+        return self._document(path).version
+
+    def text(self, path: AbsPath) -> Text:
+        return self._document(path).text
+
+    def language_id(self, path: AbsPath) -> str | None:
+        document = self._open.get(path)
+        return None if document is None else document.language_id
+
+    def least_recently_used(self, limit: int) -> tuple[AbsPath, ...]:
+        """What to close so that `limit` documents stay open, the longest unused first."""
+        return tuple(islice(self._open, max(0, len(self._open) - limit)))
+
+    # --- What changes it -------------------------------------------------------------------------------------------
+
+    def sync(self, path: AbsPath, language_id: str, text: str) -> tuple[Notification, ...]:
+        """Make the server see `text`, by whatever that takes; nothing when it does already."""
+        known = self.language_id(path)
+        if known is None:
+            return self.open(path, language_id, text)
+        if known != language_id:
+            return self.close(path) + self.open(path, language_id, text)
+        return self.change(path, text)
+
+    def open(self, path: AbsPath, language_id: str, text: str) -> tuple[Notification, ...]:
+        if path in self._open:
+            raise Bug(f"{path!r} was opened twice")
+        self._open[path] = _Document(language_id, Text(text), self._next_version())
+        return self._announce(path)
+
+    def change(self, path: AbsPath, text: str) -> tuple[Notification, ...]:
+        """Replace the text; nothing to send when it is the same, or when the server does not follow changes."""
+        document = self._used(path)
+        if text == document.text.string:
+            return ()
+        changed = replace(document, text=Text(text))
+        change = self._content_change(document.text, changed.text) if document.announced else None
+        if change is not None:
+            changed = replace(changed, version=self._next_version())
+        self._open[path] = changed
+        if change is None:
+            return ()
+        identifier = VersionedTextDocumentIdentifier(uri_of(path), changed.version)
+        return (Notification("textDocument/didChange", DidChangeParams(identifier, [change])),)
+
+    def save(self, path: AbsPath) -> tuple[Notification, ...]:
+        """Tell that the current text reached the disk; nothing to send when the server did not ask for that."""
+        document = self._used(path)
+        save = self._options.save
+        if save is None:
+            return ()
+        text = document.text.string if save.include_text else None
+        return (Notification("textDocument/didSave", DidSaveParams(TextDocumentIdentifier(uri_of(path)), text)),)
+
+    def close(self, path: AbsPath) -> tuple[Notification, ...]:
+        """Forget the document; nothing to send when it is not open."""
+        document = self._open.pop(path, None)
+        if document is None or not document.announced:
+            return ()
+        return (Notification("textDocument/didClose", DidCloseParams(TextDocumentIdentifier(uri_of(path)))),)
+
+    def rename(self, path: AbsPath, new_path: AbsPath, language_id: str) -> tuple[Notification, ...]:
+        """Go on with the same text under another name: for the server, one document closes and another opens."""
+        text = self.text(path).string
+        return self.close(path) + self.open(new_path, language_id, text)
+
+    def configure(self, options: SyncOptions) -> tuple[Notification, ...]:
+        """The server wants to be told other things from now on; announces what it did not want to hear of before."""
+        self._options = options
+        return tuple(notification for path in self._open for notification in self._announce(path))
+
+    def reopen_all(self, options: SyncOptions, encoding: Encoding) -> tuple[Notification, ...]:
+        """A new process took the server's place, and knows nothing: announces every document with its current text."""
+        self._encoding = encoding
+        for path, document in self._open.items():
+            self._open[path] = replace(document, version=self._next_version(), announced=False)
+        return self.configure(options)
+
+    def _announce(self, path: AbsPath) -> tuple[Notification, ...]:
+        document = self._open[path]
+        if document.announced or not self._options.open_close:
+            return ()
+        self._open[path] = replace(document, announced=True)
+        item = TextDocumentItem(uri_of(path), document.language_id, document.version, document.text.string)
+        return (Notification("textDocument/didOpen", DidOpenParams(item)),)
+
+    def _content_change(self, old: Text, new: Text) -> ContentChange | None:
+        kind = self._options.change
+        match kind:
+            case SyncKind.NONE:
+                return None
+            case SyncKind.FULL:
+                return ContentChange(new.string)
+            case SyncKind.INCREMENTAL:
+                return changed_part(old, new.string, self._encoding)
+            case _:
+                assert_never(kind)
+
+    def _document(self, path: AbsPath) -> _Document:
+        try:
+            return self._open[path]
+        except KeyError:
+            raise Bug(f"{path!r} is not open") from None
+
+    def _used(self, path: AbsPath) -> _Document:
+        """The document, moved to the end of the line."""
+        document = self._document(path)
+        del self._open[path]
+        self._open[path] = document
+        return document
+
+    def _next_version(self) -> int:
+        self._version += 1
+        return self._version
+
+
+def changed_part(old: Text, new: str, encoding: Encoding) -> ContentChange:
+    """The smallest single replacement that makes `new` of `old`, and never cuts a `\\r\\n` of either in two."""
+    prefix = _common_prefix(old.string, new)
+    suffix = _common_suffix(old.string, new, min(len(old.string), len(new)) - prefix)
+    if _cuts_line_ending(old.string, prefix) or _cuts_line_ending(new, prefix):
+        prefix -= 1
+    if _cuts_line_ending(old.string, len(old.string) - suffix) or _cuts_line_ending(new, len(new) - suffix):
+        suffix -= 1
+    span = Range(old.position_at(prefix), old.position_at(len(old.string) - suffix))
+    return ContentChange(new[prefix : len(new) - suffix], range_to_wire(span, old, encoding))
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """How many characters both start with.
+
+    By bisection: each step compares only what is still unknown, so the log₂(n) slices are n characters in all.
+    """
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(one: str, other: str, limit: int) -> int:
+    """How many characters, up to `limit`, both end with; found like the prefix."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.endswith(other[len(other) - middle : len(other) - low], 0, len(one) - low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _cuts_line_ending(text: str, offset: int) -> bool:
+    return text[offset - 1 : offset + 1] == "\r\n"

@@ -1,0 +1,275 @@
+"""Workspace edits: what a server wants changed, as a plan, and how text edits change a text.
+
+`edit_plan` reads; it decides nothing about files. The plan keeps the server's order. Text edits of one document between
+two file operations become one change, because all of them speak of the same text. `documentChanges` wins over
+`changes`. Ranges stay in the server's units until `apply_edits` has the text in hand.
+
+An edit that is wrong in any part is `Malformed` as a whole: half a rename is worse than none.
+A URI that names no file has no path and stays as it came.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import cast
+
+from pilotfish.model import AbsPath, Encoding, Uri
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.positions import Text, range_from_wire
+from pilotfish.protocol.snippets import plain_text
+from pilotfish.protocol.uris import path_of
+from pilotfish.protocol.wire import (
+    Raw,
+    WireRange,
+    WireResourceOperation,
+    WireTextDocumentEdit,
+    WireTextEdit,
+    WireWorkspaceEdit,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """Why a change is made, and whether a person has to agree to it first."""
+
+    label: str
+    needs_confirmation: bool
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a change is about. `path` is None where the URI names no file."""
+
+    uri: Uri
+    path: AbsPath | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace `range`, in the server's units, by `new_text`."""
+
+    range: WireRange
+    new_text: str
+    annotation: Annotation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """Edits of one document, all against its text at `version`; None where the server does not say which."""
+
+    resource: Resource
+    version: int | None
+    edits: tuple[TextEdit, ...]
+
+
+class OnExisting(StrEnum):
+    """What to do when the target of an operation is there already."""
+
+    FAIL = "fail"
+    OVERWRITE = "overwrite"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    resource: Resource
+    on_existing: OnExisting = OnExisting.FAIL
+    annotation: Annotation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    source: Resource
+    target: Resource
+    on_existing: OnExisting = OnExisting.FAIL
+    annotation: Annotation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    resource: Resource
+    recursive: bool = False
+    ignore_missing: bool = False
+    annotation: Annotation | None = None
+
+
+Operation = TextChange | Create | Rename | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class EditPlan:
+    """What to do, in this order."""
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Whether a person has to agree: then it is never applied on its own."""
+        return any(
+            annotation is not None and annotation.needs_confirmation
+            for operation in self.operations
+            for annotation in _annotations(operation)
+        )
+
+
+class Overlapping(Malformed):
+    """Two edits of one document want the same piece of text."""
+
+
+def edit_plan(data: bytes | Raw) -> EditPlan:
+    """Read a `WorkspaceEdit`, or raise `Malformed`."""
+    edit = decode(data, WireWorkspaceEdit)
+    annotations = edit.change_annotations or {}
+    if edit.document_changes:
+        return EditPlan(_joined(_document_changes(edit.document_changes, annotations)))
+    changes = edit.changes or {}
+    return EditPlan(
+        _joined(TextChange(_resource(uri), None, _text_edits(edits, annotations)) for uri, edits in changes.items())
+    )
+
+
+def apply_edits(text: Text, edits: Iterable[TextEdit], encoding: Encoding) -> str:
+    """`text` after all edits, each of them against `text` itself; raises `Overlapping`.
+
+    Inserts at one place appear in the order given, before what replaces the text that follows.
+    Where all line endings of `text` are the same, those of the edits become the same too.
+    """
+    spans: list[tuple[int, int, str]] = []
+    for edit in edits:
+        place = range_from_wire(edit.range, text, encoding)
+        spans.append((text.offset(place.start), text.offset(place.end), _with_line_ending(edit.new_text, text.eol)))
+    pieces: list[str] = []
+    done = 0
+    for start, end, new_text in sorted(spans, key=lambda span: span[:2]):
+        if start < done:
+            raise Overlapping(f"two edits want the same text in line {text.position_at(start).line + 1}")
+        pieces += (text.string[done:start], new_text)
+        done = end
+    return "".join([*pieces, text.string[done:]])
+
+
+_LINE_FEED = re.compile(r"\r?\n")
+
+
+def _with_line_ending(new_text: str, eol: str | None) -> str:
+    # A lone carriage return stays: before a line feed of the text it is how a server asks for the other line ending.
+    return new_text if eol is None else _LINE_FEED.sub(eol, new_text)
+
+
+# --- Reading --------------------------------------------------------------------------------------------------------
+
+_Annotations = Mapping[str, object]
+
+
+def _document_changes(items: Iterable[Raw], annotations: _Annotations) -> Iterator[Operation]:
+    for number, item in enumerate(items):
+        try:
+            yield _document_change(item, annotations)
+        except Malformed as malformed:
+            raise Malformed(f"documentChanges[{number}]: {malformed}") from None
+
+
+def _document_change(item: Raw, annotations: _Annotations) -> Operation:
+    if "textDocument" not in decode(item, dict[str, Raw]):
+        return _resource_operation(decode(item, WireResourceOperation), annotations)
+    change = decode(item, WireTextDocumentEdit)
+    document = change.text_document
+    return TextChange(_resource(document.uri), document.version, _text_edits(change.edits, annotations))
+
+
+def _resource_operation(wire: WireResourceOperation, annotations: _Annotations) -> Operation:
+    options = wire.options or {}
+    annotation = _annotation(wire.annotation_id, annotations)
+    match wire.kind:
+        case "create":
+            return Create(_named(wire.uri, "uri"), _on_existing(options), annotation)
+        case "rename":
+            source, target = _named(wire.old_uri, "oldUri"), _named(wire.new_uri, "newUri")
+            return Rename(source, target, _on_existing(options), annotation)
+        case "delete":
+            recursive, ignore_missing = options.get("recursive") is True, options.get("ignoreIfNotExists") is True
+            return Delete(_named(wire.uri, "uri"), recursive, ignore_missing, annotation)
+        case _:
+            raise Malformed(f"there is no file operation {wire.kind!r}")
+
+
+def _on_existing(options: Mapping[str, object]) -> OnExisting:
+    """The specification lets `overwrite` win over `ignoreIfExists`."""
+    if options.get("overwrite") is True:
+        return OnExisting.OVERWRITE
+    return OnExisting.IGNORE if options.get("ignoreIfExists") is True else OnExisting.FAIL
+
+
+def _text_edits(wires: Iterable[WireTextEdit], annotations: _Annotations) -> tuple[TextEdit, ...]:
+    return tuple(TextEdit(wire.range, _new_text(wire), _annotation(wire.annotation_id, annotations)) for wire in wires)
+
+
+def _new_text(wire: WireTextEdit) -> str:
+    if wire.new_text is not None:
+        return wire.new_text
+    value = cast("dict[str, object]", wire.snippet).get("value") if isinstance(wire.snippet, dict) else None
+    if not isinstance(value, str):
+        raise Malformed("a text edit has neither newText nor a snippet")
+    return plain_text(value)
+
+
+def _annotation(identifier: str | None, annotations: _Annotations) -> Annotation | None:
+    if identifier is None:
+        return None
+    found = annotations.get(identifier)
+    if not isinstance(found, dict):
+        # The server forgot to say what it means. A person should look.
+        return Annotation(identifier, needs_confirmation=True)
+    fields = cast("dict[str, object]", found)
+    label, description = fields.get("label"), fields.get("description")
+    return Annotation(
+        label if isinstance(label, str) else identifier,
+        fields.get("needsConfirmation") is True,
+        description if isinstance(description, str) else None,
+    )
+
+
+def _named(uri: str | None, field: str) -> Resource:
+    if uri is None:
+        raise Malformed(f"a file operation has no {field}")
+    return _resource(uri)
+
+
+def _resource(uri: str) -> Resource:
+    return Resource(Uri(uri), path_of(uri))
+
+
+def _annotations(operation: Operation) -> Iterable[Annotation | None]:
+    if isinstance(operation, TextChange):
+        return (edit.annotation for edit in operation.edits)
+    return (operation.annotation,)
+
+
+# --- One change per document ----------------------------------------------------------------------------------------
+
+
+def _joined(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """The operations in order, with the text edits of one document joined where no file operation stands between."""
+    joined: list[Operation | list[TextChange]] = []
+    documents: dict[str, list[TextChange]] = {}
+    for operation in operations:
+        if not isinstance(operation, TextChange):
+            documents.clear()
+            joined.append(operation)
+            continue
+        document = operation.resource.path or operation.resource.uri
+        if document not in documents:
+            documents[document] = []
+            joined.append(documents[document])
+        documents[document].append(operation)
+    return tuple(_one_change(item) if isinstance(item, list) else item for item in joined)
+
+
+def _one_change(changes: Sequence[TextChange]) -> TextChange:
+    resource = changes[0].resource
+    versions = {change.version for change in changes if change.version is not None}
+    if len(versions) > 1:
+        raise Malformed(f"edits of {resource.uri} are for different versions")
+    return TextChange(resource, max(versions, default=None), tuple(edit for change in changes for edit in change.edits))

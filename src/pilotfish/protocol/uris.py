@@ -1,0 +1,113 @@
+"""Document URIs and the paths they name.
+
+What goes out has one encoder, exact: the bytes of the path, everything percent-encoded in upper-case hex except ASCII
+letters, digits, `-._~` and `/`, which is the set that VS Code leaves bare and so the one that servers know best.
+What comes in has one decoder, tolerant: whatever a server escaped or left bare, it names the same path. URIs are
+therefore compared as decoded paths (`same_document`), never as strings.
+
+Rules of the decoder: percent-escapes are decoded exactly once, `.` and `..` go after that, and a NUL refuses the URI,
+so that whoever checks containment checks the path that would be opened. A `%` that starts no escape is a plain `%`. `#`
+and `?` are plain characters: the URI of a file has neither query nor fragment, but careless servers leave them bare.
+Any scheme but `file` names no path: such a URI stays opaque, word for word.
+
+Windows spellings depend on the string alone, not on this machine: a drive becomes `C:\\...` with an upper-case letter,
+a host becomes `\\\\host\\share\\...`. Hence a POSIX folder `/c:` is taken for a drive; the specification says that
+`c%3A` is one, and nobody has that folder.
+"""
+
+import os
+import posixpath
+import re
+import unicodedata
+
+from pilotfish.errors import Bug
+from pilotfish.model import AbsPath, Uri
+
+
+def uri_of(path: AbsPath) -> Uri:
+    """The one URI that we send for `path`."""
+    if path.startswith("/"):
+        return Uri("file://" + _escaped(path))
+    if drive := _DRIVE_PATH.match(path):
+        return Uri(f"file:///{drive[1].upper()}:" + _escaped(path[drive.end() :].replace("\\", "/")))
+    if path.startswith("\\\\"):
+        return Uri("file:" + _escaped(path.replace("\\", "/")))
+    raise Bug(f"a URI was wanted for {path!r}, which is not absolute")
+
+
+def path_of(uri: str) -> AbsPath | None:
+    """The path that `uri` names, however it is encoded; None when it names none."""
+    parts = _FILE_URI.fullmatch(uri)
+    if parts is None:
+        return None
+    host, path = _unescaped(parts[1] or ""), _unescaped(parts[2])
+    if host is None or path is None:
+        return None
+    if _DRIVE.fullmatch(host):
+        # `file://c:/x`: somebody put two slashes before a Windows path.
+        host, path = "", host + path
+    if drive := _DRIVE_PATH.match(path):
+        return AbsPath(f"{drive[1].upper()}:" + _backslashed(path[drive.end() :]))
+    if host and host.lower() != "localhost":
+        return _share(host, path)
+    return AbsPath(_normalised(path)) if path.startswith("/") else None
+
+
+def same_document(one: str, other: str) -> bool:
+    """Whether two URIs name one document: by path where they name files, else letter by letter."""
+    path = path_of(one)
+    return one == other if path is None else path == path_of(other)
+
+
+def nfc_key(path: AbsPath) -> str:
+    """What paths are compared by where composed and decomposed accents name one file, as on macOS.
+
+    Only for when asking the file system is not possible: elsewhere the two spellings are two files.
+    """
+    return unicodedata.normalize("NFC", path)
+
+
+_FILE_URI = re.compile(r"file:(?://([^/\\]*))?(.*)", re.IGNORECASE | re.DOTALL)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE_PATH = re.compile(r"/?([A-Za-z]):(?=[/\\]|\Z)")
+_HOST = re.compile(r"[\w$-][\w.$-]*", re.ASCII)
+
+_BARE = re.compile(r"[A-Za-z0-9\-._~/]*")
+_ESCAPES = tuple(chr(byte) if _BARE.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256))
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_BYTES = {b"%02X" % byte: bytes((byte,)) for byte in range(256)}
+
+
+def _escaped(path: str) -> str:
+    if _BARE.fullmatch(path):
+        return path
+    return "".join([_ESCAPES[byte] for byte in os.fsencode(path)])
+
+
+def _unescaped(text: str) -> str | None:
+    """`text` with its escapes decoded once; None when it has a NUL or is no Unicode text."""
+    if "%" in text or not text.isascii():
+        try:
+            data = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return None
+        text = os.fsdecode(_ESCAPE.sub(_byte, data))
+    return None if "\0" in text else text
+
+
+def _byte(escape: re.Match[bytes]) -> bytes:
+    return _BYTES[escape[1].upper()]
+
+
+def _normalised(path: str) -> str:
+    # `normpath` keeps a pair of leading slashes, which POSIX lets mean something else and Linux does not.
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def _backslashed(path: str) -> str:
+    return _normalised(path.replace("\\", "/")).replace("/", "\\")
+
+
+def _share(host: str, path: str) -> AbsPath | None:
+    rest = _backslashed(path)
+    return AbsPath(rf"\\{host.lower()}{rest}") if _HOST.fullmatch(host) and rest != "\\" else None

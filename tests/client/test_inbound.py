@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from pilotfish.protocol.capabilities import Capabilities
 
 from pilotfish.client.inbound import MAX_MESSAGES, REQUESTS, Inbox, answer, take
+from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.diagnostics import Reports
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
@@ -48,23 +48,24 @@ def asked(method: str, params: object = None, box: Inbox | None = None) -> Any:
     return reply if isinstance(reply, ResponseError) else msgspec.json.decode(msgspec.json.encode(reply))
 
 
+NOTHING: dict[str, object] = {}
+CONFIGURATION: list[tuple[list[str | None], list[object]]] = [
+    ([], []),
+    (["python"], [{"analysis": {"mode": "strict"}}]),
+    (["python.analysis"], [{"mode": "strict"}]),
+    (["python.analysis.mode"], ["strict"]),
+    (["dotted.key"], [{"x": 1}]),
+    (["unknown"], [{}]),
+    (["python.unknown.deeper"], [{}]),
+    (["list.0"], [{}]),
+    ([""], [SETTINGS]),
+    ([None], [SETTINGS]),
+    (["a", "python.analysis.mode", "b", "list", "c"], [{}, "strict", {}, [1], {}]),
+]
+
+
 @pytest.mark.proves("C46", "RPC-4")
-@pytest.mark.parametrize(
-    ("sections", "values"),
-    [
-        ([], []),
-        (["python"], [{"analysis": {"mode": "strict"}}]),
-        (["python.analysis"], [{"mode": "strict"}]),
-        (["python.analysis.mode"], ["strict"]),
-        (["dotted.key"], [{"x": 1}]),
-        (["unknown"], [{}]),
-        (["python.unknown.deeper"], [{}]),
-        (["list.0"], [{}]),
-        ([""], [SETTINGS]),
-        ([None], [SETTINGS]),
-        (["a", "python.analysis.mode", "b", "list", "c"], [{}, "strict", {}, [1], {}]),
-    ],
-)
+@pytest.mark.parametrize(("sections", "values"), CONFIGURATION)
 def test_configuration_has_the_length_and_order_asked_for(sections: list[str | None], values: list[object]) -> None:
     items = [{"section": section, "scopeUri": "file:///w/a"} for section in sections]
     assert asked("workspace/configuration", {"items": items}) == values
@@ -185,7 +186,7 @@ def test_a_fault_of_ours_is_an_internal_error_and_no_more(caplog: pytest.LogCapt
 
 @pytest.mark.proves("C38")
 def test_while_stopping_everything_is_answered_with_null() -> None:
-    assert answer(inbox(), "workspace/configuration", raw({"items": [{}]}), stopping=True) is None
+    assert answer(inbox(), "workspace/configuration", raw({"items": [NOTHING]}), stopping=True) is None
     assert answer(inbox(), "no/such", raw(None), stopping=True) is None
 
 
@@ -213,7 +214,7 @@ def test_a_malformed_notification_is_reported_and_changes_nothing(method: str) -
 
 def test_the_tsserver_exchange_is_answered_so_that_the_server_goes_on() -> None:
     sent: list[tuple[str, Json]] = []
-    take(inbox(sent), "tsserver/request", raw([[7, "_vue:projectInfo", {}], []]))
+    take(inbox(sent), "tsserver/request", raw([[7, "_vue:projectInfo", NOTHING], []]))
     assert sent == [("tsserver/response", [[7, None]])]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pilotfish.config.values import Restart
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import (
@@ -16,7 +17,6 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
-    Restart,
     Rested,
     Retire,
     Running,
@@ -108,7 +108,7 @@ def test_servers_at_rest_take_no_room() -> None:
     assert decided(None, b=Rested(Why.IDLE), c=Broken(CRASH, 1, 0), d=Missing(GONE, ""), e=BUSY, f=BUSY) == Start()
 
 
-# --- Setbacks -----------------------------------------------------------------------------------------------------------
+# --- Setbacks ---------------------------------------------------------------------------------------------------------
 
 
 def again(before: Broken | None, *, healthy: bool = False, jitter: float = 0.0, now: float = NOW) -> Broken:
@@ -154,7 +154,7 @@ def test_a_crash_loop_is_reached_even_if_each_start_gives_one_good_answer() -> N
     assert refused.failure.code is Code.CRASH_LOOP
 
 
-# --- Upkeep -------------------------------------------------------------------------------------------------------------
+# --- Upkeep -----------------------------------------------------------------------------------------------------------
 
 LIMITS = Limits(idle_seconds=100, unused_seconds=10)
 

@@ -14,6 +14,8 @@ from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import (
     Answered,
     CancelRequested,
+    Dropped,
+    DropReason,
     ErrorCode,
     Event,
     Failed,
@@ -129,6 +131,9 @@ class Script:
                 self.answers[identifier] = error
             case CancelRequested(identifier):
                 self.cancelled.append(identifier)
+            case Dropped(DropReason.UNKNOWN_ID):
+                # The answer to a request that a test wrote by hand.
+                pass
             case _:
                 raise AssertionError(f"the client sent something malformed: {event}")
 

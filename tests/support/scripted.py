@@ -29,6 +29,8 @@ class ScriptedServer(Script):
     on_end_of_input: Callable[[], None] | None = None
     """What the end of its input does; by default nothing, as with a good third of real servers."""
     signals: list[str] = field(default_factory=list[str])
+    bytes_taken: list[bytes] = field(default_factory=list[bytes])
+    """What the client wrote, to pin bytes."""
     input_closed: bool = False
     reading: bool = True
 
@@ -99,6 +101,7 @@ class ScriptedServer(Script):
             self.on_terminate()
 
     def take(self, data: bytes) -> None:
+        self.bytes_taken.append(data)
         self.feed(data)
         self._arrivals.beat()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from pilotfish.client.handshake import SessionOptions
@@ -17,7 +18,7 @@ URI = "file:///w/a.py"
 
 def options(**changes: Any) -> SessionOptions:
     launch = Launch(argv=("/bin/scripted",), cwd=ROOT, environment={}, name="scripted")
-    return SessionOptions(**{"server": "scripted", "root": ROOT, "launch": launch, **changes})
+    return replace(SessionOptions("scripted", ROOT, launch), **changes)
 
 
 @asynccontextmanager

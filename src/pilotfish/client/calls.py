@@ -16,6 +16,7 @@ class Call:
     """One request under way."""
 
     method: str
+    asked_at: float
     outcome: Outcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
 
@@ -31,8 +32,13 @@ class Calls:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def begin(self, identifier: RequestId, method: str) -> Call:
-        call = self._waiting[identifier] = Call(method)
+    @property
+    def oldest(self) -> Call | None:
+        """The call that has waited longest."""
+        return next(iter(self._waiting.values()), None)
+
+    def begin(self, identifier: RequestId, method: str, now: float) -> Call:
+        call = self._waiting[identifier] = Call(method, now)
         return call
 
     def end(self, identifier: RequestId, outcome: Outcome) -> None:

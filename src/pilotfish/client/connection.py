@@ -67,7 +67,8 @@ class Connection:
         self._outbox = Outbox()
         self._decoder = FrameDecoder()
         self._lifecycle = Lifecycle()
-        self._tasks = anyio.CancelScope()
+        # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
+        self._tasks = anyio.CancelScope(shield=True)
         self._cancelled: dict[RequestId, float] = {}
         self._unanswered_cancels = 0
         self._started = anyio.current_time()
@@ -85,6 +86,12 @@ class Connection:
         """How many requests wait for their answer."""
         return len(self._calls)
 
+    @property
+    def oldest_request(self) -> float | None:
+        """When the request that has waited longest was made."""
+        oldest = self._calls.oldest
+        return oldest.asked_at if oldest else None
+
     def scene(self) -> Scene:
         """Where we are now, for a failure's report."""
         return Scene(
@@ -97,15 +104,15 @@ class Connection:
         )
 
     async def run(self) -> None:
-        """Read and write until the connection ends; afterwards no process is left."""
-        try:
-            with self._tasks:
-                async with owned_tasks() as tasks:
-                    tasks.start_soon(self._write)
-                    await self._read()
-        finally:
-            self._end(Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene()))
-            await self._process.kill()
+        """Read and write until the connection ends or is closed, whatever happens to the caller."""
+        with self._tasks:
+            async with owned_tasks() as tasks:
+                tasks.start_soon(self._write)
+                await self._read()
+
+    def close(self) -> None:
+        """End it from our side."""
+        self._end(self._stopped())
 
     def notify(self, method: str, params: object = UNSET) -> None:
         """Post a notification; it leaves after everything posted before it."""
@@ -116,7 +123,7 @@ class Connection:
         """One request, one answer. Raises when there is none: time-out, crash, stop."""
         self._check(method)
         outgoing = self._peer.request(method, params)
-        call = self._calls.begin(outgoing.id, method)
+        call = self._calls.begin(outgoing.id, method, anyio.current_time())
         self._post(outgoing.data)
         with anyio.move_on_after(timeout):
             await self._outcome(outgoing.id, call)
@@ -129,6 +136,10 @@ class Connection:
         if isinstance(call.outcome, Failure):
             raise call.outcome
         return call.outcome
+
+    def condemn(self, what: str) -> None:
+        """Somebody saw that the server hangs: everyone who waits is told now."""
+        self._end(self._failed(Code.SERVER_HUNG, what))
 
     async def flushed(self) -> None:
         await self._outbox.flushed()
@@ -221,10 +232,13 @@ class Connection:
         with anyio.move_on_after(EXIT_GRACE_SECONDS):
             status = await self._process.wait()
         if self.phase in {Phase.STOPPING, Phase.EXITING}:
-            return Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene())
+            return self._stopped()
         starting = self.phase in {Phase.SPAWNED, Phase.INITIALIZING}
         code = Code.SERVER_START_FAILED if starting else Code.SERVER_CRASHED
         return self._failed(code, _how_it_ended(status, what))
+
+    def _stopped(self) -> Unavailable:
+        return Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene())
 
     def _failed(self, code: Code, what: str) -> ServerFailed:
         return ServerFailed(code, f"{self._scene.server} {what}", hint=_HINTS.get(code), scene=self.scene())

@@ -61,7 +61,7 @@ class Inbox:
     now: Callable[[], float]
     edit_sink: EditSink | None = None
     """Set while a command that we asked for runs; without it an edit is refused."""
-    told_about: Callable[[AbsPath | None], None] = lambda path: None
+    told_about: Callable[[AbsPath | None], None] = lambda _path: None
     """Called after any message that may change what is known: diagnostics, progress, registrations."""
 
 
@@ -141,8 +141,7 @@ def _apply_edit(inbox: Inbox, params: Raw) -> object:
 
 def _show_message_request(inbox: Inbox, params: Raw) -> object:
     note = decode(params, MessageParams)
-    actions = [action.get("title") for action in note.actions or () if isinstance(action, dict)]
-    _keep(inbox, f"asked: {note.message} {actions}")
+    _keep(inbox, f"asked: {note.message} {[action.title for action in note.actions or ()]}")
     return None
 
 

@@ -65,7 +65,7 @@ async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerato
         finally:
             with anyio.move_on_after(STOP_SECONDS, shield=True):
                 await session.stop()
-            tasks.cancel_scope.cancel()
+            session.end()
 
 
 class Session:
@@ -117,8 +117,10 @@ class Session:
         return self._connection.waiting
 
     @property
-    def last_heard(self) -> float:
-        return self._connection.last_heard
+    def silent_since(self) -> float | None:
+        """When the oldest request was made that the server has not even made a sound after; None if there is none."""
+        asked = self._connection.oldest_request
+        return asked if asked is not None and self._connection.last_heard <= asked else None
 
     @property
     def documents(self) -> Documents:
@@ -136,10 +138,16 @@ class Session:
     # --- Life ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        try:
-            await self._connection.run()
-        finally:
-            self.changed.beat()
+        await self._connection.run()
+        self.changed.beat()
+
+    def condemn(self, what: str) -> None:
+        """End it at once as hung; there is no use in asking it to shut down."""
+        self._connection.condemn(what)
+
+    def end(self) -> None:
+        """The process is gone: nothing more can come."""
+        self._connection.close()
 
     async def ended(self) -> Failure:
         """Wait until the connection is over; returns why."""

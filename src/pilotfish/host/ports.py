@@ -13,7 +13,7 @@ from pilotfish.model import AbsPath
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start. `argv[0]` is absolute; `environment` is the whole environment, not an addition."""
+    """What to start. `argv[0]` is absolute; `environment` is the whole environment, but for the tag of the tree."""
 
     argv: Sequence[str]
     cwd: AbsPath
@@ -70,7 +70,8 @@ class Spawner(Protocol):
     def __call__(self, launch: Launch) -> AbstractAsyncContextManager[Process]:
         """Run `launch` for as long as the block lasts; leaving it, however, leaves no process behind.
 
-        Raises `ServerFailed` (`server_missing`, `server_start_failed`) when it cannot be started.
+        Raises `ServerFailed` (`server_missing`, `server_start_failed`) when it cannot be started, `Unavailable`
+        (`root_gone`) when its folder is not there.
         """
         ...
 

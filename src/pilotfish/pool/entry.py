@@ -31,15 +31,14 @@ class Entry:
     healthy: bool = False
     """It has given a good answer since it was started."""
     leases: set[str] = field(default_factory=set[str])
-    asked: dict[int, float] = field(default_factory=dict[int, float])
-    """When each piece of work in flight began."""
+    works: int = 0
+    """Pieces of work in flight."""
     last_used: float = 0.0
     running_since: float = 0.0
     starts: int = 0
     memory_mib: float | None = None
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     stopping_for: Why | None = None
-    _works: int = 0
 
     @property
     def usable(self) -> bool:
@@ -60,16 +59,14 @@ class Entry:
         self._update()
         self.changed.beat()
 
-    def begin(self, lease: str, now: float) -> int:
-        """Somebody starts to use the session; returns the number of this piece of work."""
-        self._works += 1
+    def begin(self, lease: str) -> None:
+        """Somebody starts to use the session."""
+        self.works += 1
         self.leases.add(lease)
-        self.asked[self._works] = now
         self._update()
-        return self._works
 
-    def end(self, work: int, now: float) -> None:
-        del self.asked[work]
+    def end(self, now: float) -> None:
+        self.works -= 1
         self.last_used = now
         self._update()
 
@@ -115,9 +112,6 @@ class Entry:
             self.slot = Rested(Why.ASKED)
             self.changed.beat()
 
-    def oldest_question(self) -> float | None:
-        return min(self.asked.values(), default=None)
-
     def _gone(self) -> None:
         if self.session is not None:
             self.documents = self.session.documents
@@ -127,7 +121,7 @@ class Entry:
     def _update(self) -> None:
         """The planner's view follows the facts."""
         if self.session is not None and not isinstance(self.slot, Stopping):
-            facts = (self.running_since, self.last_used, len(self.asked), len(self.leases), self.memory_mib)
+            facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib)
             self.slot = Running(*facts)
 
 

@@ -13,7 +13,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.host.ports import Vitals
 from pilotfish.pool.entry import Entry
-from pilotfish.pool.plan import Key, Limits, Running, Why, next_upkeep, upkeep
+from pilotfish.pool.plan import Key, Limits, Running, next_upkeep, upkeep
 
 SUSPICION_SECONDS = 3.0
 """A question this old, to a server that has said nothing since, makes us look whether the server works at all."""
@@ -69,7 +69,7 @@ class Monitor:
             if now - since < SIGN_OF_LIFE_SECONDS:
                 continue
             if used - used_then < IDLE_CPU_SECONDS:
-                self._entries[key].stop(Why.HUNG)
+                session.condemn(f"has said and done nothing for {now - since + SUSPICION_SECONDS:.0f} s")
             self._suspects[key] = (now, used)
 
     async def _measure(self) -> None:
@@ -89,16 +89,17 @@ class Monitor:
         for key, entry in self._entries.items():
             if key in self._suspects:
                 due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
-            elif (asked := entry.oldest_question()) is not None:
-                due.append(max(asked, now) + SUSPICION_SECONDS)
+            elif entry.works:
+                due.append(now + SUSPICION_SECONDS)
         if self._budgeted and any(isinstance(slot, Running) for slot in slots.values()):
             due.append(now + MEASURE_SECONDS)
         return min(due, default=math.inf)
 
 
 def _silent(entry: Entry, now: float) -> Session | None:
-    """The session, if it has had a question for long and has said nothing since; work it told us of excuses it."""
-    session, asked = entry.session, entry.oldest_question()
-    if session is None or asked is None or session.readiness.busy:
+    """The session, if it has owed an answer for long and has made no sound since; work it told us of excuses it."""
+    session = entry.session
+    if session is None or session.readiness.busy:
         return None
-    return session if now - asked >= SUSPICION_SECONDS and session.last_heard <= asked else None
+    since = session.silent_since
+    return session if since is not None and now - since >= SUSPICION_SECONDS else None

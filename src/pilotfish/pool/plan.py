@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pilotfish.config.values import Restart
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 
@@ -33,13 +34,6 @@ class Key:
         return f"{self.server}::{self.root}"
 
 
-class Restart(StrEnum):
-    """What a failure means for the next demand."""
-
-    BACKOFF = "backoff"
-    NEVER = "never"
-
-
 class Why(StrEnum):
     """Why a server was stopped on purpose."""
 
@@ -50,7 +44,6 @@ class Why(StrEnum):
     CONFIG = "configuration changed"
     ASKED = "stopped by hand"
     WORKER_DEAD = "its worker process died"
-    HUNG = "it stopped answering"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,4 +246,3 @@ def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
 
 def _patience(slot: Running, limits: Limits) -> float:
     return limits.idle_seconds if slot.leases else min(limits.unused_seconds, limits.idle_seconds)
-

@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup  # noqa: TC002 -- one import block reads better than two
 
 from pilotfish.client.session import Session, open_session
+from pilotfish.config.values import Restart
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
 from pilotfish.host.ports import Spawner, Vitals
 from pilotfish.host.tasks import owned_tasks
@@ -29,7 +30,6 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
-    Restart,
     Rested,
     Start,
     Starting,
@@ -138,13 +138,12 @@ class Pool:
         session = entry.session
         if session is None:
             raise Bug(f"{entry.key} was admitted without a session")
-        now = anyio.current_time()
-        number = entry.begin(lease, now)
-        self._monitor.asked(now)
+        entry.begin(lease)
+        self._monitor.asked(anyio.current_time())
         try:
             result = await work(session)
         finally:
-            entry.end(number, anyio.current_time())
+            entry.end(anyio.current_time())
         entry.good_answer()
         return result
 
@@ -193,7 +192,7 @@ class Pool:
             failure = Bug(f"{type(error).__name__}: {error}")
         if failure is None or entry.stopping_for is not None:
             logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
-            self._ended_on_purpose(entry)
+            entry.rests()
             return
         logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
         self.counters.failed(entry.key.server, failure)
@@ -208,11 +207,3 @@ class Pool:
                 self._monitor.look_again()
                 return await session.ended()
         return None
-
-    def _ended_on_purpose(self, entry: Entry) -> None:
-        if entry.stopping_for is Why.HUNG:
-            hung = ServerFailed(Code.SERVER_HUNG, f"{entry.key.server} stopped answering and was ended")
-            self.counters.failed(entry.key.server, hung)
-            entry.failed(hung, now=anyio.current_time(), jitter=self._jitter(), fingerprint="")
-        else:
-            entry.rests()

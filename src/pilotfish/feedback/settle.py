@@ -1,0 +1,185 @@
+"""Are these the diagnostics of the text just sent? One pure verdict over what is known about a server and a file.
+
+The order of belief: an answer to our own question (pull, on-demand command), a publish that names our version, silence
+behind a barrier or after the server's work has ended, a publish without a version that stays unreplaced.
+What only a pause can tell is told by a pause; what not even a pause can tell is *assumed*, and said to be.
+
+Invariants: an older version is never an answer; a failure or a time-out is never a clean file; nothing counts before
+the server is ready.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pilotfish.servers.spec import Phases
+
+FIRST_GAP_SECONDS = 0.15
+"""The settling pause before anything is learned about a server."""
+
+
+class Asked(StrEnum):
+    """How our own question about the file stands."""
+
+    IMPOSSIBLE = "impossible"
+    """The server takes no such question: only publishes can tell."""
+    EXPECTED = "expected"
+    """The server offers it some time after its start, and has not yet."""
+    PENDING = "pending"
+    ANSWERED = "answered"
+
+
+class Behind(StrEnum):
+    """How the request stands that a server answers only after its diagnostics."""
+
+    NONE = "none"
+    PENDING = "pending"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The last publish for the file."""
+
+    version: int | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known now about one server, one file and one version of its text."""
+
+    version: int
+    sent_at: float
+    ready: bool
+    """The server is past loading: work that it began before its first answer has ended."""
+    working: bool
+    """It has told of work that has not ended."""
+    finished: bool
+    """Some work that it told of has ended since the text was sent."""
+    asked: Asked = Asked.IMPOSSIBLE
+    published: Published | None = None
+    barrier: Behind = Behind.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known about the server itself: from the catalogue, and learned."""
+
+    phases: Phases = Phases.ONE
+    floor_seconds: float = 0.0
+    """A publish without a version that comes sooner after the change is about an older text."""
+    gap_seconds: float = FIRST_GAP_SECONDS
+    """How long a publish without a version must stay unreplaced."""
+    silent_when_unchanged: bool = False
+    """It publishes nothing when the result is the same as before."""
+    silence_seconds: float | None = None
+    """Silence for this long after a change has always meant that nothing changed; None before that was learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What the server holds for the file is the answer for this text."""
+
+    assumed: bool = False
+    """Only a pause or habit says so: the answer is partial, not fresh."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Decide again when something happens, and at `until` at the latest."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """The time is over without an answer. This is not a clean file."""
+
+    why: str
+
+
+Verdict = Fresh | Waiting | GaveUp
+
+
+def verdict(facts: Facts, traits: Traits, *, now: float, deadline: float) -> Verdict:
+    """What can be said now; never `Waiting` at or after the deadline."""
+    said = _said(facts, traits, now)
+    if isinstance(said, Fresh):
+        return said
+    if now < deadline:
+        return Waiting(min(said.until, deadline))
+    if _unversioned_answer(facts, traits):
+        # The settling pause never passes the deadline: what stands there is given, and said to be unsettled.
+        return Fresh(assumed=True)
+    return GaveUp(_why(facts))
+
+
+def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
+    forever = Waiting(float("inf"))
+    if not facts.ready:
+        return forever
+    match facts.asked:
+        case Asked.ANSWERED:
+            return Fresh() if _phases_over(facts, traits) else forever
+        case Asked.PENDING | Asked.EXPECTED:
+            return forever
+        case Asked.IMPOSSIBLE:
+            pass
+    if _version_matches(facts):
+        return Fresh() if _phases_over(facts, traits) else forever
+    if _unversioned_answer(facts, traits):
+        return _settled(facts, traits, now)
+    return _silence(facts, traits, now)
+
+
+def _version_matches(facts: Facts) -> bool:
+    """A newer version than ours is the answer to a newer text, which is as good; an older one never is."""
+    published = facts.published
+    return published is not None and published.version is not None and published.version >= facts.version
+
+
+def _unversioned_answer(facts: Facts, traits: Traits) -> bool:
+    published = facts.published
+    return (
+        facts.ready
+        and facts.asked is Asked.IMPOSSIBLE
+        and published is not None
+        and published.version is None
+        and published.at > facts.sent_at + traits.floor_seconds
+    )
+
+
+def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
+    assert facts.published is not None  # noqa: S101 -- `_unversioned_answer` said so
+    if facts.working and traits.phases is not Phases.ONE:
+        return Waiting(float("inf"))
+    quiet_at = facts.published.at + traits.gap_seconds
+    return Fresh() if now >= quiet_at else Waiting(quiet_at)
+
+
+def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
+    """Nothing was published for this text. Only a server that is silent when nothing changed can mean something."""
+    if facts.barrier is Behind.PASSED and traits.silent_when_unchanged:
+        return Fresh()
+    if traits.silent_when_unchanged and facts.finished and not facts.working:
+        return Fresh()
+    if traits.silent_when_unchanged and traits.silence_seconds is not None:
+        assumed_at = facts.sent_at + traits.silence_seconds
+        return Fresh(assumed=True) if now >= assumed_at else Waiting(assumed_at)
+    return Waiting(float("inf"))
+
+
+def _phases_over(facts: Facts, traits: Traits) -> bool:
+    return traits.phases is Phases.ONE or not facts.working
+
+
+def _why(facts: Facts) -> str:
+    if not facts.ready:
+        return "the server is still loading"
+    if facts.asked is Asked.PENDING:
+        return "the server has not answered"
+    if facts.asked is Asked.EXPECTED:
+        return "the server does not offer its diagnostics yet"
+    if facts.working:
+        return "the server is still working"
+    return "the server has said nothing about this text"

@@ -1,0 +1,425 @@
+"""The pool at work, in virtual time."""
+
+from collections.abc import Mapping
+
+import anyio
+import pytest
+
+from pilotfish.client.session import Session
+from pilotfish.config.values import Restart
+from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.pool import monitor
+from pilotfish.pool.plan import Broken, Key, Limits, Rested, Retire, Running, Slot, Starting, Why, upkeep
+from pilotfish.pool.pool import Pool
+from support.pools import KEY, FakeVitals, hover, pool_on, recipe
+from support.script import SILENCE, Script
+from support.scripted import Scenario, ScriptedServer
+from support.sessions import FILE
+
+pytestmark = pytest.mark.anyio
+
+
+def working(script: Script) -> None:
+    script.capabilities = {"hoverProvider": True, "textDocumentSync": 2}
+    script.ignore("textDocument/didOpen", "textDocument/didChange")
+    script.on("textDocument/hover", lambda params: "fine")
+
+
+def mute(script: Script) -> None:
+    working(script)
+    script.on("textDocument/hover", lambda params: SILENCE)
+
+
+def slow_to_start(script: Script) -> None:
+    """Answers initialize only when the test replies."""
+    working(script)
+    script.on("initialize", lambda params: SILENCE)
+
+
+def dying_at_start(script: Script) -> None:
+    assert isinstance(script, ScriptedServer)
+    script.stderr = ("cannot find module",)
+    script.on("initialize", lambda params: script.leave(1) or SILENCE)
+
+
+def initialized(server: ScriptedServer) -> None:
+    (request,) = server.received
+    assert request.id is not None
+    server.reply(request.id, {"capabilities": server.capabilities})
+
+
+# --- Sharing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("POOL-1")
+async def test_a_hundred_requests_for_a_cold_server_make_one_start() -> None:
+    answers: list[bytes] = []
+    async with pool_on(working) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def ask(number: int) -> None:
+            answers.append(await pool.use(recipe(), hover, lease=str(number)))
+
+        for number in range(100):
+            tasks.start_soon(ask, number)
+    assert answers == [b'"fine"'] * 100
+    assert len(servers) == 1
+    assert pool.counters.starts == {"scripted": 1}
+
+
+@pytest.mark.proves("POOL-1", "POOL-3")
+async def test_cancelled_requests_do_not_harm_the_start_that_others_share() -> None:
+    answers: list[bytes] = []
+    async with pool_on(slow_to_start) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def ask(patience: float) -> None:
+            with anyio.move_on_after(patience):
+                answers.append(await pool.use(recipe(), hover, lease="one"))
+
+        for number in range(50):
+            tasks.start_soon(ask, 1.0 + number / 100)
+            tasks.start_soon(ask, 60.0)
+        await anyio.sleep(3)
+        initialized(servers[0])
+    assert len(answers) == 50
+    assert len(servers) == 1
+
+
+@pytest.mark.proves("POOL-1")
+async def test_the_start_goes_on_when_everyone_who_asked_has_left() -> None:
+    async with pool_on(slow_to_start) as (pool, servers):
+        with anyio.move_on_after(1):
+            await pool.use(recipe(), hover, lease="one")
+        assert isinstance(pool.entries()[KEY].slot, Starting)
+        initialized(servers[0])
+        assert await pool.use(recipe(), hover, lease="two") == b'"fine"'
+    assert len(servers) == 1
+
+
+@pytest.mark.proves("POOL-6")
+async def test_keys_of_another_root_or_configuration_have_servers_of_their_own() -> None:
+    other_root = Key("scripted", AbsPath("/other"))
+    other_config = Key("scripted", AbsPath("/w"), "changed")
+    async with pool_on(working) as (pool, servers):
+        for key in (KEY, other_root, other_config, KEY):
+            await pool.use(recipe(key), hover, lease="one")
+        assert len(servers) == 3
+        assert str(other_root) == "scripted::/other"
+
+
+# --- Failing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("F6", "POOL-2", "C43")
+async def test_a_crash_with_fifty_pending_is_followed_by_one_restart_that_answers_them_all() -> None:
+    answers: list[bytes] = []
+    crashed_at = 0.0
+    async with pool_on(mute, working) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            answers.append(await pool.use(recipe(), hover, lease="one"))
+
+        async def first_answer(session: Session) -> None:
+            session.sync(FILE, "python", "x = 1\n")
+
+        await pool.use(recipe(), first_answer, lease="one")
+        for _ in range(50):
+            tasks.start_soon(ask)
+        await servers[0].until("textDocument/hover", 50)
+        crashed_at = anyio.current_time()
+        servers[0].leave(-11)
+        await servers_started(servers, 2)
+    assert answers == [b'"fine"'] * 50
+    assert len(servers) == 2
+    assert pool.counters.crashes() == {"scripted": 1}
+    assert anyio.current_time() - crashed_at < 3
+
+
+async def broken(pool: Pool) -> None:
+    with anyio.fail_after(5):
+        while not isinstance(pool.entries()[KEY].slot, Broken):
+            await pool.entries()[KEY].changed.wait()
+
+
+async def servers_started(servers: list[ScriptedServer], count: int) -> None:
+    with anyio.fail_after(5):
+        while len(servers) < count:
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.proves("POOL-7", "C42")
+async def test_a_restart_opens_the_documents_again_and_forgets_the_old_diagnostics() -> None:
+    async with pool_on(working) as (pool, servers):
+        await pool.use(recipe(), hover, lease="one")
+        servers[0].publish("file:///w/a.py", ["old"])
+
+        async def told(session: Session) -> None:
+            while not session.reports.files_with_items():
+                await session.changed.wait()
+
+        await pool.use(recipe(), told, lease="one")
+        servers[0].leave(1)
+        await broken(pool)
+
+        async def look(session: Session) -> tuple[AbsPath, ...]:
+            assert session.reports.files_with_items() == ()
+            return session.documents.paths
+
+        assert await pool.use(recipe(), look, lease="one") == (FILE,)
+        opened = await servers[1].until("textDocument/didOpen")
+        assert opened.params["textDocument"]["text"] == "x = 1\n"
+
+
+@pytest.mark.proves("POOL-2", "F2")
+async def test_a_failed_start_is_told_to_all_who_shared_it_and_then_backs_off() -> None:
+    failures: list[Failure] = []
+    async with pool_on(dying_at_start) as (pool, servers):
+
+        async def ask() -> None:
+            try:
+                await pool.use(recipe(), hover, lease="one")
+            except Failure as failure:
+                failures.append(failure)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(ask)
+        assert {failure.code for failure in failures} == {Code.SERVER_START_FAILED}
+        assert failures[0].scene.stderr == ("cannot find module",)
+        failed_at = anyio.current_time()
+        with pytest.raises(Unavailable) as refused:
+            await pool.use(recipe(), hover, lease="one")
+        assert refused.value.retry_at == pytest.approx(failed_at + 5)
+        assert len(servers) == 1
+        await anyio.sleep(5)
+        with pytest.raises(ServerFailed):
+            await pool.use(recipe(), hover, lease="one")
+        broken = pool.entries()[KEY].slot
+        assert isinstance(broken, Broken)
+        assert broken.attempts == 2
+        assert len(servers) == 2
+
+
+@pytest.mark.proves("POOL-2")
+async def test_never_means_that_a_broken_server_stays_broken() -> None:
+    async with pool_on(dying_at_start, working) as (pool, servers):
+        for _ in range(2):
+            with pytest.raises(ServerFailed):
+                await pool.use(recipe(), hover, lease="one", restart=Restart.NEVER)
+            await anyio.sleep(1000)
+        assert len(servers) == 1
+
+
+@pytest.mark.proves("POOL-2", "CFG-10")
+async def test_forgiving_a_key_lets_it_start_at_once() -> None:
+    async with pool_on(dying_at_start, working) as (pool, servers):
+        with pytest.raises(ServerFailed):
+            await pool.use(recipe(), hover, lease="one")
+        pool.forgive(KEY)
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+        assert len(servers) == 2
+
+
+@pytest.mark.proves("F1", "REG-5")
+async def test_a_missing_program_is_looked_for_again_only_when_something_changed() -> None:
+    looked: list[int] = []
+
+    def nowhere() -> None:
+        looked.append(1)
+        raise Unavailable(Code.SERVER_MISSING, "not installed")
+
+    async with pool_on(working) as (pool, _):
+        for fingerprint, times in (("p1", 1), ("p1", 1), ("p2", 2)):
+            with pytest.raises(Unavailable) as caught:
+                await pool.use(recipe(fingerprint=fingerprint, make=nowhere), hover, lease="one")
+            assert caught.value.code is Code.SERVER_MISSING
+            assert len(looked) == times
+            await anyio.sleep(1000)
+        assert await pool.use(recipe(fingerprint="p3"), hover, lease="one") == b'"fine"'
+
+
+@pytest.mark.proves("F90")
+async def test_a_fault_of_ours_in_one_session_leaves_the_others_working() -> None:
+    def faulty() -> None:
+        raise RuntimeError("ours")
+
+    async with pool_on(working) as (pool, _):
+        with pytest.raises(Failure) as caught:
+            await pool.use(recipe(Key("other", AbsPath("/w")), make=faulty), hover, lease="one")
+        assert caught.value.code is Code.BUG
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+
+
+@pytest.mark.proves("F4", "P4")
+async def test_a_start_that_hangs_ends_at_its_limit_with_nothing_left() -> None:
+    async with pool_on(slow_to_start) as (pool, servers):
+        with pytest.raises(ServerFailed) as caught:
+            await pool.use(recipe(initialize_seconds=15), hover, lease="one")
+        assert caught.value.code is Code.INIT_TIMEOUT
+        assert anyio.current_time() >= 15
+        assert servers[0].gone
+
+
+# --- Time -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("POOL-6", "F79")
+async def test_an_idle_server_is_stopped_and_comes_back_on_use_with_its_documents() -> None:
+    async with pool_on(working, limits=Limits(idle_seconds=100)) as (pool, servers):
+        await pool.use(recipe(), hover, lease="one")
+        await anyio.sleep(99)
+        assert isinstance(pool.entries()[KEY].slot, Running)
+        await anyio.sleep(2)
+        assert pool.entries()[KEY].slot == Rested(Why.IDLE)
+        assert servers[0].received[-1].method == "exit"
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+        assert len(servers) == 2
+
+
+@pytest.mark.proves("POOL-6")
+async def test_a_server_that_nobody_uses_any_more_goes_sooner() -> None:
+    async with pool_on(working, limits=Limits(idle_seconds=1000, unused_seconds=60)) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+        await pool.use(recipe(), hover, lease="two")
+        pool.release("one")
+        await anyio.sleep(100)
+        assert isinstance(pool.entries()[KEY].slot, Running)
+        pool.release("two")
+        await anyio.sleep(1)
+        assert pool.entries()[KEY].slot == Rested(Why.UNUSED)
+
+
+@pytest.mark.proves("POOL-6", "F78")
+async def test_the_memory_budget_stops_the_least_recently_used_but_never_one_that_answers() -> None:
+    vitals = FakeVitals(memory={4242: 800.0})
+    key = Key("other", AbsPath("/w"))
+    async with pool_on(working, limits=Limits(memory_mib=1000), vitals=vitals) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+
+        async def long_work(session: Session) -> None:
+            await anyio.sleep(100)
+            assert session.failure is None
+
+        await pool.use(recipe(key), long_work, lease="one")
+        assert pool.entries()[KEY].slot == Rested(Why.MEMORY)
+        assert isinstance(pool.entries()[key].slot, Running)
+
+
+@pytest.mark.proves("F78")
+async def test_a_full_pool_stops_an_idle_server_to_make_room() -> None:
+    key = Key("other", AbsPath("/w"))
+    async with pool_on(working, limits=Limits(servers=1)) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+        assert await pool.use(recipe(key), hover, lease="one") == b'"fine"'
+        assert pool.entries()[KEY].slot == Rested(Why.CROWDED)
+
+
+@pytest.mark.proves("F18")
+async def test_a_server_that_neither_speaks_nor_works_is_hung_inside_the_time_limit_and_replaced() -> None:
+    async with pool_on(working, working) as (pool, servers):
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+        servers[0].on("textDocument/hover", lambda params: SILENCE)
+        asked_at = anyio.current_time()
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+        assert anyio.current_time() - asked_at < 10
+        assert servers[0].gone
+        assert pool.counters.failures["scripted", Code.SERVER_HUNG] == 1
+        assert len(servers) == 2
+
+
+@pytest.mark.proves("F19")
+@pytest.mark.parametrize("sign", ["processor time", "progress", "messages"])
+async def test_a_server_that_is_only_slow_is_left_to_work(sign: str) -> None:
+    vitals = FakeVitals()
+    async with pool_on(mute, vitals=vitals) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def work() -> None:
+            server = await started(servers)
+            for second in range(60):
+                await anyio.sleep(1)
+                if sign == "processor time":
+                    vitals.cpu[server.pid] = float(second)
+                elif sign == "progress":
+                    server.notify("$/progress", {"token": 1, "value": {"kind": "begin", "title": "indexing"}})
+                else:
+                    server.notify("window/logMessage", {"type": 4, "message": "still here"})
+
+        tasks.start_soon(work)
+        with pytest.raises(ServerFailed) as caught:
+            await pool.use(recipe(request_seconds=50), hover, lease="one")
+        assert caught.value.code is Code.REQUEST_TIMEOUT
+        assert not servers[0].gone
+        tasks.cancel_scope.cancel()
+
+
+async def started(servers: list[ScriptedServer]) -> ScriptedServer:
+    await servers_started(servers, 1)
+    return servers[0]
+
+
+@pytest.mark.proves("F86", "C41", "P26")
+async def test_nothing_looks_at_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stepped() -> float:
+        raise AssertionError("the wall clock was read")
+
+    monkeypatch.setattr("time.time", stepped)
+    async with pool_on(working, limits=Limits(idle_seconds=100)) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+        await anyio.sleep(101)
+        assert pool.entries()[KEY].slot == Rested(Why.IDLE)
+
+
+async def test_the_monitor_sleeps_while_nothing_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+
+    def counted(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retire, ...]:
+        looks.append(now)
+        return upkeep(slots, limits, now)
+
+    monkeypatch.setattr(monitor, "upkeep", counted)
+    async with pool_on(working, limits=Limits(idle_seconds=10_000)) as (pool, _):
+        for _ in range(1000):
+            await pool.use(recipe(), hover, lease="one")
+        await anyio.sleep(9_000)
+    assert len(looks) < 10
+
+
+# --- Stopping ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("POOL-4", "P3")
+async def test_sixteen_servers_that_misbehave_each_in_its_own_way_stop_within_five_seconds() -> None:
+    def misbehaving(number: int) -> Scenario:
+        def scenario(script: Script) -> None:
+            assert isinstance(script, ScriptedServer)
+            working(script)
+            if number & 1:
+                script.on("shutdown", lambda params: SILENCE)
+            if number & 2:
+                script.on("exit", lambda params: None)
+            if number & 4:
+                script.on_terminate = lambda: None
+            if number & 8:
+                script.on("shutdown", lambda params: script.leave(3) or SILENCE)
+
+        return scenario
+
+    scenarios = [misbehaving(number) for number in range(16)]
+    async with pool_on(*scenarios) as (pool, servers):
+        for number in range(16):
+            await pool.use(recipe(Key(f"s{number}", AbsPath("/w"))), hover, lease="one")
+        stopping_at = anyio.current_time()
+    assert anyio.current_time() - stopping_at <= 5
+    assert all(server.gone for server in servers)
+    assert len(servers) == 16
+
+
+async def test_a_stopped_pool_has_no_rest_to_forget_but_what_it_knew() -> None:
+    async with pool_on(working) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+        pool.forget(KEY)
+        assert KEY in pool.entries()
+        await pool.stop(KEY, Why.ASKED)
+        pool.forget(KEY)
+        assert KEY not in pool.entries()
+        await pool.stop(KEY, Why.ASKED)

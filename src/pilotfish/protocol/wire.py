@@ -9,13 +9,42 @@ refuse that).
 
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
-class Wire(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Common settings of every shape here."""
+class Wire(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """Common settings of every shape here.
+
+    The garbage collector does not track them: JSON has no cycles, and tracking makes a long list three times slower.
+    """
+
+
+# --- Envelopes ----------------------------------------------------------------------------------------------------
+
+
+class Envelope(Wire, frozen=True):
+    """Any JSON-RPC message as received. `jsonrpc` is not read: some servers leave it out.
+
+    Some serialisers write `null` for the members that a message has not, hence `None` beside `UNSET`.
+    """
+
+    id: int | str | UnsetType | None = UNSET
+    method: str | UnsetType | None = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+class WireError(Wire, frozen=True):
+    code: int
+    message: str
+    data: Raw | UnsetType = UNSET
+
+
+class CancelParams(Wire, frozen=True):
+    id: int | str
 
 
 # --- Positions and text -------------------------------------------------------------------------------------------
@@ -270,12 +299,16 @@ class WorkDoneProgress(Wire, frozen=True):
     cancellable: bool = False
 
 
+class MessageAction(Wire, frozen=True):
+    title: str = ""
+
+
 class MessageParams(Wire, frozen=True):
     """`window/logMessage`, `window/showMessage` and `window/showMessageRequest`."""
 
     message: str = ""
     type: int = 4
-    actions: list[Any] | None = None
+    actions: list[MessageAction] | None = None
 
 
 # --- Watched files ------------------------------------------------------------------------------------------------
@@ -288,3 +321,105 @@ class FileEvent(Wire, frozen=True):
 
 class DidChangeWatchedFilesParams(Wire, frozen=True):
     changes: list[FileEvent]
+
+
+# --- Answers to questions -----------------------------------------------------------------------------------------
+
+
+class WirePlace(Wire, frozen=True):
+    """`Location` and `LocationLink` in one. Since 3.17 the location of a workspace symbol may lack its range."""
+
+    uri: str | None = None
+    range: WireRange | None = None
+    target_uri: str | None = None
+    target_range: WireRange | None = None
+    target_selection_range: WireRange | None = None
+
+
+class WireHover(Wire, frozen=True):
+    """`contents` is markup, a marked string, or a list of marked strings."""
+
+    contents: Any = None
+    range: WireRange | None = None
+
+
+class WireSymbol(Wire, frozen=True):
+    """`DocumentSymbol`, `SymbolInformation` and `WorkspaceSymbol` in one: the first has ranges, the others a location."""
+
+    name: str
+    kind: int = 0
+    detail: str | None = None
+    range: WireRange | None = None
+    selection_range: WireRange | None = None
+    children: Raw | UnsetType = UNSET
+    location: WirePlace | None = None
+    container_name: str | None = None
+    tags: list[int] | None = None
+    deprecated: bool | None = None
+
+
+class WireParameter(Wire, frozen=True):
+    """`label` is a string, or a pair of UTF-16 offsets into the label of the signature."""
+
+    label: Any = ""
+
+
+class WireSignature(Wire, frozen=True):
+    label: str
+    documentation: Any = None
+    parameters: list[WireParameter] | None = None
+    active_parameter: int | None = None
+
+
+class WireSignatureHelp(Wire, frozen=True):
+    signatures: Raw | UnsetType = UNSET
+    active_signature: int | None = None
+    active_parameter: int | None = None
+
+
+class WireHierarchyItem(Wire, frozen=True):
+    """An item of a call or type hierarchy. What we do not read is sent back all the same: see `operations.hierarchy`."""
+
+    name: str
+    uri: str
+    range: WireRange
+    selection_range: WireRange
+    kind: int = 0
+    detail: str | None = None
+    tags: list[int] | None = None
+    data: Any = UNSET
+
+
+class WireCall(Wire, frozen=True):
+    """An incoming call has `caller`, an outgoing one `callee`; `from_ranges` lie in the document of the caller."""
+
+    caller: Raw | UnsetType = field(name="from", default=UNSET)
+    callee: Raw | UnsetType = field(name="to", default=UNSET)
+    from_ranges: Raw | UnsetType = UNSET
+
+
+class WireDisabled(Wire, frozen=True):
+    reason: str = ""
+
+
+class WireCommand(Wire, frozen=True):
+    command: str
+    title: str = ""
+    arguments: list[Any] | None = None
+
+
+class WireAction(Wire, frozen=True):
+    """`CodeAction` and `Command` in one: in the latter `command` is a string."""
+
+    title: str
+    kind: str | None = None
+    is_preferred: bool | None = None
+    disabled: WireDisabled | None = None
+    edit: Raw | UnsetType = UNSET
+    command: Raw | UnsetType = UNSET
+    arguments: list[Any] | None = None
+
+
+class FileRename(Wire, frozen=True):
+    old_uri: str
+    new_uri: str

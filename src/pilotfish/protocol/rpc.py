@@ -1,0 +1,372 @@
+"""JSON-RPC 2.0: which answer belongs to which request, on either side of a connection.
+
+`Peer` knows no roles: a client and the scripted server of the tests are the same class.
+It makes whole frames and takes whole bodies; `decode_message` is the pure half of taking one, and may run elsewhere.
+
+A request that we made ends exactly once: `Answered` or `Failed`, or its caller gives up (`cancel`). A response that
+cannot be used still ends its call, as `Failed` with an `UnusableResponse`, wherever its id can be made out.
+A request that we received is owed one reply: `reply` or `fail`, once.
+The two directions have separate ids, so what has a `method` is never taken for a response.
+Whatever fits nowhere is `Dropped` and counted by reason; it never raises and never ends the connection.
+
+A `Raw` in an event is a window into the body: it keeps the body alive until it is decoded or copied.
+
+Longer than most modules here because the closed union of events stands beside the class that makes them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+
+from msgspec import UNSET, Raw, UnsetType
+
+from pilotfish.errors import Bug
+from pilotfish.protocol.codec import Malformed, decode, encode
+from pilotfish.protocol.frames import frame
+from pilotfish.protocol.wire import CancelParams, Envelope, WireError
+
+RequestId = int | str
+
+LARGE_BODY = 1024 * 1024
+"""Bytes above which a body should be decoded away from the event loop."""
+
+ID_LIMIT = 2**31
+"""Integer ids lie in [-2^31, 2^31), the `integer` of the protocol."""
+
+MAX_DETAIL = 200
+"""Characters of a message that cannot be read which we pass on for the log."""
+
+NULL = Raw(b"null")
+"""What an absent `params` or `result` reads as: the specification treats absent and null alike."""
+
+CANCEL = "$/cancelRequest"
+
+
+class ErrorCode(IntEnum):
+    """The error codes of JSON-RPC and of the language server protocol."""
+
+    PARSE_ERROR = -32700
+    INVALID_REQUEST = -32600
+    METHOD_NOT_FOUND = -32601
+    INVALID_PARAMS = -32602
+    INTERNAL_ERROR = -32603
+    SERVER_NOT_INITIALIZED = -32002
+    UNKNOWN_ERROR = -32001
+    REQUEST_FAILED = -32803
+    SERVER_CANCELLED = -32802
+    CONTENT_MODIFIED = -32801
+    REQUEST_CANCELLED = -32800
+
+
+class DropReason(StrEnum):
+    """Why a message was dropped."""
+
+    INVALID_JSON = "invalid_json"
+    BATCH = "batch"
+    NOT_A_MESSAGE = "not_a_message"
+    INVALID_ID = "invalid_id"
+    NO_ID = "no_id"
+    """A response to nobody: the other side could not read the id of what it answers."""
+    UNKNOWN_ID = "unknown_id"
+    """A response to a request that was never made, was answered before, or was forgotten."""
+    LATE = "late"
+    """The response to a cancelled request."""
+    DUPLICATE_REQUEST = "duplicate_request"
+    UNKNOWN_CANCEL = "unknown_cancel"
+    """The cancellation of a request that was answered already; both sides are right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseError:
+    """What a request was answered with instead of a result."""
+
+    code: int
+    message: str
+    data: Raw | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableResponse(ResponseError):
+    """Our own words, not the other side's: it answered, and the answer is not a response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request on its way: the id that its answer will carry, and the frame to write."""
+
+    id: RequestId
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """The other side asks; a reply is owed."""
+
+    id: RequestId
+    method: str
+    params: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    method: str
+    params: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    id: RequestId
+    method: str
+    result: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    id: RequestId
+    method: str
+    error: ResponseError
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """The other side gives up a request that it made. It is still owed a reply."""
+
+    id: RequestId
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    reason: DropReason
+    detail: str
+
+
+Event = Requested | Notified | Answered | Failed | CancelRequested | Dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A body that is no message. `id` is that of the request which it seems to answer."""
+
+    reason: DropReason
+    detail: str
+    id: RequestId | None
+
+
+Message = Envelope | Unreadable
+
+
+def decode_message(body: bytes) -> Message:
+    """Read one body. Pure, and never raises."""
+    try:
+        return decode(body, Envelope)
+    except Malformed as malformed:
+        return Unreadable(_reason(body), str(malformed), _answered_id(body))
+
+
+class Peer:
+    """One end of a connection."""
+
+    def __init__(self) -> None:
+        self._next_id = 0
+        self._closed = False
+        self._waiting: dict[RequestId, str] = {}
+        self._abandoned: dict[RequestId, str] = {}
+        self._owed: dict[RequestId, str] = {}
+        self._dropped: Counter[DropReason] = Counter()
+
+    @property
+    def pending(self) -> int:
+        """How many of our requests wait for their answer."""
+        return len(self._waiting)
+
+    @property
+    def abandoned(self) -> int:
+        """How many of our requests were cancelled and have not been answered since."""
+        return len(self._abandoned)
+
+    @property
+    def unanswered(self) -> Mapping[RequestId, str]:
+        """The requests that we received and owe a reply, with their methods, oldest first."""
+        return MappingProxyType(self._owed)
+
+    @property
+    def dropped(self) -> Mapping[DropReason, int]:
+        return MappingProxyType(self._dropped)
+
+    def request(self, method: str, params: object = UNSET) -> Outgoing:
+        if self._closed:
+            raise Bug(f"{method} after the connection was closed: nobody would ever answer")
+        identifier = self._next_id
+        data = _message({"id": identifier, "method": method}, "params", params)
+        self._next_id += 1
+        self._waiting[identifier] = method
+        return Outgoing(identifier, data)
+
+    def notify(self, method: str, params: object = UNSET) -> bytes:
+        return _message({"method": method}, "params", params)
+
+    def reply(self, identifier: RequestId, result: object) -> bytes:
+        return self._settled(identifier, "result", result)
+
+    def fail(self, identifier: RequestId, error: ResponseError) -> bytes:
+        data = UNSET if error.data is None else error.data
+        return self._settled(identifier, "error", WireError(error.code, error.message, data))
+
+    def cancel(self, identifier: RequestId) -> bytes | None:
+        """Give up waiting. Returns the cancellation to send, or None when there is nothing to cancel any more.
+
+        The id stays known until the answer comes, which is then dropped, or until `forget`.
+        """
+        method = self._waiting.pop(identifier, None)
+        if method is None:
+            return None
+        self._abandoned[identifier] = method
+        return self.notify(CANCEL, CancelParams(identifier))
+
+    def forget(self, identifier: RequestId) -> bool:
+        """Give up an id for good, because its request never left or its answer is overdue; False if it was settled."""
+        known = identifier in self._abandoned or identifier in self._waiting
+        self._abandoned.pop(identifier, None)
+        self._waiting.pop(identifier, None)
+        return known
+
+    def close(self) -> tuple[tuple[RequestId, str], ...]:
+        """The connection has ended: return the requests that will never be answered, and make no more."""
+        waiting = tuple(self._waiting.items())
+        self._closed = True
+        self._waiting.clear()
+        self._abandoned.clear()
+        self._owed.clear()
+        return waiting
+
+    def receive(self, body: bytes) -> Event:
+        return self.accept(decode_message(body))
+
+    def accept(self, message: Message) -> Event:
+        """Say what a message means, and keep account of it."""
+        if isinstance(message, Unreadable):
+            return self._unreadable(message)
+        params = NULL if message.params is UNSET else message.params
+        if not isinstance(message.method, str):
+            return self._response(message)
+        if message.id is not UNSET:
+            return self._request(message.id, message.method, params)
+        if message.method == CANCEL:
+            return self._cancellation(params)
+        return Notified(message.method, params)
+
+    def _settled(self, identifier: RequestId, member: str, value: object) -> bytes:
+        if identifier not in self._owed:
+            raise Bug(f"a reply to {identifier!r}, which is not owed one")
+        # First the bytes: a result that cannot be encoded leaves the reply owed, so that `fail` can follow.
+        data = _message({"id": identifier}, member, value)
+        del self._owed[identifier]
+        return data
+
+    def _request(self, identifier: RequestId | None, method: str, params: Raw) -> Event:
+        if identifier is None or not _is_valid(identifier):
+            return self._drop(DropReason.INVALID_ID, f"{method} with the id {identifier!r}")
+        if identifier in self._owed:
+            return self._drop(DropReason.DUPLICATE_REQUEST, f"{method} with the id {identifier!r}")
+        self._owed[identifier] = method
+        return Requested(identifier, method, params)
+
+    def _cancellation(self, params: Raw) -> Event:
+        try:
+            identifier = decode(params, CancelParams).id
+        except Malformed as malformed:
+            return self._drop(DropReason.INVALID_ID, str(malformed))
+        method = self._owed.get(identifier)
+        if method is None:
+            return self._drop(DropReason.UNKNOWN_CANCEL, f"id {identifier!r}")
+        return CancelRequested(identifier, method)
+
+    def _response(self, message: Envelope) -> Event:
+        identifier, error = message.id, message.error
+        if identifier is UNSET or identifier is None:
+            return self._nobody(message)
+        method = self._waiting.pop(identifier, None)
+        if method is None:
+            return self._drop_response(identifier)
+        if error is not UNSET and error != NULL:
+            return Failed(identifier, method, _response_error(error))
+        if message.result is UNSET:
+            return _unusable(identifier, method, "the response has neither a result nor an error")
+        return Answered(identifier, method, message.result)
+
+    def _nobody(self, message: Envelope) -> Event:
+        if message.error is not UNSET and message.error != NULL:
+            return self._drop(DropReason.NO_ID, _response_error(message.error).message)
+        if message.result is not UNSET:
+            return self._drop(DropReason.NO_ID, "a result without an id")
+        return self._drop(DropReason.NOT_A_MESSAGE, "neither a method nor an id")
+
+    def _unreadable(self, message: Unreadable) -> Event:
+        if message.id is None:
+            return self._drop(message.reason, message.detail)
+        method = self._waiting.pop(message.id, None)
+        if method is None:
+            return self._drop_response(message.id)
+        return _unusable(message.id, method, f"the response cannot be read: {message.detail}")
+
+    def _drop_response(self, identifier: RequestId) -> Dropped:
+        late = self._abandoned.pop(identifier, None)
+        return self._drop(DropReason.LATE if late is not None else DropReason.UNKNOWN_ID, f"id {identifier!r}")
+
+    def _drop(self, reason: DropReason, detail: str) -> Dropped:
+        self._dropped[reason] += 1
+        return Dropped(reason, detail[:MAX_DETAIL])
+
+
+def _message(members: dict[str, object], name: str, value: object) -> bytes:
+    """A whole frame; a member that is `UNSET` is left out, for several servers refuse `null` where nothing belongs."""
+    message: dict[str, object] = {"jsonrpc": "2.0", **members}
+    if value is not UNSET:
+        message[name] = value
+    return frame(encode(message))
+
+
+def _is_valid(identifier: RequestId) -> bool:
+    return isinstance(identifier, str) or -ID_LIMIT <= identifier < ID_LIMIT
+
+
+def _response_error(raw: Raw) -> ResponseError:
+    try:
+        error = decode(raw, WireError)
+    except Malformed:
+        text = bytes(raw)[:MAX_DETAIL].decode("utf-8", "replace")
+        return ResponseError(ErrorCode.UNKNOWN_ERROR, text)
+    return ResponseError(error.code, error.message, None if isinstance(error.data, UnsetType) else error.data)
+
+
+def _unusable(identifier: RequestId, method: str, why: str) -> Failed:
+    return Failed(identifier, method, UnusableResponse(ErrorCode.PARSE_ERROR, why[:MAX_DETAIL]))
+
+
+# --- What can be made out of a body that is no message ------------------------------------------------------------
+
+
+def _reason(body: bytes) -> DropReason:
+    try:
+        decode(body, Raw)
+    except Malformed:
+        return DropReason.INVALID_JSON
+    return DropReason.BATCH if body.lstrip().startswith(b"[") else DropReason.NOT_A_MESSAGE
+
+
+def _answered_id(body: bytes) -> RequestId | None:
+    """The id of a broken response, where it stands before or after everything else in it; our ids are integers."""
+    found = _ID_FIRST.match(body) or (_RESULT_FIRST.match(body) and _ID_LAST.search(body[-MAX_DETAIL:]))
+    return int(found[1]) if found else None
+
+
+_VERSION = rb'"jsonrpc"\s*:\s*"[^"]{0,8}"\s*'
+_ID = rb'"id"\s*:\s*(\d{1,10})\s*'
+_OUTCOME = rb'"(?:result|error)"\s*:'
+_ID_FIRST = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b,\s*(?:%b,\s*)?%b" % (_VERSION, _ID, _VERSION, _OUTCOME))
+_RESULT_FIRST = re.compile(rb"\s*\{\s*(?:%b,\s*)?%b" % (_VERSION, _OUTCOME))
+_ID_LAST = re.compile(rb",\s*%b(?:,\s*%b)?\}\s*$" % (_ID, _VERSION))

@@ -59,6 +59,8 @@ class Facts:
     asked: Asked = Asked.IMPOSSIBLE
     published: Published | None = None
     barrier: Behind = Behind.NONE
+    disturbed_at: float = 0.0
+    """When any other document of this server last changed: what it said of this file before may not hold any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
         case Asked.IMPOSSIBLE:
             pass
     if _version_matches(facts):
-        return Fresh() if _phases_over(facts, traits) else forever
+        return _undisturbed(facts, traits, now) if _phases_over(facts, traits) else forever
     if _unversioned_answer(facts, traits):
         return _settled(facts, traits, now)
     return _silence(facts, traits, now)
@@ -136,6 +138,15 @@ def _version_matches(facts: Facts) -> bool:
     """A newer version than ours is the answer to a newer text, which is as good; an older one never is."""
     published = facts.published
     return published is not None and published.version is not None and published.version >= facts.version
+
+
+def _undisturbed(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
+    """A publish for this text, unless another file changed after it: then the server must have had time to say more."""
+    assert facts.published is not None  # noqa: S101 -- `_version_matches` said so
+    if facts.published.at >= facts.disturbed_at or facts.barrier is Behind.PASSED:
+        return Fresh()
+    quiet_at = facts.disturbed_at + traits.gap_seconds
+    return Fresh(assumed=True) if now >= quiet_at else Waiting(quiet_at)
 
 
 def _unversioned_answer(facts: Facts, traits: Traits) -> bool:

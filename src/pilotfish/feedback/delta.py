@@ -1,0 +1,123 @@
+"""Which diagnostics an edit introduced, which are older, and which it fixed.
+
+Two snapshots of one file are compared, each a text and its diagnostics. Old places are carried through the edit by a
+line map, so an old error that merely moved is not new; every old one accounts for at most one of the new ones, so a
+second identical error is.
+The comparison goes from the surest sign of sameness to the weakest (`_old_signs`, `_new_signs`), and each sign is used
+up before the next is tried.
+
+Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new" and not "all old".
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from pilotfish.feedback.linemap import LineMap, line_map, lines_of
+from pilotfish.model import Diagnostic, Position, Severity
+
+_LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
+"""Messages such as "redefinition of `f` from line 3" change when lines move, and mean the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A text and what the servers said about exactly it."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """`introduced` and `older` together are all diagnostics after the edit; `fixed` are those that went away."""
+
+    introduced: tuple[Diagnostic, ...]
+    older: tuple[Diagnostic, ...]
+    fixed: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoBaseline:
+    """The diagnostics after the edit, with nothing fresh from before it to compare them with."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+
+Change = Delta | NoBaseline
+
+Signs = tuple[Hashable | None, ...]
+
+
+def delta(before: Snapshot | None, after: Snapshot) -> Change:
+    """All lists come out by place. A file that the edit created has the baseline `Snapshot("", ())`."""
+    new = sorted(after.diagnostics, key=place)
+    if before is None:
+        return NoBaseline(tuple(new))
+    old = sorted(before.diagnostics, key=place)
+    old_lines, new_lines = lines_of(before.text), lines_of(after.text)
+    lines = line_map(old_lines, new_lines)
+    same_old, same_new = _paired(
+        [_old_signs(diagnostic, lines, old_lines) for diagnostic in old],
+        [_new_signs(diagnostic, lines, new_lines) for diagnostic in new],
+    )
+    return Delta(
+        introduced=tuple(diagnostic for index, diagnostic in enumerate(new) if index not in same_new),
+        older=tuple(new[index] for index in sorted(same_new)),
+        fixed=tuple(diagnostic for index, diagnostic in enumerate(old) if index not in same_old),
+    )
+
+
+def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:
+    """By line, then column; what stands in one place by how bad it is, then by its words."""
+    start = diagnostic.range.start
+    return start.line, start.character, diagnostic.severity, diagnostic.message
+
+
+def _paired(old: Sequence[Signs], new: Sequence[Signs]) -> tuple[set[int], set[int]]:
+    """The indices on both sides that have a counterpart, sign by sign, each side in its own order."""
+    same_old: set[int] = set()
+    same_new: set[int] = set()
+    for number in range(max(map(len, old), default=0)):
+        waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+        for index, signs in enumerate(old):
+            if index not in same_old and signs[number] is not None:
+                waiting[signs[number]].append(index)
+        for index, signs in enumerate(new):
+            if index not in same_new and waiting.get(signs[number]):
+                same_old.add(waiting[signs[number]].popleft())
+                same_new.add(index)
+    return same_old, same_new
+
+
+def _old_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> Signs:
+    """Where an old diagnostic should be now. Its order is that of `_new_signs`."""
+    start = diagnostic.range.start
+    gap = lines.old_gaps[start.line] if start.line < len(texts) else None
+    return _signs(diagnostic, lines.new_line(start.line), gap, texts)
+
+
+def _new_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> Signs:
+    """Where a diagnostic is now."""
+    start = diagnostic.range.start
+    gap = lines.new_gaps[start.line] if start.line < len(texts) else None
+    return _signs(diagnostic, start.line, gap, texts)
+
+
+def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Sequence[str]) -> Signs:
+    start = diagnostic.range.start
+    message = _LINE_NUMBER.sub(r"\1", diagnostic.message)
+    same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
+    return (
+        # The same words in the same place, whoever says them: of two servers that agree only one is kept, and not
+        # always the same one.
+        None if line is None else (message, line, start.character),
+        None if line is None else (same, line),
+        # About the file as a whole: it stays at the top whatever is inserted there.
+        same if start == Position(0, 0) else None,
+        # On a line that was moved or indented. One that stayed is not the same as its twin elsewhere.
+        None if gap is None else (same, texts[start.line].strip()),
+        # On a line that was itself changed.
+        None if gap is None else (same, gap),
+    )

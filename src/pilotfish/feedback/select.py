@@ -1,0 +1,166 @@
+"""Which diagnostics an edit's feedback shows, whatever form the text takes.
+
+In this order: severities, then the cap per file, then the lines in total, which the edited files use first and the
+other files only when the edited ones have all found place.
+Where a cap must choose, what the edit introduced comes before what is older, then the worse before the milder, then
+the earlier; what is shown is shown by place all the same. Other files compete in the same way: those in which the
+edit may have broken something come before those that were broken before.
+
+Nothing here says that a file is clean: a file without findings is simply not shown.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from pilotfish.feedback.delta import Change, Delta, NoBaseline, place
+from pilotfish.feedback.limits import Limits, TouchKind
+from pilotfish.model import AbsPath, Diagnostic, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file and what is known about it after the edit."""
+
+    path: AbsPath
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnostic, and whether the edit introduced it; None where there was nothing to compare it with."""
+
+    diagnostic: Diagnostic
+    introduced: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many of the chosen severities the edit introduced, left, and fixed, shown or not."""
+
+    introduced: int
+    older: int
+    fixed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One file of a selection."""
+
+    path: AbsPath
+    shown: tuple[Finding, ...]
+    """By line, then column."""
+    left_out: int
+    """How many more would have been shown but for a cap."""
+    tally: Tally | None
+    """None without a baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to show. An edited file is here even when nothing of it is shown; any other only with something to show."""
+
+    errors_only: bool
+    edited: tuple[Chosen, ...] = ()
+    others: tuple[Chosen, ...] = ()
+    others_left_out: int = 0
+    """Other files with something to show for which there was no place."""
+
+    @property
+    def size(self) -> int:
+        """How many findings are shown."""
+        return sum(len(file.shown) for file in (*self.edited, *self.others))
+
+
+def selection(edited: Sequence[Checked], others: Sequence[Checked], kind: TouchKind, limits: Limits) -> Selection:
+    """The findings of the `edited` files in their order, then of the `others`. Without an edited file, nothing."""
+    errors_only = set(limits.include_severities) == {Severity.ERROR}
+    changed = {file.path: file for file in edited}
+    first = _allotted((_within(file, limits) for file in changed.values()), limits.max_total_lines)
+    if not changed or kind not in limits.other_files_after:
+        return Selection(errors_only, first)
+    left = None if limits.max_total_lines is None else limits.max_total_lines - sum(len(file.shown) for file in first)
+    related = {file.path: file for file in others if file.path not in changed}
+    candidates = [file for file in (_within(file, limits) for file in related.values()) if file.shown]
+    candidates.sort(key=lambda file: file.path)
+    if limits.other_files_order == "severity":
+        candidates.sort(key=_worst)
+    best = sorted(candidates, key=_older_only)[: limits.max_other_files]
+    second = {file.path: file for file in _allotted(best, left) if file.shown}
+    shown = tuple(second[file.path] for file in candidates if file.path in second)
+    return Selection(errors_only, first, shown, len(candidates) - len(shown))
+
+
+def cut(chosen: Selection, most: int) -> Selection:
+    """The same selection with only `most` findings: the weightiest of the edited files, then of the others.
+
+    A file of which nothing is left stays, and counts what it lost.
+    """
+    by_weight = (*chosen.edited, *sorted(chosen.others, key=_older_only))
+    kept = {file.path: file for file in _allotted(by_weight, most)}
+    return replace(
+        chosen,
+        edited=tuple(kept[file.path] for file in chosen.edited),
+        others=tuple(kept[file.path] for file in chosen.others),
+    )
+
+
+def findings(change: Change) -> tuple[Finding, ...]:
+    """Every diagnostic after the edit, by place, with what is known about its age."""
+    match change:
+        case NoBaseline(diagnostics):
+            found = [Finding(diagnostic, introduced=None) for diagnostic in diagnostics]
+        case Delta(introduced, older):
+            found = [Finding(diagnostic, introduced=True) for diagnostic in introduced]
+            found += [Finding(diagnostic, introduced=False) for diagnostic in older]
+        case _:
+            assert_never(change)
+    return tuple(sorted(found, key=_place))
+
+
+def _within(file: Checked, limits: Limits) -> Chosen:
+    """The file after the severity filter and its own cap."""
+    included = [found for found in findings(file.change) if found.diagnostic.severity in limits.include_severities]
+    wanted = [found for found in included if not (limits.only_new and found.introduced is False)]
+    return _kept(Chosen(file.path, tuple(wanted), 0, _tally(file.change, limits)), limits.max_per_file)
+
+
+def _tally(change: Change, limits: Limits) -> Tally | None:
+    if isinstance(change, NoBaseline):
+        return None
+    lists = (change.introduced, change.older, change.fixed)
+    return Tally(*(sum(item.severity in limits.include_severities for item in items) for items in lists))
+
+
+def _allotted(files: Iterable[Chosen], most: int | None) -> tuple[Chosen, ...]:
+    """The files with at most so many findings in all, each taking what it can in the order given."""
+    allotted: list[Chosen] = []
+    for file in files:
+        kept = file if most is None else _kept(file, most)
+        most = None if most is None else most - len(kept.shown)
+        allotted.append(kept)
+    return tuple(allotted)
+
+
+def _kept(file: Chosen, most: int) -> Chosen:
+    lost = len(file.shown) - most
+    if lost <= 0:
+        return file
+    best = sorted(file.shown, key=_weight)[:most]
+    return replace(file, shown=tuple(sorted(best, key=_place)), left_out=file.left_out + lost)
+
+
+def _place(found: Finding) -> tuple[int, int, Severity, str]:
+    return place(found.diagnostic)
+
+
+def _weight(found: Finding) -> tuple[bool, Severity, tuple[int, int, Severity, str]]:
+    return found.introduced is False, found.diagnostic.severity, place(found.diagnostic)
+
+
+def _older_only(file: Chosen) -> bool:
+    return all(found.introduced is False for found in file.shown)
+
+
+def _worst(file: Chosen) -> Severity:
+    return min(found.diagnostic.severity for found in file.shown)

@@ -1,0 +1,283 @@
+"""Introduced, older, fixed."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotfish.feedback.delta import Delta, NoBaseline, Snapshot, delta
+from pilotfish.model import Diagnostic, Severity
+from support.findings import diagnostic
+
+SOURCE = "import os\n\ndef f():\n    foo()\n    return bar\n"
+FOO = diagnostic("foo is not defined", line=3, character=4, code="undefined")
+BAR = diagnostic("bar is not defined", line=4, character=11, code="undefined")
+
+
+def moved(item: Diagnostic, *, lines: int = 0, characters: int = 0) -> Diagnostic:
+    """The same diagnostic elsewhere."""
+    start, end = item.range.start, item.range.end
+    start = replace(start, line=start.line + lines, character=start.character + characters)
+    end = replace(end, line=end.line + lines, character=end.character + characters)
+    return replace(item, range=replace(item.range, start=start, end=end))
+
+
+def change(
+    before: str, old: list[Diagnostic], after: str, new: list[Diagnostic]
+) -> tuple[list[str], list[str], list[str]]:
+    """Places and messages of what was introduced, what is older, what was fixed."""
+    answer = delta(Snapshot(before, tuple(old)), Snapshot(after, tuple(new)))
+    assert isinstance(answer, Delta)
+    return spoken(answer.introduced), spoken(answer.older), spoken(answer.fixed)
+
+
+def spoken(items: tuple[Diagnostic, ...]) -> list[str]:
+    return [f"{item.range.start.line}:{item.range.start.character} {item.message}" for item in items]
+
+
+@pytest.mark.proves("DIAG-8")
+@pytest.mark.parametrize(
+    ("after", "new", "introduced", "older", "fixed"),
+    [
+        pytest.param(SOURCE, [FOO], [], ["3:4 foo is not defined"], [], id="nothing changed"),
+        pytest.param("# new\n\n" + SOURCE, [moved(FOO, lines=2)], [], ["5:4 foo is not defined"], [], id="moved down"),
+        pytest.param(SOURCE[11:], [moved(FOO, lines=-2)], [], ["1:4 foo is not defined"], [], id="moved up"),
+        pytest.param(
+            SOURCE.replace("\n", "\r\n"), [FOO], [], ["3:4 foo is not defined"], [], id="line ends became Windows ones"
+        ),
+        pytest.param(
+            SOURCE.replace("foo()", "foo(1)"),
+            [FOO],
+            [],
+            ["3:4 foo is not defined"],
+            [],
+            id="its line was edited behind it",
+        ),
+        pytest.param(
+            SOURCE.replace("foo()", "x = foo()"),
+            [moved(FOO, characters=4)],
+            [],
+            ["3:8 foo is not defined"],
+            [],
+            id="its line was edited before it",
+        ),
+        pytest.param(
+            SOURCE.replace("    foo()", "    if os:\n        foo()"),
+            [moved(FOO, lines=1, characters=4)],
+            [],
+            ["4:8 foo is not defined"],
+            [],
+            id="its line was indented",
+        ),
+        pytest.param(
+            SOURCE.replace("    foo()\n", "") + "    foo()\n",
+            [moved(FOO, lines=1)],
+            [],
+            ["4:4 foo is not defined"],
+            [],
+            id="its line was moved below another",
+        ),
+        pytest.param(
+            SOURCE.replace("    foo()\n", "    foo()\n    foo()\n"),
+            [FOO, moved(FOO, lines=1)],
+            ["4:4 foo is not defined"],
+            ["3:4 foo is not defined"],
+            [],
+            id="its line was doubled: the second is new",
+        ),
+        pytest.param(
+            SOURCE.replace("foo()", "foo(); foo()"),
+            [FOO, moved(FOO, characters=7)],
+            ["3:11 foo is not defined"],
+            ["3:4 foo is not defined"],
+            [],
+            id="a second one on its line is new",
+        ),
+        pytest.param(
+            SOURCE,
+            [FOO, BAR],
+            ["4:11 bar is not defined"],
+            ["3:4 foo is not defined"],
+            [],
+            id="another error appeared without a change here",
+        ),
+        pytest.param(
+            SOURCE.replace("    foo()\n", ""), [], [], [], ["3:4 foo is not defined"], id="its line was removed"
+        ),
+        pytest.param(SOURCE, [], [], [], ["3:4 foo is not defined"], id="it was fixed from elsewhere"),
+        pytest.param(
+            SOURCE.replace("foo()", "baz()"),
+            [replace(FOO, message="baz is not defined")],
+            ["3:4 baz is not defined"],
+            [],
+            ["3:4 foo is not defined"],
+            id="it became another error",
+        ),
+        pytest.param(
+            SOURCE,
+            [replace(FOO, severity=Severity.WARNING, code="other", source="lint")],
+            [],
+            ["3:4 foo is not defined"],
+            [],
+            id="the same words from another server in the same place",
+        ),
+        pytest.param(
+            SOURCE,
+            [moved(FOO, characters=3)],
+            [],
+            ["3:7 foo is not defined"],
+            [],
+            id="the server points elsewhere on the same line",
+        ),
+        pytest.param("", [], [], [], ["3:4 foo is not defined"], id="the file was emptied"),
+        pytest.param(
+            "foo()\n",
+            [diagnostic("foo is not defined", code="undefined")],
+            [],
+            ["0:0 foo is not defined"],
+            [],
+            id="rewritten",
+        ),
+    ],
+)
+def test_an_edit_is_told_from_what_was_there(
+    after: str, new: list[Diagnostic], introduced: list[str], older: list[str], fixed: list[str]
+) -> None:
+    assert change(SOURCE, [FOO], after, new) == (introduced, older, fixed)
+
+
+@pytest.mark.proves("DIAG-8")
+def test_two_blocks_that_change_places_keep_their_errors() -> None:
+    first = "def a():\n    foo()\n    one()\n"
+    second = "def b():\n    bar()\n"
+    foo, bar = diagnostic("foo", line=1, character=4), diagnostic("bar", line=4, character=4)
+    swapped = [moved(bar, lines=-3), moved(foo, lines=2)]
+    assert change(first + second, [foo, bar], second + first, swapped) == ([], ["1:4 bar", "3:4 foo"], [])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_an_error_that_leaps_between_unchanged_twin_lines_is_fixed_here_and_introduced_there() -> None:
+    before = "def a():\n    return x\ndef b():\n    return x\n"
+    old, new = diagnostic("x", line=1, character=11), diagnostic("x", line=3, character=11)
+    assert change(before, [old], before, [new]) == (["3:11 x"], [], ["1:11 x"])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_a_diagnostic_about_the_whole_file_stays_at_its_top() -> None:
+    whole = diagnostic("missing docstring")
+    assert change("a\n", [whole], "import os\na\n", [whole]) == ([], ["0:0 missing docstring"], [])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_a_diagnostic_at_the_end_of_the_file_stays_at_its_end() -> None:
+    old, new = diagnostic("unexpected end of file", line=1), diagnostic("unexpected end of file", line=3)
+    assert change("f(\n", [old], "f(\na\nb\n", [new]) == ([], ["3:0 unexpected end of file"], [])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_a_line_number_inside_a_message_may_change() -> None:
+    old = diagnostic("Redefinition of `f` from line 1", line=4)
+    new = diagnostic("Redefinition of `f` from line 3", line=6)
+    text = "def f(): ...\n\n\n\ndef f(): ...\n"
+    assert change(text, [old], "\n# top\n" + text, [new]) == ([], ["6:0 Redefinition of `f` from line 3"], [])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_another_number_inside_a_message_may_not() -> None:
+    old, new = diagnostic("expected 2 arguments"), diagnostic("expected 3 arguments")
+    assert change("f()\n", [old], "f()\n", [new]) == (["0:0 expected 3 arguments"], [], ["0:0 expected 2 arguments"])
+
+
+@pytest.mark.proves("DIAG-8")
+def test_without_a_baseline_nothing_is_claimed() -> None:
+    assert delta(None, Snapshot(SOURCE, (BAR, FOO))) == NoBaseline((FOO, BAR))
+
+
+@pytest.mark.proves("DIAG-8")
+def test_in_a_file_that_was_created_all_are_introduced() -> None:
+    assert delta(Snapshot("", ()), Snapshot(SOURCE, (BAR, FOO))) == Delta((FOO, BAR), (), ())
+
+
+@pytest.mark.proves("DIAG-8")
+def test_a_file_whose_text_is_not_at_hand_keeps_its_places() -> None:
+    before, after = Snapshot("", (FOO, BAR)), Snapshot("", (BAR, moved(FOO, lines=9)))
+    assert delta(before, after) == Delta((moved(FOO, lines=9),), (BAR,), (FOO,))
+
+
+# --- Properties ---------------------------------------------------------------------------------------------------
+
+TEXTS = st.lists(st.sampled_from(["", "    ", "a", "    a", "b", "}"]), max_size=8).map("\n".join)
+ITEMS = st.builds(
+    diagnostic,
+    st.sampled_from(["m", "n", "from line 1", "from line 2"]),
+    line=st.integers(0, 9),
+    character=st.integers(0, 2),
+    severity=st.sampled_from(Severity),
+    server=st.sampled_from(["one", "two"]),
+)
+SNAPSHOTS = st.builds(Snapshot, TEXTS, st.lists(ITEMS, max_size=8).map(tuple))
+
+
+@pytest.mark.proves("DIAG-8")
+@given(SNAPSHOTS, SNAPSHOTS)
+def test_every_diagnostic_is_counted_once(before: Snapshot, after: Snapshot) -> None:
+    answer = delta(before, after)
+    assert isinstance(answer, Delta)
+    assert Counter(answer.introduced) + Counter(answer.older) == Counter(after.diagnostics)
+    assert Counter(answer.fixed) <= Counter(before.diagnostics)
+    assert messages(answer.fixed) + messages(answer.older) == messages(before.diagnostics)
+
+
+@pytest.mark.proves("DIAG-8")
+@given(SNAPSHOTS)
+def test_nothing_changed_means_nothing_introduced_and_nothing_fixed(snapshot: Snapshot) -> None:
+    answer = delta(snapshot, snapshot)
+    assert isinstance(answer, Delta)
+    assert (answer.introduced, answer.fixed) == ((), ())
+
+
+@pytest.mark.proves("DIAG-8")
+@given(TEXTS, st.lists(ITEMS, max_size=8), st.integers(1, 4))
+def test_blank_lines_above_change_nothing(text: str, items: list[Diagnostic], blank: int) -> None:
+    """A diagnostic about a blank line is left out: among blank lines nobody can say which one is which."""
+    lines = text.split("\n")
+    spoken_of = tuple(item for item in items if item.range.start.line < len(lines) and lines[item.range.start.line])
+    after = Snapshot("\n" * blank + text, tuple(moved(item, lines=blank) for item in spoken_of))
+    answer = delta(Snapshot(text, spoken_of), after)
+    assert isinstance(answer, Delta)
+    assert (answer.introduced, answer.fixed) == ((), ())
+
+
+@pytest.mark.proves("DIAG-8")
+@given(
+    st.permutations(range(9)),
+    st.sets(st.integers(0, 8)),
+    st.sets(st.integers(9, 12)),
+    st.sets(st.integers(0, 8)),
+    st.sets(st.integers(0, 12)),
+)
+def test_where_every_line_is_unique_the_answer_is_that_of_the_lines_themselves(
+    order: list[int], removed: set[int], added: set[int], wrong_before: set[int], wrong_after: set[int]
+) -> None:
+    """The oracle knows each line by its number, whatever happened to its place: moved, kept, removed or added."""
+    old_lines = list(range(9))
+    new_lines = [number for number in [*order, *added] if number not in removed]
+    before, after = numbered(old_lines, wrong_before), numbered(new_lines, wrong_after)
+    answer = delta(before, after)
+    assert isinstance(answer, Delta)
+    was, now = wrong_before & set(old_lines), wrong_after & set(new_lines)
+    assert messages(answer.introduced) == Counter(f"number {number}" for number in now - was)
+    assert messages(answer.older) == Counter(f"number {number}" for number in now & was)
+    assert messages(answer.fixed) == Counter(f"number {number}" for number in was - now)
+
+
+def numbered(lines: list[int], wrong: set[int]) -> Snapshot:
+    """One line a number, and a diagnostic of its own on each that is wrong."""
+    found = tuple(diagnostic(f"number {number}", line=line) for line, number in enumerate(lines) if number in wrong)
+    return Snapshot("\n".join(f"line {number}" for number in lines), found)
+
+
+def messages(items: tuple[Diagnostic, ...]) -> Counter[str]:
+    return Counter("from line" if item.message.startswith("from line") else item.message for item in items)

@@ -1,10 +1,16 @@
 """Options and fixtures of the whole suite."""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("suite", deadline=None)
+"""A property holds however slow the machine is; the clock of a shared one says nothing about it."""
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cycles", type=int, default=200, help="how often a leak test kills its parent")
+    parser.addoption("--race", type=int, default=2_000, help="how often a file is opened while its folder is swapped")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ However it ends (exit, crash, poisoned stream, stalled pipe), `_end` runs once: 
 same typed failure, and `failure` says why for ever after.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
@@ -197,15 +197,20 @@ class Connection:
         try:
             while data := await self._process.receive():
                 self.last_heard = anyio.current_time()
-                for body in self._decoder.feed(data):
-                    # A worker thread for a large body: smaller ones decode faster than a thread starts.
-                    large = len(body) > LARGE_BODY
-                    message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
-                    self._dispatch(self._peer.accept(message))
+                await self._take_in(self._decoder.feed(data))
         except FrameError as error:
+            # What came whole before the fault still counts.
+            await self._take_in(error.bodies)
             self._end(self._failed(error.code, f"broke the wire format: {error}"))
             return
         self._end(await self._end_of_stream("closed its output"))
+
+    async def _take_in(self, bodies: Sequence[bytes]) -> None:
+        for body in bodies:
+            # A worker thread for a large body: smaller ones decode faster than a thread starts.
+            large = len(body) > LARGE_BODY
+            message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
+            self._dispatch(self._peer.accept(message))
 
     def _dispatch(self, event: Event) -> None:
         match event:

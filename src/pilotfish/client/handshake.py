@@ -26,6 +26,8 @@ class SessionOptions:
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     initialize_seconds: float = 15.0
     request_seconds: float = 10.0
+    did_change_extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Members that this server understands in `didChange` beside the standard ones."""
 
 
 async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:

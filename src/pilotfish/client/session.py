@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
 import anyio
+import msgspec
 from msgspec import Raw
 
 from pilotfish.client.connection import Connection
@@ -277,7 +278,10 @@ class Session:
 
     def _post(self, notifications: tuple[Notification, ...]) -> None:
         for notification in notifications:
-            self._connection.notify(notification.method, notification.params)
+            params: object = notification.params
+            if self._options.did_change_extra and notification.method == "textDocument/didChange":
+                params = {**msgspec.to_builtins(params), **self._options.did_change_extra}
+            self._connection.notify(notification.method, params)
 
     def _language_of(self, path: AbsPath | None) -> str | None:
         return None if path is None or self._documents is None else self._documents.language_id(path)

@@ -1,0 +1,176 @@
+"""Checking files: all of them, and all servers of each, side by side under one deadline."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from pilotfish.client.session import Session
+from pilotfish.config.values import Timing
+from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.policy.boundary import Want, admit
+from pilotfish.pool.entry import Recipe
+from pilotfish.pool.plan import Key
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.diagnostics import merged
+from pilotfish.protocol.documents import Documents
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.checking import Check, FileAtHand, Outcome, Standing, no_verdict
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+
+MAX_OPEN_DOCUMENTS = 200
+"""Documents open at one server; the least recently used beyond it are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """One file after a check: what all its servers said."""
+
+    path: AbsPath
+    text: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return merged(outcome.diagnostics for outcome in self.outcomes if outcome.diagnostics is not None)
+
+    @property
+    def answered(self) -> int:
+        """How many servers gave a verdict."""
+        return sum(outcome.diagnostics is not None for outcome in self.outcomes)
+
+    @property
+    def is_fresh(self) -> bool:
+        return bool(self.outcomes) and all(outcome.is_fresh for outcome in self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a check may take in seconds; the first touch of a server has its own limit. None: as configured."""
+
+    first: float | None = None
+    later: float | None = None
+
+
+class Checks:
+    """The only keeper of what is known about our dealings with each session."""
+
+    def __init__(self, pool: Pool, texts: Texts) -> None:
+        self._pool = pool
+        self._texts = texts
+        self._standings: dict[Session, Standing] = {}
+        self._touched: set[Key] = set()
+
+    async def run(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        paths: Sequence[str],
+        *,
+        texts: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+    ) -> tuple[FileVerdict, ...]:
+        """Raises `Refused` for a path that is outside, missing or no text."""
+        files = [await self.text(workspace, path, (texts or {}).get(path)) for path in paths]
+        verdicts: dict[AbsPath, FileVerdict] = {}
+
+        async def one(path: AbsPath, text: str) -> None:
+            verdicts[path] = await self._file(client, workspace, path, text, patience or Patience())
+
+        async with owned_tasks() as tasks:
+            for path, text in dict(files).items():
+                tasks.start_soon(one, path, text)
+        return tuple(verdicts[path] for path in dict(files))
+
+    async def text(self, workspace: Workspace, path: str, given: str | None = None) -> tuple[AbsPath, str]:
+        """The real path and its text: the caller's where given, which wins over the disk."""
+        if given is not None:
+            return admit(path, workspace.boundary, Want.TARGET).path, given
+        admitted = admit(path, workspace.boundary)
+        return admitted.path, (await self._texts.current(admitted.path)).text
+
+    def standing(self, session: Session) -> Standing:
+        if session not in self._standings:
+            running = {entry.session for entry in self._pool.entries().values()}
+            self._standings = {known: kept for known, kept in self._standings.items() if known in running}
+            self._standings[session] = Standing()
+        return self._standings[session]
+
+    async def restore(self, session: Session, before: Documents | None) -> None:
+        """After a restart: open again what was open, with the text that is on disk now."""
+        if before is None:
+            return
+        for path in before.paths:
+            try:
+                file = await self._texts.current(path)
+            except Refused:
+                # It is gone or no longer text: there is nothing to open.
+                continue
+            session.sync(path, before.language_id(path) or "", file.text)
+
+    async def _file(
+        self, client: ClientSession, workspace: Workspace, path: AbsPath, text: str, patience: Patience
+    ) -> FileVerdict:
+        choice = workspace.servers_for(path, text.partition("\n")[0])
+        outcomes: dict[str, Outcome] = {}
+
+        async def one(candidate: Candidate) -> None:
+            file = FileAtHand(path, candidate.language_id, text)
+            outcomes[candidate.spec.id] = await self._on(client, workspace, candidate, file, patience)
+
+        async with owned_tasks() as tasks:
+            for candidate in choice.servers:
+                tasks.start_soon(one, candidate)
+        ordered = [outcomes[candidate.spec.id] for candidate in choice.servers]
+        if choice.expected is not None:
+            ordered.append(no_verdict(choice.expected.spec.id, workspace.why_unavailable(choice.expected), 0.0))
+        return FileVerdict(path, text, tuple(ordered))
+
+    async def _on(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        candidate: Candidate,
+        file: FileAtHand,
+        patience: Patience,
+    ) -> Outcome:
+        started = anyio.current_time()
+        recipe = workspace.recipe(candidate, self.restore)
+        settings = workspace.settings(candidate.spec.id)
+        deadline = started + self._seconds(recipe, settings.timing, patience)
+
+        async def work(session: Session) -> Outcome:
+            standing = self.standing(session)
+            async with standing.shared():
+                outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
+            for path in session.documents.least_recently_used(MAX_OPEN_DOCUMENTS):
+                session.close(path)
+            return outcome
+
+        try:
+            with anyio.fail_after(deadline - started):
+                outcome = await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
+        except TimeoutError:
+            late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time")
+            outcome = no_verdict(candidate.spec.id, late, anyio.current_time() - started)
+        except Failure as failure:
+            outcome = no_verdict(candidate.spec.id, failure, anyio.current_time() - started)
+        finally:
+            self._touched.add(recipe.key)
+        self._count(outcome)
+        return outcome
+
+    def _seconds(self, recipe: Recipe, timing: Timing, patience: Patience) -> float:
+        if recipe.key not in self._touched:
+            return patience.first or timing.first_touch_timeout_ms / 1000
+        return patience.later or timing.diagnostics_wait_timeout_ms / 1000
+
+    def _count(self, outcome: Outcome) -> None:
+        failure = outcome.failure
+        timed_out = outcome.diagnostics is None and (failure is None or failure.code is Code.REQUEST_TIMEOUT)
+        found = len(outcome.diagnostics or ())
+        self._pool.counters.checked(outcome.server, seconds=outcome.seconds, found=found, timed_out=timed_out)

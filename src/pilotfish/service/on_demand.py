@@ -1,0 +1,90 @@
+"""Diagnostics by command, for servers that answer no pull but have a command that tells: data says which and how.
+
+The only shape so far is that of tsserver: 1-based lines, 1-based UTF-16 offsets, a category word.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Raw, Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Scene, ServerFailed
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.wire import DocumentDiagnosticReport, WireDiagnostic, WirePosition, WireRange
+from pilotfish.servers.spec import OnDemand
+
+ON_DEMAND = "on demand"
+"""The identifier of these reports among those of pull providers."""
+
+
+class _Place(Struct, frozen=True):
+    line: int
+    offset: int
+
+
+class _Finding(Struct, frozen=True):
+    start: _Place
+    end: _Place
+    text: str
+    category: str = "error"
+    code: int | None = None
+    source: str | None = None
+
+
+class _Reply(Struct, frozen=True):
+    success: bool = True
+    message: str = ""
+    body: Raw = Raw(b"[]")
+
+
+_CATEGORIES = {"error": 1, "warning": 2, "suggestion": 4, "message": 3}
+
+
+async def ask_on_demand(
+    session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float
+) -> DocumentDiagnosticReport:
+    """Run every request of the command for one file; one that fails fails the whole."""
+    items: list[WireDiagnostic] = []
+
+    async def ask(request: str) -> None:
+        params = {"command": on_demand.command, "arguments": [request, {"file": path}]}
+        answer = await session.request("workspace/executeCommand", params, timeout=timeout)
+        items.extend(SHAPES[on_demand.shape](session, answer))
+
+    async with owned_tasks() as tasks:
+        for request in on_demand.requests:
+            tasks.start_soon(ask, request)
+    return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
+
+
+def _tsserver(session: Session, answer: Raw) -> list[WireDiagnostic]:
+    scene = Scene(server=session.server, root=session.root, pid=session.pid)
+    try:
+        reply = decode(answer, _Reply)
+        findings = decode_items(reply.body, _Finding)
+    except Malformed as malformed:
+        raise ServerFailed(Code.PROTOCOL_ERROR, f"{session.server}: {malformed}", scene=scene) from malformed
+    if not reply.success or findings.skipped:
+        raise ServerFailed(Code.SERVER_ERROR, f"{session.server}: {reply.message or 'an odd answer'}", scene=scene)
+    return [_wire(finding) for finding in findings.items]
+
+
+def _wire(finding: _Finding) -> WireDiagnostic:
+    place = WireRange(_position(finding.start), _position(finding.end))
+    return WireDiagnostic(
+        range=place,
+        message=finding.text,
+        severity=_CATEGORIES.get(finding.category, 1),
+        code=finding.code,
+        source=finding.source or "typescript",
+    )
+
+
+def _position(place: _Place) -> WirePosition:
+    return WirePosition(place.line - 1, place.offset - 1)
+
+
+SHAPES: Mapping[str, Callable[[Session, Raw], list[WireDiagnostic]]] = {"tsserver": _tsserver}

@@ -1,0 +1,149 @@
+"""The façade: all that a surface calls. `touched` after an edit, `ask` a question, `status`, `end`.
+
+Every answer carries how much it can be believed. Nothing here can make an edit fail: `touched` never raises for what a
+file, a server or a configuration does.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import anyio
+
+from pilotfish import api
+from pilotfish.config.places import Places
+from pilotfish.errors import Failure
+from pilotfish.feedback.delta import Change, Delta, Snapshot, delta
+from pilotfish.feedback.limits import Limits as Shown
+from pilotfish.feedback.limits import limits_of
+from pilotfish.feedback.select import Checked, findings, selection
+from pilotfish.feedback.text import Form, feedback_text, shown_path
+from pilotfish.host.ports import Clock, Files, Spawner, Vitals
+from pilotfish.model import AbsPath
+from pilotfish.pool.plan import Limits
+from pilotfish.pool.pool import Pool
+from pilotfish.service.checks import Checks, FileVerdict, Patience
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession, Workspaces
+
+logger = logging.getLogger(__name__)
+
+CERTAIN = Patience(first=60.0, later=30.0)
+"""For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The shell: what the composition root hands in."""
+
+    spawn: Spawner
+    files: Files
+    clock: Clock
+    vitals: Vitals
+    places: Places
+    environment: Mapping[str, str]
+
+
+class Service:
+    def __init__(self, host: Host, limits: Limits | None = None) -> None:
+        self.pool = Pool(host.spawn, host.vitals, limits=limits)
+        self.workspaces = Workspaces(host.places, host.environment)
+        self._texts = Texts(host.files, host.clock)
+        self._checks = Checks(self.pool, self._texts)
+        self._baselines: dict[tuple[AbsPath, str | None], Snapshot] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["Service"]:
+        async with self.pool.running():
+            yield self
+
+    def end(self, client: ClientSession) -> None:
+        """The client session is over; ending it twice is harmless."""
+        self.pool.release(client.id)
+
+    async def touched(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
+        """Feedback after an edit. The text is empty when there is nothing to say, whatever the reason."""
+        started = anyio.current_time()
+        try:
+            workspace = self.workspaces.of(client)
+            verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+        except Failure as failure:
+            return api.Feedback("", api.State.UNAVAILABLE, _milliseconds(started), failure.message)
+        changes = {verdict.path: self._compared(client, verdict) for verdict in verdicts}
+        text = _text(workspace, touch, changes)
+        return _feedback(text, verdicts, tuple(changes.values()), _milliseconds(started))
+
+    async def check(
+        self, client: ClientSession, paths: Sequence[str], *, texts: Mapping[str, str] | None = None
+    ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
+        """The verdict on files: errors, clean, or none and why."""
+        started = anyio.current_time()
+        try:
+            workspace = self.workspaces.of(client)
+            verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=CERTAIN)
+        except Failure as failure:
+            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
+            return api.answer(api.Operation.DIAGNOSTICS, None, effort)
+        data = {shown_path(verdict.path, workspace.root): self._listed(client, verdict) for verdict in verdicts}
+        return api.answer(api.Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
+
+    def _listed(self, client: ClientSession, verdict: FileVerdict) -> tuple[api.Diagnostic, ...]:
+        found = findings(self._compared(client, verdict))
+        return tuple(api.diagnostic(finding.diagnostic, introduced=finding.introduced) for finding in found)
+
+    def _compared(self, client: ClientSession, verdict: FileVerdict) -> Change:
+        """The change since the last fresh set of this file; a fresh verdict becomes the next baseline."""
+        key = (verdict.path, client.host)
+        now = Snapshot(verdict.text, verdict.diagnostics)
+        change = delta(self._baselines.get(key), now)
+        if verdict.is_fresh:
+            self._baselines[key] = now
+        return change
+
+
+def _text(workspace: Workspace, touch: api.Touch, changes: Mapping[AbsPath, Change]) -> str:
+    if touch.kind == "read":
+        return ""
+    limits: Shown = limits_of(workspace.config.feedback)
+    if touch.only_new:
+        limits = replace(limits, only_new=True)
+    edited = [Checked(path, change) for path, change in changes.items()]
+    chosen = selection(edited, (), touch.kind, limits)
+    return feedback_text(chosen, Form(workspace.root, max_bytes=limits.max_bytes))
+
+
+def _feedback(
+    text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], duration_ms: int
+) -> api.Feedback:
+    deltas = [change for change in changes if isinstance(change, Delta)]
+    envelope = api.answer(api.Operation.DIAGNOSTICS, {"": changes} if changes else None, _effort(verdicts, duration_ms))
+    return api.Feedback(
+        text,
+        envelope.meta.state,
+        duration_ms,
+        envelope.meta.reason,
+        introduced=sum(len(change.introduced) for change in deltas),
+        fixed=sum(len(change.fixed) for change in deltas),
+    )
+
+
+def _effort(verdicts: Sequence[FileVerdict], duration_ms: int) -> api.Effort:
+    outcomes = [outcome for verdict in verdicts for outcome in verdict.outcomes]
+    failed = [outcome for outcome in outcomes if outcome.failure is not None]
+    silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
+    unserved = [verdict.path for verdict in verdicts if not verdict.outcomes]
+    caveats = [f"{outcome.server}: {outcome.why or 'some of its answer could not be read'}" for outcome in silent]
+    caveats += [f"No LSP server configured for {path}" for path in unserved]
+    return api.Effort(
+        duration_ms=duration_ms,
+        server_hits=sum(verdict.answered for verdict in verdicts),
+        errors=tuple(api.error(outcome.failure) for outcome in failed if outcome.failure is not None),
+        caveats=tuple(dict.fromkeys(caveats)),
+        timed_out=any(outcome.diagnostics is None for outcome in silent),
+    )
+
+
+def _milliseconds(started: float) -> int:
+    return round((anyio.current_time() - started) * 1000)

@@ -1,0 +1,54 @@
+"""The text of files as they are now, each read once for all servers.
+
+A file that has not changed since is not read again. What `stat` cannot tell (two writes within the clock's tick) is
+doubted: a file read so soon after its last change is read again the next time.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from pilotfish.host.ports import Clock, Files, FileText
+from pilotfish.model import AbsPath
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+"""Texts that are kept: thousands of ordinary files, a few large ones."""
+
+DOUBT_SECONDS = 0.1
+"""The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    file: FileText
+    certain: bool
+
+
+class Texts:
+    def __init__(self, files: Files, clock: Clock) -> None:
+        self._files = files
+        self._clock = clock
+        self._kept: OrderedDict[AbsPath, _Kept] = OrderedDict()
+        self._bytes = 0
+
+    async def current(self, path: AbsPath) -> FileText:
+        """The file as it is now; raises `Refused` when it cannot be read as text."""
+        kept = self._kept.get(path)
+        if kept is not None and kept.certain and await self._files.identity(path) == kept.file.identity:
+            self._kept.move_to_end(path)
+            return kept.file
+        self._drop(path)
+        file = await self._files.read_text(path)
+        changed_at = file.identity.mtime_ns / 1e9
+        self._keep(path, _Kept(file, certain=self._clock.wall() - changed_at > DOUBT_SECONDS))
+        return file
+
+    def _keep(self, path: AbsPath, kept: _Kept) -> None:
+        self._kept[path] = kept
+        self._bytes += len(kept.file.content)
+        while self._bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, path: AbsPath) -> None:
+        kept = self._kept.pop(path, None)
+        if kept is not None:
+            self._bytes -= len(kept.file.content)

@@ -1,0 +1,180 @@
+"""One workspace under one host: the configuration in force, and what it means for a file.
+
+It answers which servers serve a file and how to start each; it starts nothing and keeps nothing of any server.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.config.changes import fingerprint
+from pilotfish.config.load import Loaded
+from pilotfish.config.places import Places
+from pilotfish.config.values import ServerConfig
+from pilotfish.errors import Code, Scene, Unavailable
+from pilotfish.host.ports import Launch
+from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import Boundary
+from pilotfish.pool.entry import Recipe, Restore
+from pilotfish.pool.plan import Key
+from pilotfish.protocol.uris import uri_of
+from pilotfish.servers.advice import install_command, unavailable
+from pilotfish.servers.catalogue import effective_servers
+from pilotfish.servers.environment import child_environment, search_path
+from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled
+from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
+from pilotfish.servers.resolve import Candidate, Choice, Resolver, Scope, choose
+from pilotfish.servers.spec import ServerSpec
+from pilotfish.servers.tree import DiskTree
+
+
+@dataclass(slots=True)
+class _Whereabouts:
+    """Where each program was, as long as the folders that were searched have not changed."""
+
+    fingerprint: str = ""
+    found: dict[tuple[str, AbsPath], Located] = field(default_factory=dict[tuple[str, AbsPath], Located])
+
+
+class Workspace:
+    def __init__(
+        self, loaded: Loaded, boundary: Boundary, places: Places, environment: Mapping[str, str]
+    ) -> None:
+        self.config = loaded.config
+        self.warnings = tuple(problem.message for problem in loaded.problems)
+        self.boundary = boundary
+        self.specs = effective_servers(loaded.config.servers)
+        self._places = places
+        self._environment = environment
+        territory = tuple(dict.fromkeys((boundary.workspace, boundary.worktree)))
+        self._lookup = Lookup(
+            territory=territory,
+            trusted=self.config.trusted,
+            path=search_path(environment.get("PATH", os.defpath), territory, trusted=self.config.trusted),
+            tools=tool_folders(places.state),
+        )
+        self._resolver = Resolver(self.specs.values(), DiskTree())
+        self._scope = Scope(boundary.workspace, boundary.worktree)
+        self._whereabouts = _Whereabouts()
+        self._fingerprints: dict[str, str] = {}
+
+    @property
+    def root(self) -> AbsPath:
+        return self.boundary.workspace
+
+    def settings(self, server: str) -> ServerConfig:
+        """What the configuration says about one server."""
+        return self.config.servers[server]
+
+    def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
+        """What to ask about a file; with `expected`, the server that should serve it and is not there."""
+        if not self.config.enabled:
+            return Choice(())
+        return choose(self._resolver.candidates(path, self._scope, first_line), self._is_available)
+
+    def serves(self, path: AbsPath) -> bool:
+        return self.config.enabled and self._resolver.serves(path)
+
+    def why_unavailable(self, candidate: Candidate) -> Unavailable:
+        """Why the server that should serve a file does not, and what to do about it."""
+        spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
+        allowed = admitted(spec, trusted=self.config.trusted)
+        if isinstance(allowed, Withheld):
+            hint = f"Look at what it would run and allow it: pilotfish trust {self.root}"
+            return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
+        located = self._located(spec, candidate.root)
+        if isinstance(located, Found):
+            return Unavailable(Code.SERVER_MISSING, f"{spec.name} is there, but was not chosen", scene=scene)
+        message = unavailable(spec, located, install_command(spec, self._is_installed))
+        code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
+        return Unavailable(code, message, scene=scene)
+
+    def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
+        spec, root = candidate.spec, candidate.root
+        located = self._located(spec, root)
+        program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
+        config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
+        return Recipe(
+            Key(spec.id, root, config), lambda: self._options(candidate), restore, self._search_fingerprint()
+        )
+
+    def _configured(self, server: str) -> str:
+        if server not in self._fingerprints:
+            self._fingerprints[server] = fingerprint(self.settings(server))
+        return self._fingerprints[server]
+
+    def _options(self, candidate: Candidate) -> SessionOptions:
+        spec, root = candidate.spec, candidate.root
+        located = self._located(spec, root)
+        allowed = admitted(spec, trusted=self.config.trusted)
+        if isinstance(allowed, Withheld) or not isinstance(located, Found):
+            raise self.why_unavailable(candidate)
+        ready = self._filled(allowed, root, located)
+        environment = child_environment(self._environment, ready.env, self._lookup.path)
+        return SessionOptions(
+            server=spec.id,
+            root=root,
+            launch=Launch((located.path, *ready.command[1:]), root, environment, spec.id),
+            initialization=dict(ready.initialization) or None,
+            settings=dict(ready.settings),
+            initialize_seconds=self.settings(spec.id).timing.initialize_timeout_ms / 1000,
+            request_seconds=self.settings(spec.id).timing.request_timeout_ms / 1000,
+            did_change_extra=spec.freshness.did_change_extra,
+        )
+
+    def _filled(self, allowed: Allowed, root: AbsPath, located: Found) -> ServerSpec:
+        def fill(name: str) -> str | None:
+            kind, _, rest = name.partition(":")
+            if kind == "npm":
+                return find_npm_file(rest, root, self._lookup, located.path)
+            known = {
+                "root": root,
+                "rootUri": uri_of(root),
+                "rootName": os.path.basename(root),
+                "state": self._state_of(allowed.spec, root),
+                "pid": str(os.getpid()),
+            }
+            return known.get(name)
+
+        try:
+            return filled(allowed.spec, fill)
+        except Unfilled as unfilled:
+            message = f"{allowed.spec.name} needs {unfilled}, which was not found"
+            raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
+
+    def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
+        """A private folder for servers that keep an index of their own; made on first use."""
+        name = f"{os.path.basename(root)}-{abs(hash(root)):x}"
+        folder = os.path.join(self._places.state, "servers", spec.id, name)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return folder
+
+    def _is_available(self, candidate: Candidate) -> bool:
+        if isinstance(admitted(candidate.spec, trusted=self.config.trusted), Withheld):
+            return False
+        return isinstance(self._located(candidate.spec, candidate.root), Found)
+
+    def _located(self, spec: ServerSpec, root: AbsPath) -> Located:
+        searched = self._search_fingerprint()
+        if searched != self._whereabouts.fingerprint:
+            self._whereabouts = _Whereabouts(searched)
+        key = (spec.id, root)
+        if key not in self._whereabouts.found:
+            located = locate(spec.command[0], root, self._lookup) if spec.command else Missing(spec.id, ())
+            self._whereabouts.found[key] = located
+        return self._whereabouts.found[key]
+
+    def _search_fingerprint(self) -> str:
+        """Changes when a program is added to or removed from a folder that we search."""
+        return " ".join(f"{folder}:{_modified(folder)}" for folder in (*self._lookup.tools, *self._lookup.path))
+
+    def _is_installed(self, program: str) -> bool:
+        return isinstance(locate(program, self.root, self._lookup), Found)
+
+
+def _modified(folder: AbsPath) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0

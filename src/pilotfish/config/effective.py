@@ -1,0 +1,149 @@
+"""From the merged layers to the `Config` in force, and the rules that no single file can break."""
+
+import difflib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from pilotfish.config.defaults import DEFAULT_RESTART, RESTART
+from pilotfish.config.gate import Gated
+from pilotfish.config.merge import Layer, Merged
+from pilotfish.config.problems import Grade, Problem, path_text, shown
+from pilotfish.config.schema import Server
+from pilotfish.config.validation import typed
+from pilotfish.config.values import (
+    Config,
+    Feedback,
+    Pool,
+    Restart,
+    Security,
+    ServerConfig,
+    Source,
+    Timing,
+    Trust,
+)
+from pilotfish.model import AbsPath, Severity
+
+Value = TypeVar("Value")
+
+SEVERITIES: Mapping[str, Severity] = {
+    "error": Severity.ERROR,
+    "warning": Severity.WARNING,
+    "info": Severity.INFORMATION,
+    "hint": Severity.HINT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What else decides, besides the layers."""
+
+    root: AbsPath
+    host: str | None
+    trust: Trust
+    catalogue: Collection[str]
+    """The ids that the catalogue knows."""
+    withheld: Sequence[Gated]
+    foreign: Collection[AbsPath] = ()
+    """The files that are another host's, where nothing is an error."""
+
+
+def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> tuple[Config, tuple[Problem, ...]]:
+    """The configuration, and what is wrong with its servers; a server that cannot be one is left out."""
+    valid = typed(merged.value)
+    file = cast("Mapping[str, Any]", valid)  # the defaults below every layer make it complete
+    entries = valid.get("lsp") or {}
+    timing = _value(Timing, file["timing"])
+    problems = {id_: found for id_ in entries if (found := _incomplete(id_, entries[id_], layers, about))}
+    servers = {id_: _server(id_, entries[id_], timing, merged, about) for id_ in entries if id_ not in problems}
+    feedback = {key: value for key, value in file["feedback"].items() if key != "preset"}
+    config = Config(
+        root=about.root,
+        enabled=file.get("lsp") is not False,
+        servers=dict(sorted(servers.items())),
+        timing=timing,
+        feedback=_value(Feedback, {**feedback, "includeSeverities": _severities(feedback["includeSeverities"])}),
+        pool=_value(Pool, file["pool"]),
+        security=security_of(file["security"]),
+        navigation_tools=file["navigationTools"],
+        mcp_tools=file["mcp"]["tools"],
+        trust=about.trust,
+        origins=merged.origins,
+    )
+    return config, tuple(problems.values())
+
+
+def security_of(section: Mapping[str, Any]) -> Security:
+    """The security section, which must be complete."""
+    return _value(Security, section)
+
+
+def _server(server: str, entry: Server, general: Timing, merged: Merged, about: Circumstances) -> ServerConfig:
+    command, watch = entry.get("command"), entry.get("watch")
+    return ServerConfig(
+        id=server,
+        disabled=entry.get("disabled", False),
+        command=tuple(command) if command else None,
+        extensions=tuple(entry.get("extensions", ())),
+        env=entry.get("env", {}),
+        initialization=entry.get("initialization", {}),
+        settings=entry.get("settings", {}),
+        roots=tuple(entry.get("roots", ())),
+        language_id=entry.get("languageId", {}),
+        watch=tuple(watch) if watch else None,
+        restart=Restart(entry.get("restart", RESTART.get(about.host, DEFAULT_RESTART))),
+        timing=_server_timing(server, entry, general, merged),
+        withheld=tuple(path_text(gated.path) for gated in about.withheld if gated.server == server),
+    )
+
+
+def _server_timing(server: str, entry: Server, general: Timing, merged: Merged) -> Timing:
+    """The server's own limits where it has some; those of the catalogue may raise the general ones, not lower them."""
+    limits: dict[str, int] = asdict(general)
+    own = cast("Mapping[str, int]", entry.get("timeouts", {}))
+    for key, value in own.items():
+        name = _snake(key)
+        from_catalogue = merged.origins["lsp", server, "timeouts", key].source is Source.CATALOGUE
+        limits[name] = max(limits[name], value) if from_catalogue else value
+    return Timing(**limits)
+
+
+def _incomplete(server: str, entry: Server, layers: Sequence[Layer], about: Circumstances) -> Problem | None:
+    """A server that the catalogue does not know must say what it is, unless it is off or was not believed."""
+    missing = [key for key in ("command", "extensions") if key not in entry]
+    asked = {gated.path[0] for gated in about.withheld if gated.server == server}
+    if server in about.catalogue or entry.get("disabled") or not set(missing) - asked:
+        return None
+    near = difflib.get_close_matches(server, about.catalogue, n=1)
+    file = _mentioned_in(server, layers)
+    return Problem(
+        Grade.NOTE if file in about.foreign else Grade.ERROR,
+        file,
+        ("lsp", server),
+        f"the catalogue has no server {shown(server)}, and a custom one lacks {' and '.join(missing)}",
+        accepted="an id of the catalogue, or a server with command and extensions",
+        nearest=near[0] if near else None,
+    )
+
+
+def _mentioned_in(server: str, layers: Sequence[Layer]) -> str:
+    def mentions(layer: Layer) -> bool:
+        servers = layer.value.get("lsp")
+        return isinstance(servers, dict) and server in servers
+
+    return next((layer.origin.file for layer in reversed(layers) if layer.origin.file and mentions(layer)), "")
+
+
+def _severities(names: Sequence[str]) -> list[int]:
+    return [SEVERITIES[name] for name in names]
+
+
+def _value(kind: type[Value], section: Mapping[str, Any]) -> Value:
+    return msgspec.convert({_snake(key): value for key, value in section.items()}, type=kind)
+
+
+def _snake(key: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter.group().lower()}", key.replace("MiB", "Mib"))

@@ -1,0 +1,161 @@
+"""Which parts of a project's file run something or change what runs, and so need trust (TRUST-1, T1, T10, T12). Pure.
+
+- `command`, `env` and `watch` of a server always do.
+- `initialization` and `settings` hold whatever a server understands, and many a harmless-looking key names a program, a
+  plugin, a folder with code, or switches on a build (`tsdk`, `overrideCommand`, `eslint.nodePath`, `procMacro.enable`).
+  A list of the bad keys would always be one short, so the good values are recognised instead: a value passes only when
+  no key on the way to it is, or contains, one of the words below, **and** it is true, false, null, a number, a version
+  or a word of `VOCABULARY` (or a list of those), so that it can name no program, module, path or command line.
+  An array goes or stays as a whole.
+- Some environment variables are never taken from a project, trusted or not: they redirect every program, not just the
+  server.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pilotfish.config.jsonc import Path
+from pilotfish.protocol.wire import Json
+
+RUNNING_FIELDS = ("command", "env", "watch")
+FREE_FIELDS = ("initialization", "settings")
+
+STEMS = (
+    "autogenerate", "binary", "command", "compiler", "debug", "environ", "exec", "inspect", "interpreter", "launch",
+    "library", "loader", "macro", "module", "onsave", "path", "plugin", "preload", "proxy", "runner", "runtime",
+    "sdk", "socket", "spawn", "toolchain", "wrapper",
+)  # fmt: skip
+"""A key that contains one of these, in whatever spelling (`extraPaths`, `python_executable`), names or enables code."""
+
+WORDS = frozenset({
+    "arg", "args", "argument", "arguments", "argv", "bin", "build", "cache", "cmd", "dir", "directory", "dirs", "env",
+    "exe", "extension", "extensions", "flag", "flags", "folder", "formatter", "gradle", "home", "hook", "hooks", "host",
+    "jar", "jdk", "jvm", "linter", "log", "maven", "output", "port", "program", "run", "sbt", "script",
+    "scripts", "shell", "task", "tasks", "tool", "tools", "uri", "url", "venv",
+})  # fmt: skip
+"""The same for words that are only meant where they stand alone (`buildScripts`, not `typescript`)."""
+
+LANGUAGES = frozenset({"java", "node", "php", "python", "ruby"})
+"""Harmless as the name of a section, an interpreter as the name of a value."""
+
+VOCABULARY = frozenset({
+    "all", "always", "auto", "basic", "both", "compact", "default", "disable", "disabled", "double", "enable",
+    "enabled", "error", "errors", "false", "full", "hint", "ignore", "incremental", "info", "information", "literals",
+    "loose", "maximal", "messages", "minimal", "moderate", "never", "no", "none", "nonrelative", "normal", "off",
+    "on", "openfiles", "openfilesonly", "recommended", "relative", "shortest", "single", "smart", "standard",
+    "strict", "trace", "true", "verbose", "warn", "warning", "warnings", "whole", "workspace", "yes",
+})  # fmt: skip
+"""The words that servers take for a choice (`typeCheckingMode: "strict"`), in small letters and without dashes."""
+
+KEY = re.compile(r"[A-Za-z0-9_$@.-]{1,100}\Z")
+VERSION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9}){0,3})?\Z")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+NEVER_FROM_A_PROJECT = re.compile(
+    r"(?:PATH|HOME|SHELL|ENV|BASH_ENV|NODE_OPTIONS|NODE_PATH|(?:LD|DYLD|GIT|XDG|PILOTFISH)_.*|PYTHON.*)\Z",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A value that a project may not set unless it is trusted, at `path` below the server's entry."""
+
+    server: str
+    path: Path
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A project's file, taken apart."""
+
+    open: dict[str, Json]
+    """What counts without trust."""
+    whole: dict[str, Json]
+    """What counts with trust: everything but `refused`."""
+    gated: tuple[Gated, ...]
+    refused: tuple[Gated, ...]
+    """What never counts."""
+
+    def entries(self) -> dict[str, Json]:
+        """The servers' entries that run something, whole: this is what a person approves."""
+        servers = self.whole.get("lsp")
+        running = {gated.server for gated in self.gated}
+        return (
+            {server: entry for server, entry in servers.items() if server in running}
+            if isinstance(servers, dict)
+            else {}
+        )
+
+
+def split(value: Mapping[str, Json]) -> Split:
+    """Take a valid project file apart."""
+    servers = value.get("lsp")
+    if not isinstance(servers, dict):
+        return Split(dict(value), dict(value), (), ())
+    entries = {server: entry for server, entry in servers.items() if isinstance(entry, dict)}
+    refused = tuple(found for server, entry in entries.items() for found in _refused(server, entry))
+    whole = {server: _without(entry, _paths(refused, server)) for server, entry in entries.items()}
+    gated = tuple(found for server, entry in whole.items() for found in _gated(server, entry))
+    opened = {server: _without(entry, _paths(gated, server)) for server, entry in whole.items()}
+    return Split({**value, "lsp": {**opened}}, {**value, "lsp": {**whole}}, gated, refused)
+
+
+def _refused(server: str, entry: Mapping[str, Json]) -> Iterator[Gated]:
+    env = entry.get("env")
+    for name, value in env.items() if isinstance(env, dict) else ():
+        if NEVER_FROM_A_PROJECT.match(name):
+            yield Gated(server, ("env", name), value)
+
+
+def _gated(server: str, entry: Mapping[str, Json]) -> Iterator[Gated]:
+    for field in RUNNING_FIELDS:
+        if entry.get(field):
+            yield Gated(server, (field,), entry[field])
+    for field in FREE_FIELDS:
+        for path, value in _suspects(entry.get(field), (field,), suspect=False):
+            yield Gated(server, path, value)
+
+
+def _suspects(value: Json, path: Path, *, suspect: bool) -> Iterator[tuple[Path, Json]]:
+    """Each value at or below `path` that does not pass; `suspect` once a key on the way was one of the words."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _suspects(item, (*path, key), suspect=suspect or _is_suspect(key))
+    elif suspect or not _is_harmless(value) or _last_word(path) in LANGUAGES:
+        yield path, value
+
+
+def _is_suspect(key: str) -> bool:
+    squeezed = re.sub(r"[^a-z]", "", key.lower())
+    words = {word.lower() for word in WORD.findall(key)}
+    return not KEY.match(key) or ".." in key or any(stem in squeezed for stem in STEMS) or not words.isdisjoint(WORDS)
+
+
+def _last_word(path: Path) -> str:
+    return re.split(r"[._-]", str(path[-1]).lower())[-1]
+
+
+def _is_harmless(value: Json) -> bool:
+    if isinstance(value, str):
+        return VERSION.match(value) is not None or value.lower().replace("-", "") in VOCABULARY
+    if isinstance(value, list):
+        return all(not isinstance(item, list | dict) and _is_harmless(item) for item in value)
+    return True
+
+
+def _paths(found: tuple[Gated, ...], server: str) -> set[Path]:
+    return {gated.path for gated in found if gated.server == server}
+
+
+def _without(entry: dict[str, Json], doomed: set[Path], path: Path = ()) -> dict[str, Json]:
+    """A copy that lacks the doomed values, and the objects that held nothing else."""
+    kept: dict[str, Json] = {}
+    for key, item in entry.items():
+        here = (*path, key)
+        left = _without(item, doomed, here) if isinstance(item, dict) else item
+        if here not in doomed and (left or left == item):
+            kept[key] = left
+    return kept

@@ -1,0 +1,211 @@
+"""Reading the configuration of a workspace: which files, in which order, and what holds when one of them is broken.
+
+The order is a safety property (T2): the user's file, then the decision about trust, and only then the first byte below
+the workspace. `load` never fails because of what a file says: everything wrong is a `Problem`, and a broken file is
+replaced by its last good version, kept from the load before (CFG-8). Which layer is broken makes no difference to the
+others, and trust is decided anew each time, on the content that is in force.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from pilotfish.config.defaults import DEFAULTS, PRESETS, SECURITY
+from pilotfish.config.dialects import project_files, user_files
+from pilotfish.config.effective import Circumstances, effective, security_of
+from pilotfish.config.files import Workspace, open_workspace
+from pilotfish.config.gate import Gated, Split, split
+from pilotfish.config.merge import Layer, Merged, merge, overlaid
+from pilotfish.config.pins import pin_file
+from pilotfish.config.places import Places
+from pilotfish.config.problems import Grade, Problem, printable, shown
+from pilotfish.config.sheet import Names, Sheet
+from pilotfish.config.sources import project_sheet, user_sheet
+from pilotfish.config.trust import granted, offer_of, settled
+from pilotfish.config.values import Config, Origin, Security, Source, Stale, Trust, Trusted
+from pilotfish.model import AbsPath
+from pilotfish.protocol.wire import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What the layer above knows of servers: entries under the keys of the file, and other tools' names for them."""
+
+    layer: Mapping[str, Mapping[str, Json]]
+    canonical_id: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Whose configuration to load."""
+
+    root: str
+    places: Places
+    catalogue: Catalogue
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration, and how it came about."""
+
+    config: Config
+    merged: Merged
+    problems: tuple[Problem, ...]
+    sheets: tuple[Sheet, ...]
+    """The files that count."""
+    watched: tuple[AbsPath, ...]
+    """Every file that would change the result, there or not."""
+    project: Split = field(repr=False)
+    project_file: str
+    """Relative to the workspace; empty when the project says nothing."""
+    user_rules: Security | None
+    """What decided trust; None when the user's file could not be believed."""
+    good: Mapping[AbsPath, Sheet] = field(repr=False)
+    """The last version of each file that had no errors."""
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.grade is Grade.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.grade is Grade.WARNING)
+
+
+def load(request: Request, previous: Loaded | None = None) -> Loaded:
+    """Load, or load again after `previous`; raises `Refused` when the workspace cannot be opened."""
+    with open_workspace(request.root) as workspace:
+        return load_from(workspace, request, previous)
+
+
+def load_from(workspace: Workspace, request: Request, previous: Loaded | None = None) -> Loaded:
+    """The same for a workspace that is open already."""
+    reading = _reading(workspace, request, dict(previous.good) if previous else {})
+    trusted = isinstance(reading.trust, Trusted)
+    withheld = () if trusted else reading.parts.gated
+    layers = _layers(request, reading, reading.parts.whole if trusted else reading.parts.open)
+    merged = merge(layers)
+    about = Circumstances(
+        root=workspace.path,
+        host=request.host,
+        trust=reading.trust,
+        catalogue=request.catalogue.layer.keys(),
+        withheld=withheld,
+        foreign={sheet.file for sheet in reading.sheets if sheet.foreign},
+    )
+    config, incomplete = effective(merged, layers, about)
+    found = [problem for sheet in reading.sheets for problem in sheet.problems]
+    found += (*incomplete, *_ignored(reading, withheld, workspace.path))
+    return Loaded(
+        config=config,
+        merged=merged,
+        problems=tuple(reading.placed(problem) for problem in found),
+        sheets=reading.sheets,
+        watched=_watched(request, workspace.path),
+        project=reading.parts,
+        project_file=reading.project_file,
+        user_rules=reading.rules,
+        good=reading.good,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the files say, and whether the project's may be believed."""
+
+    user: Sheet | None
+    rules: Security | None
+    project: Sheet | None
+    project_file: str
+    parts: Split
+    trust: Trust
+    good: Mapping[AbsPath, Sheet]
+
+    @property
+    def sheets(self) -> tuple[Sheet, ...]:
+        return tuple(sheet for sheet in (self.user, self.project) if sheet)
+
+    def placed(self, problem: Problem) -> Problem:
+        for sheet in self.sheets:
+            problem = sheet.placed(problem)
+        return problem
+
+
+def _reading(workspace: Workspace, request: Request, good: dict[AbsPath, Sheet]) -> _Reading:
+    canonical_id = request.catalogue.canonical_id
+    user = _recalled(user_sheet(request.places, request.host, canonical_id), good)
+    rules = _rules(user)
+    grant = granted(workspace, rules, request.places, request.host)
+    # Up to here nothing below the workspace has been opened; the next line is the first that does.
+    project = _recalled(project_sheet(workspace, canonical_id), good)
+    project_file = os.path.relpath(project.file, workspace.path) if project else ""
+    parts = split(project.value if project else {})
+    trust = settled(grant, lambda: offer_of(workspace, project_file, parts))
+    files = {sheet.file for sheet in (user, project) if sheet}
+    kept = {file: sheet for file, sheet in good.items() if file in files}
+    return _Reading(user, rules, project, project_file, parts, trust, kept)
+
+
+def _recalled(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
+    """The sheet, or the last good version of its file with what is wrong now; remembers good ones."""
+    if sheet is None:
+        return None
+    if sheet.sound:
+        good[sheet.file] = sheet
+        return sheet
+    last = good.get(sheet.file)
+    if last is None:
+        return sheet
+    told = Problem(Grade.WARNING, sheet.file, (), "has errors: the last good version of it stays in force")
+    found = tuple(sheet.placed(problem) for problem in (*sheet.problems, told))
+    return replace(last, problems=found, document=None)
+
+
+def _rules(user: Sheet | None) -> Security | None:
+    """The user's rules; None when they cannot be believed."""
+    if user is not None and not user.believable:
+        return None
+    section = user.value.get("security") if user else None
+    return security_of(overlaid(SECURITY, section if isinstance(section, dict) else {}))
+
+
+def _layers(request: Request, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:
+    """Weakest first. `believed` is what counts of the project's file."""
+    catalogue: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
+    layers = [Layer(Origin(Source.DEFAULT), DEFAULTS)]
+    if request.host in PRESETS:
+        layers.append(Layer(Origin(Source.HOST), {"feedback": {"preset": request.host}}))
+    layers.append(Layer(Origin(Source.CATALOGUE), {"lsp": catalogue}))
+    if reading.user:
+        # Rules that cannot be believed are left out: the defaults are the strictest.
+        said = {key: item for key, item in reading.user.value.items() if key != "security" or reading.rules}
+        layers.append(Layer(Origin(Source.GLOBAL, reading.user.file), said))
+    if reading.project:
+        layers.append(Layer(Origin(Source.PROJECT, reading.project.file), believed))
+    return layers
+
+
+def _ignored(reading: _Reading, withheld: tuple[Gated, ...], root: AbsPath) -> Iterator[Problem]:
+    """One warning for each thing that was not believed, with the way to change that (TRUST-4)."""
+    if reading.project is None:
+        return
+    why = f"ignored: {reading.trust.why}; `pilotfish trust {printable(root)}` shows what would run and asks"
+    for gated in reading.parts.refused:
+        yield _warning(reading.project, gated, "ignored: no project may set this variable")
+    for gated in withheld:
+        yield _warning(reading.project, gated, why)
+    for line in reading.trust.differences if isinstance(reading.trust, Stale) else ():
+        yield Problem(Grade.WARNING, reading.project.file, (), f"changed since it was trusted: {line}")
+
+
+def _warning(project: Sheet, gated: Gated, message: str) -> Problem:
+    return Problem(Grade.WARNING, project.file, ("lsp", gated.server, *gated.path), message, shown(gated.value))
+
+
+def _watched(request: Request, root: AbsPath) -> tuple[AbsPath, ...]:
+    return (
+        *(path for _, path in user_files(request.places, request.host)),
+        *(AbsPath(os.path.join(root, name)) for _, name in project_files()),
+        pin_file(request.places.pins, root),
+    )

@@ -1,0 +1,117 @@
+"""How the layers become one: deterministic, pure, and every value keeps the name of who said it (CFG-2, CFG-3, CFG-4).
+
+Rules, for a layer laid over those below it:
+- objects merge by key, at any depth; every other value, arrays included, replaces what was there;
+- `lsp: false` in any layer stays, whatever the layers above say;
+- `lsp.<id>.disabled: true` in any file stays. The catalogue's is only a default: a file may turn such a server on;
+- `feedback.preset` is replaced, in its own layer, by the keys it stands for, below the keys that the layer sets itself.
+
+Laying over is associative as long as no layer replaces an object by a scalar or the other way round (only free-form
+settings can); the layers are therefore folded in one direction, from the weakest.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pilotfish.config.defaults import PRESETS
+from pilotfish.config.values import Origin, Source
+from pilotfish.protocol.wire import Json
+
+Keys = tuple[str, ...]
+"""The way to a value through objects only: arrays are values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One file's worth of configuration and who said it."""
+
+    origin: Origin
+    value: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that merges no further."""
+
+    value: Json
+    origin: Origin
+
+
+Tree = Leaf | dict[str, "Tree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The result: plain JSON, and the origin of each of its leaves."""
+
+    value: dict[str, Json]
+    origins: Mapping[Keys, Origin]
+
+
+def merge(layers: Iterable[Layer]) -> Merged:
+    """Lay each layer over those before it."""
+    tree: dict[str, Tree] = {}
+    for layer in layers:
+        tree = _laid(tree, _grown_layer(layer), ())
+    value = {key: _plain(below) for key, below in tree.items()}
+    return Merged(value, dict(_origins(tree, ())))
+
+
+def overlaid(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    """`above` laid over `below` by the same rules, for plain values whose origin does not matter."""
+    origin = Origin(Source.DEFAULT)
+    layers = (Layer(origin, {"_": dict(below)}), Layer(origin, {"_": dict(above)}))
+    merged = merge(layers).value["_"]
+    return merged if isinstance(merged, dict) else {}
+
+
+def _grown_layer(layer: Layer) -> dict[str, Tree]:
+    tree = _grown_object(layer.value, layer.origin)
+    feedback = layer.value.get("feedback")
+    preset = feedback.get("preset") if isinstance(feedback, dict) else None
+    if isinstance(preset, str):
+        origin = Origin(layer.origin.source, layer.origin.file, preset)
+        expanded = {"feedback": _grown_object(PRESETS[preset], origin)}
+        return _laid({**expanded}, tree, ())
+    return tree
+
+
+def _grown_object(value: Mapping[str, Json], origin: Origin) -> dict[str, Tree]:
+    return {
+        key: _grown_object(item, origin) if isinstance(item, dict) else Leaf(item, origin)
+        for key, item in value.items()
+    }
+
+
+def _laid(below: dict[str, Tree], above: dict[str, Tree], path: Keys) -> dict[str, Tree]:
+    merged = dict(below)
+    for key, tree in above.items():
+        here = (*path, key)
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(tree, dict):
+            merged[key] = _laid(old, tree, here)
+        elif not (isinstance(old, Leaf) and _stays(old, here)):
+            merged[key] = tree
+    return merged
+
+
+def _stays(leaf: Leaf, path: Keys) -> bool:
+    match path:
+        case ("lsp",):
+            return leaf.value is False
+        case ("lsp", _, "disabled"):
+            return leaf.value is True and leaf.origin.source is not Source.CATALOGUE
+        case _:
+            return False
+
+
+def _plain(tree: Tree) -> Json:
+    return tree.value if isinstance(tree, Leaf) else {key: _plain(below) for key, below in tree.items()}
+
+
+def _origins(tree: Tree, path: Keys) -> Iterable[tuple[Keys, Origin]]:
+    if isinstance(tree, Leaf):
+        yield path, tree.origin
+        return
+    for key, below in tree.items():
+        yield from _origins(below, (*path, key))

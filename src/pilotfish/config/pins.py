@@ -1,0 +1,156 @@
+"""What a person approved with `pilotfish trust`: one private file per workspace, outside every workspace (T3, T4, T15).
+
+A pin names the folder by its real path **and** its device and inode, and holds what was approved word for word, so
+that a later change can be shown and not only noticed. The file's name is the hash of the path; the path stands inside
+and is checked. The folder must be ours and closed to everybody else (0700), the file too (0600); a record that is not
+is worth nothing. Records appear and disappear whole: written beside, flushed, then renamed.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from pilotfish.model import AbsPath
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One approval."""
+
+    path: str
+    device: int
+    inode: int
+    digest: str
+    file: str
+    """The project's config file, relative to the workspace; empty when it has none."""
+    entries: Mapping[str, Any]
+    """The servers' entries that run something, as approved."""
+    programs: Mapping[str, str]
+    """The files of the workspace that the command lines name, with their hashes."""
+    version: int = VERSION
+
+
+class BadPin(Exception):
+    """There is a record and it cannot be believed; the message says why."""
+
+
+def pin_file(folder: AbsPath, root: AbsPath) -> AbsPath:
+    """Where the record of `root` is kept, whether there is one or not."""
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()
+    return AbsPath(os.path.join(folder, f"{name}.json"))
+
+
+def read_pin(folder: AbsPath, root: AbsPath) -> Pin | None:
+    """The record of `root`, or None when there is none; raises `BadPin`."""
+    pin = _read(folder, pin_file(folder, root))
+    if pin is not None and pin.path != root:
+        raise BadPin(f"the trust record of {root} names another folder")
+    return pin
+
+
+def all_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
+    """Every record by path, those that cannot be believed last."""
+    names = sorted(name for name in _listed(folder) if name.endswith(".json"))
+    found: list[Pin] = []
+    bad: list[BadPin] = []
+    for name in names:
+        try:
+            pin = _read(folder, AbsPath(os.path.join(folder, name)))
+        except BadPin as error:
+            bad.append(error)
+        else:
+            found += [pin] if pin else []
+    found.sort(key=lambda pin: pin.path)
+    return (*found, *bad)
+
+
+def write_pin(folder: AbsPath, pin: Pin) -> None:
+    """Store `pin` in place of the record that its folder may have; raises `BadPin` when the store is not private."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _check_private(os.lstat(folder), folder, stat.S_ISDIR)
+    target = pin_file(folder, AbsPath(pin.path))
+    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            json.dump(asdict(pin), stream, indent=2)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.rename(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):  # the rename may have happened already
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def remove_pin(folder: AbsPath, root: AbsPath) -> bool:
+    """Forget the record of `root`; False when there was none."""
+    try:
+        os.unlink(pin_file(folder, root))
+    except FileNotFoundError:
+        return False
+    _sync_folder(folder)
+    return True
+
+
+def _read(folder: AbsPath, path: AbsPath) -> Pin | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadPin(f"the trust record {path} cannot be read: {error.strerror}") from None
+    try:
+        _check_private(os.lstat(folder), folder, stat.S_ISDIR)
+        _check_private(os.fstat(descriptor), path, stat.S_ISREG)
+        with open(descriptor, "rb", closefd=False) as stream:
+            data = stream.read()
+    finally:
+        os.close(descriptor)
+    return _decoded(data, path)
+
+
+def _decoded(data: bytes, path: AbsPath) -> Pin:
+    try:
+        # The standard decoder, because a path that is not UTF-8 is kept with lone surrogates.
+        pin = msgspec.convert(json.loads(data), type=Pin)
+    except (ValueError, RecursionError) as error:
+        raise BadPin(f"the trust record {path} is damaged: {error}") from None
+    if pin.version != VERSION:
+        raise BadPin(f"the trust record {path} has the unknown version {pin.version}")
+    return pin
+
+
+def _check_private(status: os.stat_result, path: str, of_type: Any) -> None:
+    if not of_type(status.st_mode):
+        raise BadPin(f"{path} is not of the right type")
+    if status.st_uid != os.geteuid():
+        raise BadPin(f"{path} belongs to another user")
+    if status.st_mode & 0o077:
+        raise BadPin(f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o})")
+
+
+def _listed(folder: AbsPath) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+
+
+def _sync_folder(folder: AbsPath) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,73 @@
+"""What is wrong in a config file, said so that a person can mend it without looking anything up (CFG-8).
+
+Values and keys come from files that nobody trusts yet: every one is shown as ASCII JSON, so that no escape sequence
+or bidirectional override reaches a terminal, and cut at `SHOWN` characters.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pilotfish.config.jsonc import Path, Place
+from pilotfish.protocol.wire import Json
+
+SHOWN = 200
+"""Enough to recognise a value in a message; the file has the rest."""
+
+PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
+
+
+class Grade(StrEnum):
+    """How bad it is: `config check` fails on errors only."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with one value of one file."""
+
+    grade: Grade
+    file: str
+    path: Path
+    message: str
+    value: str | None = None
+    """The offending value as `shown`."""
+    accepted: str | None = None
+    nearest: str | None = None
+    """The known key that is closest to an unknown one."""
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        where = printable(self.file) + (f":{self.place.line}:{self.place.column}" if self.place else "")
+        subject = (
+            [path_text(self.path) or "the file", "=", self.value] if self.value is not None else [path_text(self.path)]
+        )
+        parts = [": ".join(part for part in (where, " ".join(subject), self.message) if part)]
+        if self.accepted:
+            parts.append(f"accepted: {self.accepted}")
+        if self.nearest:
+            parts.append(f"did you mean {json.dumps(self.nearest)}?")
+        return "; ".join(parts)
+
+
+def shown(value: Json, limit: int = SHOWN) -> str:
+    """`value` as one line of printable ASCII."""
+    text = json.dumps(value)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """`text` itself where a terminal only shows it, and as ASCII JSON where it would obey (controls, bidi marks)."""
+    return text if text.isprintable() else json.dumps(text)
+
+
+def path_text(path: Path) -> str:
+    """`lsp.pyright.settings["a.b"][0]`: the way to a value as people write it."""
+    steps = [
+        f".{step}" if isinstance(step, str) and PLAIN_KEY.match(step) else f"[{json.dumps(step)}]" for step in path
+    ]
+    return "".join(steps).removeprefix(".")

@@ -1,0 +1,188 @@
+"""Whether what a workspace names may run (TRUST-1 … TRUST-6, T1 … T6).
+
+Two steps, and the order is the point. `granted` decides from the user's own data alone: the policy, the list of roots,
+the record that `pilotfish trust` left. It runs before a byte below the workspace is read, so nothing in there can have
+a say in it. `settled` can only take away: where the grant is a record, what the project's file asks for now must be
+what was approved then.
+
+Anything that goes wrong on the way means untrusted. A workspace that holds the very files that decide (somebody works
+in their home folder) is never trusted, because whoever may edit it may edit those.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from pilotfish.config.dialects import user_files
+from pilotfish.config.files import Workspace
+from pilotfish.config.gate import Split
+from pilotfish.config.pins import Pin, read_pin
+from pilotfish.config.places import Places
+from pilotfish.config.problems import shown
+from pilotfish.config.trusted_roots import covers
+from pilotfish.config.values import Policy, Security, Stale, Trust, Trusted, Untrusted
+from pilotfish.paths import is_inside
+from pilotfish.protocol.wire import Json
+
+DIGEST = b"pilotfish trust 1"
+"""Begins every digest, so that another way of computing it can never give the same one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The user trusts this folder whatever it asks for."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The user approved what this folder asked for then."""
+
+    pin: Pin
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The user's data does not trust this folder."""
+
+    why: str
+
+
+Grant = Open | Pinned | Closed
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a project asks to run."""
+
+    file: str
+    """Its config file, relative to the workspace; empty when nothing in there needs trust."""
+    entries: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    programs: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def digest(self) -> str:
+        """Over all of it, each part with its length before it, so that no two offers spell the same bytes."""
+        parts = [DIGEST, self.file.encode()]
+        for name, value in (*sorted(self.entries.items()), *sorted(self.programs.items())):
+            parts += name.encode(), _canonical(value)
+        joined = b"".join(len(part).to_bytes(8, "big") + part for part in (*parts, b"%d" % len(self.entries)))
+        return f"sha256:{hashlib.sha256(joined).hexdigest()}"
+
+
+def granted(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> Grant:
+    """Decide from the user's data alone. `security` is None when the user's file could not be believed."""
+    try:
+        return _granted(workspace, security, places, host)
+    except Exception as error:  # noqa: BLE001 -- whatever goes wrong while deciding means untrusted (TRUST-4)
+        return Closed(f"trust could not be decided: {error}")
+
+
+def barred(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> str | None:
+    """Why no approval can count here, or None when one can."""
+    if security is None:
+        return "the user's config file has errors, so nothing can grant trust"
+    if security.project_config_policy is Policy.NEVER:
+        return "security.projectConfigPolicy is never"
+    for decisive in (places.pins, *(path for _, path in user_files(places, host))):
+        if is_inside(os.path.realpath(decisive), workspace.path):
+            return f"{decisive} decides trust and lies inside this workspace"
+    return None
+
+
+def offer_of(workspace: Workspace, file: str, project: Split) -> Offer:
+    """What the project's file asks to run, with the hashes of the workspace's own files that it would run."""
+    entries = project.entries()
+    words = {word for entry in entries.values() for word in _command_words(entry)}
+    hashes = {word: workspace.program_hash(word) for word in words}
+    return Offer(file if entries else "", entries, {word: found for word, found in hashes.items() if found})
+
+
+def settled(grant: Grant, offer: Callable[[], Offer]) -> Trust:
+    """The verdict; `offer` is only asked for where it matters."""
+    match grant:
+        case Open():
+            return Trusted(grant.why)
+        case Closed():
+            return Untrusted(grant.why)
+        case Pinned():
+            return _compared(grant.pin, offer())
+        case _:
+            assert_never(grant)
+
+
+def pin_of(workspace: Workspace, offer: Offer) -> Pin:
+    """The record of approving `offer`."""
+    return Pin(
+        path=workspace.path,
+        device=workspace.device,
+        inode=workspace.inode,
+        digest=offer.digest,
+        file=offer.file,
+        entries=offer.entries,
+        programs=offer.programs,
+    )
+
+
+def _granted(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> Grant:
+    reason = barred(workspace, security, places, host)
+    if security is None or reason is not None:
+        return Closed(reason or "")
+    if security.project_config_policy is Policy.ALWAYS:
+        return Open("security.projectConfigPolicy is always")
+    for entry in security.trusted_project_roots:
+        if covers(entry, workspace.path, places.home):
+            return Open(f"security.trustedProjectRoots has {entry}")
+    pin = read_pin(places.pins, workspace.path)
+    if pin is None:
+        return Closed("nobody has trusted this workspace")
+    if (pin.device, pin.inode) != (workspace.device, workspace.inode):
+        return Closed("the folder that was trusted has been replaced by another one of the same name")
+    return Pinned(pin)
+
+
+def _compared(pin: Pin, offer: Offer) -> Trust:
+    if pin.digest == offer.digest == Offer(pin.file, pin.entries, pin.programs).digest:
+        return Trusted("approved with pilotfish trust")
+    differences = tuple(_differences(pin, offer))
+    return Stale("what it asks to run has changed since it was trusted", differences or ("the record is inconsistent",))
+
+
+def _differences(pin: Pin, offer: Offer) -> list[str]:
+    lines = [f"file: {shown(pin.file)} → {shown(offer.file)}"] if pin.file != offer.file else []
+    for title, before, after in (("", pin.entries, offer.entries), ("content of ", pin.programs, offer.programs)):
+        for name in sorted({*before, *after}):
+            lines += _difference(title + name, before.get(name), after.get(name))
+    return lines
+
+
+def _difference(name: str, before: Json, after: Json) -> list[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = sorted({*before, *after})
+        return [line for key in keys for line in _difference(f"{name}.{key}", before.get(key), after.get(key))]
+    if before == after:
+        return []
+    # Untruncated: a person decides by what stands here.
+    return [f"{shown(name, len(name) + 2)}: {json.dumps(before)} → {json.dumps(after)}"]
+
+
+def _command_words(entry: Json) -> list[str]:
+    """The words of the command lines that may name files; a bare program name is looked up on PATH, not in here."""
+    if not isinstance(entry, dict):
+        return []
+    words: list[str] = []
+    for field_name in ("command", "watch"):
+        argv = entry.get(field_name)
+        if isinstance(argv, list):
+            program, *arguments = (word for word in argv if isinstance(word, str))
+            words += [program] if "/" in program else []
+            words += arguments
+    return words
+
+
+def _canonical(value: Json) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()

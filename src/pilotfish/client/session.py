@@ -124,6 +124,10 @@ class Session:
         return asked if asked is not None and self._connection.last_heard <= asked else None
 
     @property
+    def request_seconds(self) -> float:
+        return self._options.request_seconds
+
+    @property
     def documents(self) -> Documents:
         if self._documents is None:
             raise Unavailable(Code.SHUTTING_DOWN, f"{self.server} is not initialized", scene=self._connection.scene())

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import anyio
 
@@ -23,6 +24,7 @@ from pilotfish.host.ports import Clock, Files, Spawner, Vitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
+from pilotfish.service.asking import Asking
 from pilotfish.service.checks import Checks, FileVerdict, Patience
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
@@ -52,6 +54,7 @@ class Service:
         self.workspaces = Workspaces(host.places, host.environment)
         self._texts = Texts(host.files, host.clock)
         self._checks = Checks(self.pool, self._texts)
+        self._asking = Asking(self.pool, self._checks, self._texts)
         self._baselines: dict[tuple[AbsPath, str | None], Snapshot] = {}
 
     @asynccontextmanager
@@ -74,6 +77,18 @@ class Service:
         changes = {verdict.path: self._compared(client, verdict) for verdict in verdicts}
         text = _text(workspace, touch, changes)
         return _feedback(text, verdicts, tuple(changes.values()), _milliseconds(started))
+
+    async def ask(self, question: api.Question, client: ClientSession) -> api.Answer[Any]:
+        """The answer to a question; what the caller got wrong is in it, too."""
+        started = anyio.current_time()
+        if question.operation is api.Operation.DIAGNOSTICS and question.file_path is not None:
+            texts = None if question.text is None else {question.file_path: question.text}
+            return await self.check(client, (question.file_path,), texts=texts)
+        try:
+            return await self._asking.run(question, client, self.workspaces.of(client))
+        except Failure as failure:
+            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
+            return api.answer(question.operation, None, effort)
 
     async def check(
         self, client: ClientSession, paths: Sequence[str], *, texts: Mapping[str, str] | None = None

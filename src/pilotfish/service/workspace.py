@@ -15,6 +15,7 @@ from pilotfish.config.values import ServerConfig
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
@@ -76,6 +77,13 @@ class Workspace:
     def serves(self, path: AbsPath) -> bool:
         return self.config.enabled and self._resolver.serves(path)
 
+    def holds(self, root: AbsPath) -> bool:
+        """Whether a server that runs for `root` is one of this workspace."""
+        return is_inside(root, self.root) or is_inside(root, self.boundary.worktree)
+
+    def install_hint(self, spec: ServerSpec) -> str | None:
+        return install_command(spec, self._is_installed)
+
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         """Why the server that should serve a file does not, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
@@ -86,7 +94,7 @@ class Workspace:
         located = self._located(spec, candidate.root)
         if isinstance(located, Found):
             return Unavailable(Code.SERVER_MISSING, f"{spec.name} is there, but was not chosen", scene=scene)
-        message = unavailable(spec, located, install_command(spec, self._is_installed))
+        message = unavailable(spec, located, self.install_hint(spec))
         code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
         return Unavailable(code, message, scene=scene)
 

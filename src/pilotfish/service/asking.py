@@ -1,0 +1,334 @@
+"""Answering one question: find the place, ask every server of the file that offers it, and make one answer of it.
+
+A server that fails becomes an error of the answer, never an empty list; one that is still indexing makes it partial.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+
+from pilotfish import api
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.fallback import Expected, no_server, no_server_for
+from pilotfish.operations.found import Found, Reading
+from pilotfish.operations.hierarchy import FoundItem, read_items
+from pilotfish.operations.locate import Located, line_in, located, located_on_line, name_of, place_in, refusal
+from pilotfish.operations.rows import ROWS, Request, Row
+from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
+from pilotfish.operations.words import word_at
+from pilotfish.policy.boundary import Place, Want, admit, classify
+from pilotfish.pool.plan import Running
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.diagnostics import Push
+from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import Raw, WireDiagnostic, WireRange
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.checks import Checks
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+
+INDEXING_SHARE = 0.7
+"""How much of a question's time may pass waiting for a server to finish indexing before it is asked all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a question is about, before any server is asked."""
+
+    path: AbsPath | None = None
+    text: Text | None = None
+    position: Position | None = None
+    range: Range | None = None
+    new_path: AbsPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One server's answer, read. None of it when the server does not offer the operation."""
+
+    server: str
+    encoding: Encoding = Encoding.UTF16
+    reading: Reading[Found] | None = None
+    caveat: str | None = None
+    failure: Failure | None = None
+
+
+class Asking:
+    def __init__(self, pool: Pool, checks: Checks, texts: Texts) -> None:
+        self._pool = pool
+        self._checks = checks
+        self._texts = texts
+
+    async def run(self, question: api.Question, client: ClientSession, workspace: Workspace) -> api.Answer[Any]:
+        """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
+        started = anyio.current_time()
+        row = ROWS[question.operation]
+        subject = await self._subject(row, question, client, workspace)
+        candidates = self._candidates(row, question, subject, workspace)
+        replies = await self._replies(row, question, subject, candidates, client, workspace)
+        data, effort = await self._answer(row, question, replies, workspace)
+        duration = round((anyio.current_time() - started) * 1000)
+        return api.answer(question.operation, data, replace(effort, duration_ms=duration))
+
+    # --- The subject -------------------------------------------------------------------------------------------------
+
+    async def _subject(
+        self, row: Row, question: api.Question, client: ClientSession, workspace: Workspace
+    ) -> Subject:
+        item = question.call_hierarchy_item or question.type_hierarchy_item
+        if item is not None:
+            path = path_of(item.uri)
+            return Subject() if path is None else await self._file(path, workspace)
+        if question.file_path is None:
+            if question.symbol is None:
+                return Subject()
+            return await self._named_anywhere(question, client, workspace)
+        subject = await self._file(question.file_path, workspace)
+        if question.new_path is not None:
+            return replace(subject, new_path=admit(question.new_path, workspace.boundary, Want.TARGET).path)
+        if question.symbol is not None:
+            return await self._named(question, subject, client, workspace)
+        if question.line is None or subject.text is None:
+            return subject
+        if question.character is None:
+            return replace(subject, range=line_in(subject.text, question.file_path, question.line))
+        position = place_in(subject.text, question.file_path, question.line, question.character)
+        return replace(subject, position=position, range=Range(position, position))
+
+    async def _file(self, path: str, workspace: Workspace) -> Subject:
+        real, text = await self._checks.text(workspace, path)
+        return Subject(real, Text(text))
+
+    async def _named(
+        self, question: api.Question, subject: Subject, client: ClientSession, workspace: Workspace
+    ) -> Subject:
+        """A symbol of one file: by its outline, or on the line that was named."""
+        outline = api.Question(operation=api.Operation.DOCUMENT_SYMBOL, file_path=question.file_path)
+        symbols = await self._symbols(outline, client, workspace)
+        name, path = name_of(question.symbol or ""), question.file_path or ""
+        if question.line is not None and subject.text is not None:
+            finding = located_on_line(name, subject.text, path, question.line, symbols)
+        else:
+            finding = located(name, symbols)
+        if not isinstance(finding, Located):
+            raise refusal(finding)
+        return replace(subject, position=finding.position)
+
+    async def _named_anywhere(
+        self, question: api.Question, client: ClientSession, workspace: Workspace
+    ) -> Subject:
+        """A symbol of the workspace, wherever it is declared."""
+        name = name_of(question.symbol or "")
+        everywhere = api.Question(operation=api.Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
+        inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
+        finding = located(name, inside)
+        if not isinstance(finding, Located):
+            raise refusal(finding)
+        subject = await self._file(finding.location.path, workspace)
+        return replace(subject, position=finding.position)
+
+    async def _symbols(
+        self, question: api.Question, client: ClientSession, workspace: Workspace
+    ) -> Sequence[api.Symbol]:
+        answer = await self.run(question, client, workspace)
+        if not answer.ok:
+            first = answer.errors[0] if answer.errors else None
+            message = api.told(first) if first else answer.meta.reason or "nobody answered"
+            raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
+        return [one for one in answer.data or () if isinstance(one, api.Symbol)]
+
+    # --- The servers -------------------------------------------------------------------------------------------------
+
+    def _candidates(
+        self, row: Row, question: api.Question, subject: Subject, workspace: Workspace
+    ) -> tuple[Candidate, ...]:
+        if subject.path is None:
+            return self._active(workspace)
+        first_line = subject.text.line(0) if subject.text else None
+        choice = workspace.servers_for(subject.path, first_line)
+        item = question.call_hierarchy_item or question.type_hierarchy_item
+        if item is not None and item.server is not None:
+            # Nobody else understands what one server put into its item.
+            return tuple(one for one in choice.servers if one.spec.id == item.server)
+        if choice.servers:
+            return choice.servers
+        if choice.expected is None:
+            raise no_server_for(subject.path)
+        word = word_at(subject.text, subject.position) if subject.text and subject.position else None
+        install = workspace.install_hint(choice.expected.spec)
+        raise no_server(question, Expected(choice.expected.spec.id, install), word)
+
+    def _active(self, workspace: Workspace) -> tuple[Candidate, ...]:
+        """The servers that run for this workspace; a question about all of it starts none."""
+        found = [
+            Candidate(workspace.specs[key.server], key.root, "")
+            for key, entry in self._pool.entries().items()
+            if isinstance(entry.slot, Running) and key.server in workspace.specs and workspace.holds(key.root)
+        ]
+        if not found:
+            message = "No language server is running yet, so there is nobody to ask about the whole workspace."
+            hint = "Name a file (filePath): its servers are then started."
+            raise Unavailable(Code.SERVER_MISSING, message, hint=hint)
+        return tuple(found)
+
+    async def _replies(
+        self,
+        row: Row,
+        question: api.Question,
+        subject: Subject,
+        candidates: Sequence[Candidate],
+        client: ClientSession,
+        workspace: Workspace,
+    ) -> list[Reply]:
+        replies: dict[int, Reply] = {}
+
+        async def one(number: int, candidate: Candidate) -> None:
+            async def work(session: Session) -> Reply:
+                return await self._ask(session, row, question, subject, candidate)
+
+            replies[number] = await self._use(candidate, work, client, workspace)
+
+        async with owned_tasks() as tasks:
+            for number, candidate in enumerate(candidates):
+                tasks.start_soon(one, number, candidate)
+        return [replies[number] for number in sorted(replies)]
+
+    async def _use(
+        self,
+        candidate: Candidate,
+        work: Callable[[Session], Awaitable[Reply]],
+        client: ClientSession,
+        workspace: Workspace,
+    ) -> Reply:
+        server, settings = candidate.spec.id, workspace.settings(candidate.spec.id)
+        limit = (settings.timing.initialize_timeout_ms + settings.timing.request_timeout_ms) / 1000
+        recipe = workspace.recipe(candidate, self._checks.restore)
+        try:
+            with anyio.fail_after(limit):
+                return await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
+        except TimeoutError:
+            late = ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s")
+            return Reply(server, failure=late)
+        except Failure as failure:
+            return Reply(server, failure=failure)
+
+    async def _ask(
+        self, session: Session, row: Row, question: api.Question, subject: Subject, candidate: Candidate
+    ) -> Reply:
+        request = row.request
+        if request is None:
+            raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
+        async with self._checks.standing(session).shared():
+            if subject.path is not None and subject.text is not None:
+                session.sync(subject.path, candidate.language_id, subject.text.string)
+            caveat = await self._indexed(session)
+            if not session.supports(request.prepare or request.method, subject.path):
+                return Reply(session.server)
+            asked = await self._asked(session, request, question, subject)
+            answer = await session.request(request.method, request.build(asked), about=subject.path)
+        try:
+            reading = request.read(answer, asked)
+        except Malformed as malformed:
+            message = f"{session.server} gave an answer of the wrong shape: {malformed}"
+            raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
+        return Reply(session.server, session.encoding, reading, caveat)
+
+    async def _indexed(self, session: Session) -> str | None:
+        """Wait while the server says that it is loading; what it says when the patience ends is partial."""
+        with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
+            while session.readiness.busy and not self._checks.standing(session).answered:
+                await session.changed.wait()
+            return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
+        return f"{session.server} is still indexing"
+
+    async def _asked(
+        self, session: Session, request: Request, question: api.Question, subject: Subject
+    ) -> Asked:
+        text = subject.text or Text("")
+        asked = Asked(
+            question,
+            uri=None if subject.path is None else uri_of(subject.path),
+            position=None if subject.position is None else position_to_wire(subject.position, text, session.encoding),
+            range=None if subject.range is None else range_to_wire(subject.range, text, session.encoding),
+            item=question.call_hierarchy_item or question.type_hierarchy_item,
+            new_uri=None if subject.new_path is None else uri_of(subject.new_path),
+        )
+        if asked.range is not None and subject.path is not None:
+            asked = replace(asked, diagnostics=_diagnostics_at(session, subject.path, asked.range))
+        if request.prepare is None or asked.item is not None:
+            return asked
+        prepared = await session.request(request.prepare, {**_place(asked)}, about=subject.path)
+        items = read_items(prepared, asked).found
+        if not items:
+            raise Refused(Code.NOT_FOUND, f"There is nothing at this position that {question.operation} could follow.")
+        return replace(asked, item=_first(items).raw)
+
+    # --- The answer --------------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self, row: Row, question: api.Question, replies: Sequence[Reply], workspace: Workspace
+    ) -> tuple[api.Data, api.Effort]:
+        answered = [reply for reply in replies if reply.reading is not None]
+        readings = {reply.server: reply.reading for reply in answered if reply.reading is not None}
+        selection = selected(row, question, readings, workspace.root)
+        backdrop = await self._backdrop(selection, answered, workspace)
+        errors = [api.error(reply.failure) for reply in replies if reply.failure is not None]
+        if not answered and not errors:
+            message = f"No server of this file offers {row.operation}."
+            errors.append(api.Error(api.OURSELVES, message, Code.UNSUPPORTED))
+        effort = api.Effort(
+            server_hits=len(answered),
+            errors=tuple(errors),
+            caveats=(*(reply.caveat for reply in answered if reply.caveat), *selection.caveats),
+            truncated=selection.truncated,
+            warnings=selection.warnings,
+        )
+        return resolved(row, selection, backdrop), effort
+
+    async def _backdrop(
+        self, selection: Selection, replies: Sequence[Reply], workspace: Workspace
+    ) -> Backdrop:
+        texts: dict[AbsPath, Text] = {}
+        outside: set[AbsPath] = set()
+        for path in selection.paths:
+            if classify(path, workspace.boundary) is Place.OUTSIDE:
+                outside.add(path)
+                continue
+            try:
+                texts[path] = Text((await self._texts.current(path)).text)
+            except Refused:
+                # Without its text a place is shown by line, in the server's own columns.
+                continue
+        encodings: Mapping[str, Encoding] = {reply.server: reply.encoding for reply in replies}
+        return Backdrop(workspace.root, texts, encodings, frozenset(outside))
+
+
+def _place(asked: Asked) -> dict[str, object]:
+    return {"textDocument": {"uri": asked.document}, "position": asked.place}
+
+
+def _first(items: Sequence[FoundItem]) -> FoundItem:
+    return items[0]
+
+
+def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[WireDiagnostic, ...]:
+    """What the server itself said about a range: it offers its fixes only for those."""
+    reports = session.reports.of(path)
+    every = [item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()]
+    return tuple(item for item in every if _overlap(item.range, place))
+
+
+def _overlap(one: WireRange, other: WireRange) -> bool:
+    return (one.start.line, one.start.character) <= (other.end.line, other.end.character) and (
+        other.start.line,
+        other.start.character,
+    ) <= (one.end.line, one.end.character)

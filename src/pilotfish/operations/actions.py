@@ -1,0 +1,142 @@
+"""Code actions: what a server offers to do, and in which order that is done.
+
+An action may come as a bare command, with an edit, with a command to be run after the edit, or with neither until it is
+resolved. `next_step` decides; whoever runs the operation carries it out, and nothing is done unless asked for.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pilotfish.api import Action
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.found import Reading, Spot, View
+from pilotfish.operations.shapes import is_null, is_string, one_or_many
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAction:
+    """An action as offered; `raw` is what a server wants back to resolve it."""
+
+    raw: Raw
+    title: str
+    kind: str | None = None
+    preferred: bool = False
+    disabled: str | None = None
+    edit: Raw | None = None
+    command: WireCommand | None = None
+    is_command: bool = False
+    """A bare command of the oldest shape: it cannot be resolved."""
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return ()
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def resolved(self, view: View) -> Action:
+        """As surfaces see it; its number is given when all servers' actions stand in one list."""
+        return Action(0, self.title, view.server, self.kind, self.preferred, self.disabled)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Ask `codeAction/resolve` with `action`, and decide again about the answer."""
+
+    action: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Apply the edit, if any, then run the command, if any."""
+
+    edit: Raw | None
+    command: WireCommand | None
+    warning: str | None = None
+
+
+Step = Resolve | Perform
+
+
+def read_actions(raw: Raw, _asked: Asked) -> Reading[FoundAction]:
+    """Read `(Command | CodeAction)[] | null`."""
+    raws = one_or_many(raw, Raw)
+    found = [action for action in map(read_action, raws.items) if action is not None]
+    return Reading(tuple(found), len(raws.items) - len(found))
+
+
+def read_action(raw: Raw) -> FoundAction | None:
+    """Read one `Command | CodeAction`; None when it is neither."""
+    try:
+        action = decode(raw, WireAction)
+        command = _command(action)
+    except Malformed:
+        return None
+    return FoundAction(
+        raw=raw,
+        title=action.title,
+        kind=action.kind,
+        preferred=bool(action.is_preferred),
+        disabled=None if action.disabled is None else action.disabled.reason or "the server does not say why",
+        edit=None if isinstance(action.edit, UnsetType) or is_null(action.edit) else action.edit,
+        command=command,
+        is_command=not isinstance(action.command, UnsetType) and is_string(action.command),
+    )
+
+
+def next_step(action: FoundAction, *, resolves: bool, commands: Collection[str]) -> Step:
+    """What doing `action` takes. `resolves` once the server offers that and was not asked yet; `commands` it offers.
+
+    Raises `Refused` when it cannot be done.
+    """
+    if action.disabled is not None:
+        raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} is disabled: {action.disabled}")
+    if action.edit is None and not action.is_command and resolves:
+        return Resolve(action.raw)
+    if action.command is None or action.command.command in commands:
+        if action.edit is None and action.command is None:
+            raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} has neither an edit nor a command")
+        return Perform(action.edit, action.command)
+    missing = f"the server does not offer the command {action.command.command!r}"
+    if action.edit is None:
+        raise Refused(Code.UNSUPPORTED, f"the action {action.title!r} cannot be done: {missing}")
+    return Perform(action.edit, None, f"{missing}, so it was left out")
+
+
+def overlapping(diagnostics: Iterable[WireDiagnostic], extent: WireRange) -> tuple[WireDiagnostic, ...]:
+    """The diagnostics that touch a range: what a server wants to hear of when it is asked for fixes there."""
+    start, end = _point(extent.start), _point(extent.end)
+    return tuple(one for one in diagnostics if _point(one.range.start) <= end and start <= _point(one.range.end))
+
+
+def chosen(titles: Sequence[str], wanted: str) -> int:
+    """The index of the action that `wanted` names, by number (from 1) or by title; raises `Refused`."""
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(titles):
+        return int(wanted) - 1
+    same = [index for index, title in enumerate(titles) if title == wanted]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        numbers = ", ".join(str(index + 1) for index in same)
+        raise Refused(Code.INVALID_INPUT, f"several actions have this title: numbers {numbers}", hint="Give a number.")
+    nearest = [f"{titles.index(title) + 1} {title!r}" for title in get_close_matches(wanted, titles, 3, 0.5)]
+    hint = f"Nearest: {', '.join(nearest)}." if nearest else f"There are {len(titles)} actions here: list them first."
+    raise Refused(Code.INVALID_INPUT, f"no action is called {wanted!r} here", hint=hint)
+
+
+def _point(position: WirePosition) -> tuple[int, int]:
+    return position.line, position.character
+
+
+def _command(action: WireAction) -> WireCommand | None:
+    command = action.command
+    if isinstance(command, UnsetType) or is_null(command):
+        return None
+    if is_string(command):
+        return WireCommand(decode(command, str), action.title, action.arguments)
+    return decode(command, WireCommand)

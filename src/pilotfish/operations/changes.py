@@ -1,0 +1,152 @@
+"""What a workspace edit would do, shown before it is done.
+
+A plan is carried out in thought, in its own order, on the texts at hand: that gives the text of every file before and
+after, and so a diff for each. Where a text is not at hand (an external file, one that cannot be read) the change is
+listed without a diff; whoever applies plans refuses those.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from pilotfish.api import Changes, FileChange
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.diffs import unified
+from pilotfish.operations.found import NOWHERE, Reading, Spot, View
+from pilotfish.operations.shapes import is_null
+from pilotfish.protocol.edits import (
+    Create,
+    Delete,
+    EditPlan,
+    OnExisting,
+    Operation,
+    Rename,
+    Resource,
+    TextChange,
+    apply_edits,
+    edit_plan,
+)
+from pilotfish.protocol.positions import Text
+from pilotfish.protocol.wire import Raw
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChanges:
+    """The edit that a server answers with; its spots are the documents it touches."""
+
+    plan: EditPlan
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        uris = dict.fromkeys(resource.uri for operation in self.plan.operations for resource in _resources(operation))
+        return tuple(Spot(uri, NOWHERE) for uri in uris)
+
+    @property
+    def name(self) -> str:
+        return ""
+
+    def resolved(self, view: View) -> Changes:
+        return preview(self.plan, view)
+
+
+def read_changes(raw: Raw, _asked: Asked) -> Reading[FoundChanges]:
+    """Read `WorkspaceEdit | null`; an edit that changes nothing is none. All of it is read or it is `Malformed`."""
+    plan = EditPlan(()) if is_null(raw) else edit_plan(raw)
+    return Reading((FoundChanges(plan),)) if plan.operations else Reading()
+
+
+def preview(plan: EditPlan, view: View) -> Changes:
+    """The plan as surfaces see it; raises `Overlapping` when its edits contradict each other."""
+    stage = _Stage(view)
+    for operation in plan.operations:
+        stage.perform(operation)
+    confirm = dict.fromkeys(label for operation in plan.operations for label in _to_confirm(operation))
+    return Changes(applied=False, files=stage.changes(), confirm=tuple(confirm))
+
+
+@dataclass(slots=True)
+class _File:
+    """One file on the stage: where it was, where it is, and what was in it."""
+
+    source: Spot | None
+    target: Spot | None
+    before: str | None
+    after: str | None
+    edits: int = 0
+
+
+class _Stage:
+    """The files that a plan has touched so far."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._files: list[_File] = []
+
+    def perform(self, operation: Operation) -> None:
+        match operation:
+            case TextChange():
+                file = self._at(operation.resource)
+                file.edits += len(operation.edits)
+                if file.after is not None:
+                    file.after = apply_edits(Text(file.after), operation.edits, self._view.encoding)
+            case Create():
+                self._create(operation)
+            case Rename():
+                self._at(operation.source).target = _spot(operation.target)
+            case Delete():
+                self._at(operation.resource).target = None
+            case _:
+                assert_never(operation)
+
+    def changes(self) -> tuple[FileChange, ...]:
+        changes = (_change(file, self._view) for file in self._files)
+        return tuple(change for change in changes if change is not None)
+
+    def _create(self, operation: Create) -> None:
+        spot = _spot(operation.resource)
+        text = self._view.text(spot)
+        if text is None:
+            self._files.append(_File(None, spot, "", ""))
+        elif operation.on_existing is not OnExisting.IGNORE:
+            self._files.append(_File(spot, spot, text.string, ""))
+
+    def _at(self, resource: Resource) -> _File:
+        """The file that is at this place by now."""
+        spot = _spot(resource)
+        for file in reversed(self._files):
+            if file.target is not None and (file.target.path or file.target.uri) == (spot.path or spot.uri):
+                return file
+        text = self._view.text(spot)
+        string = None if text is None else text.string
+        self._files.append(_File(spot, spot, string, string))
+        return self._files[-1]
+
+
+def _change(file: _File, view: View) -> FileChange | None:
+    """What happened to one file; None for one that came and went."""
+    old = None if file.source is None else view.path(file.source)
+    new = None if file.target is None else view.path(file.target)
+    if new is None:
+        return None if old is None else FileChange(old, "delete")
+    known = file.before is not None and file.after is not None
+    diff = (unified(file.before or "", file.after or "", old=old, new=new) or None) if known else None
+    if old is None:
+        return FileChange(new, "create", edits=file.edits, diff=diff)
+    if old != new:
+        return FileChange(old, "rename", new, file.edits, diff)
+    return FileChange(old, "edit", edits=file.edits, diff=diff)
+
+
+def _spot(resource: Resource) -> Spot:
+    return Spot(resource.uri, NOWHERE)
+
+
+def _resources(operation: Operation) -> tuple[Resource, ...]:
+    return (operation.source, operation.target) if isinstance(operation, Rename) else (operation.resource,)
+
+
+def _to_confirm(operation: Operation) -> Iterator[str]:
+    parts = operation.edits if isinstance(operation, TextChange) else (operation,)
+    for part in parts:
+        if part.annotation is not None and part.annotation.needs_confirmation:
+            yield part.annotation.label

@@ -1,0 +1,70 @@
+"""What to say when no server can answer: which one is missing, how to get it, and how to search instead.
+
+The search is one that the model can copy. What goes into it is the caller's own query or an identifier of plain
+letters, so that no text of a repository becomes an instruction.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilotfish.api import Operation, Question
+from pilotfish.errors import Code, Unavailable
+
+_IDENTIFIER = re.compile(r"[\w$]{1,100}")
+_EXTENSION = re.compile(r"\.[\w+-]{1,20}")
+_DECLARATION = r"\b(class|def|enum|fn|func|function|interface|struct|trait|type)\b"
+"""What an outline is made of, in most languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The server that would have answered."""
+
+    server: str
+    install: str | None
+    """The command that installs it on this platform."""
+
+
+Search = Callable[[str, str], str]
+"""Spells a search for a pattern in files like a glob, as some host has it."""
+
+
+def ripgrep(pattern: str, glob: str) -> str:
+    quoted = "'" + pattern.replace("'", "'\\''") + "'"
+    return f"rg -n {quoted} -g '{glob}'"
+
+
+def search_files(pattern: str, glob: str) -> str:
+    return f"search_files({json.dumps({'pattern': pattern, 'glob': glob})})"
+
+
+def no_server(question: Question, expected: Expected, word: str | None, search: Search = ripgrep) -> Unavailable:
+    """For a file whose server is not there; `word` is the identifier at the position, where there is one."""
+    message = f'LSP server "{expected.server}" is not available.'
+    install = f"Install it with: {expected.install}\n" if expected.install else ""
+    call = search(_pattern(question, word), _glob(question.file_path))
+    return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}Until then, search the text: {call}")
+
+
+def no_server_for(path: str) -> Unavailable:
+    """For a file of a type that nobody serves."""
+    extension = os.path.splitext(path)[1]
+    files = f"{extension} files" if _EXTENSION.fullmatch(extension) else "files of this type"
+    return Unavailable(Code.UNSUPPORTED, f"No LSP server configured for {files}")
+
+
+def _pattern(question: Question, word: str | None) -> str:
+    if question.operation is Operation.DOCUMENT_SYMBOL:
+        return _DECLARATION
+    if question.query:
+        return re.escape(question.query)
+    name = _IDENTIFIER.findall(question.symbol or word or "")
+    return rf"\b{re.escape(name[-1])}\b" if name else _DECLARATION
+
+
+def _glob(path: str | None) -> str:
+    extension = os.path.splitext(path or "")[1]
+    return f"*{extension}" if _EXTENSION.fullmatch(extension) else "*"

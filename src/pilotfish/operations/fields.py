@@ -1,0 +1,56 @@
+"""What a question may say: the fields, and the forms in which they belong together.
+
+Validation and tool schemas are both made from this, so they cannot disagree. Descriptions are short because every model
+that has the tools pays for them in every request.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Type = Literal["string", "integer", "boolean", "object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a question, in the name that it has on the wire."""
+
+    name: str
+    type: Type
+    description: str = ""
+
+
+FIELDS = {
+    field.name: field
+    for field in (
+        Field("filePath", "string"),
+        Field("line", "integer"),
+        Field("character", "integer"),
+        Field("symbol", "string", "Such as Class.method"),
+        Field("query", "string", "Name or part of it"),
+        Field("includeDeclaration", "boolean", "Default true"),
+        Field("callHierarchyItem", "object", "From an earlier answer"),
+        Field("typeHierarchyItem", "object", "From an earlier answer"),
+        Field("newName", "string"),
+        Field("newPath", "string"),
+        Field("action", "string", "Number or title: shows its diff"),
+        Field("kind", "string", "Such as quickfix"),
+        Field("apply", "boolean", "Default: preview"),
+        Field("text", "string", "Proposed content, not on disk"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Fields that make a question together: all of `required`, any of `optional`."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+AT = Form(("filePath", "line", "character"))
+NAMED = Form(("filePath", "symbol"), ("line",))
+ANYWHERE = Form(("symbol",))
+
+PLACE = (AT, NAMED, ANYWHERE)
+"""How a place is given: by numbers, by name in a file (and on a line of it), or by name anywhere in the workspace."""

@@ -1,0 +1,154 @@
+"""What a server found, before and after its places are counted in code points.
+
+Reading an answer gives values in the server's units (`Found`), each with the places that it speaks of. To count those
+in code points one needs the text of the files that they are in, so answers are read in two steps: whoever runs the
+operation fetches the texts in between, of no more files than will be shown, and of none outside the workspace.
+
+Nothing about a place can fail: without a text, lines are right (they are the same in all encodings) and characters are
+the server's, which are the same for a line of ASCII.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
+
+from pilotfish.api import Extent, Item, Location
+from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.paths import below
+from pilotfish.protocol.positions import Text, range_from_wire
+from pilotfish.protocol.uris import path_of
+from pilotfish.protocol.wire import WirePosition, WireRange
+
+MAX_EXCERPT = 200
+"""Code points of a source line in an answer: long enough for any line that a person wrote."""
+
+_START = WirePosition(0, 0)
+NOWHERE = WireRange(_START, _START)
+"""Stands for the range of a result that names a file and no place in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A range in a document, in the server's units."""
+
+    uri: str
+    range: WireRange
+
+    @property
+    def path(self) -> AbsPath | None:
+        """The file, if the URI names one."""
+        return _path_of(self.uri)
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        """By file, then place: the same order as after conversion."""
+        return self.path or self.uri, self.range.start.line, self.range.start.character
+
+
+class Found(Protocol):
+    """One result in a server's units."""
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """The places in it; by the first it is sorted and told apart from others."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called, where it has a name."""
+        ...
+
+    def resolved(self, view: "View") -> Item:
+        """The same as surfaces see it."""
+        ...
+
+
+F_co = TypeVar("F_co", bound=Found, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[F_co]):
+    """One server's answer, read: what was of the right shape, and how much was not."""
+
+    found: tuple[F_co, ...] = ()
+    skipped: int = 0
+    """Items of the wrong shape: the answer is then partial."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one server's places are looked at with."""
+
+    workspace: AbsPath
+    server: str
+    encoding: Encoding
+    texts: Mapping[AbsPath, Text]
+    outside: frozenset[AbsPath] = frozenset()
+    """Files that look as if they were inside the workspace and are not, such as those behind a symbolic link."""
+
+    def location(self, spot: Spot, place: Range | None = None) -> Location:
+        """The place as surfaces see it: all of the spot, or the part of its file that somebody found out."""
+        place = place or self.place(spot)
+        return Location(
+            path=self.path(spot),
+            line=place.start.line + 1,
+            character=place.start.character + 1,
+            end_line=place.end.line + 1,
+            end_character=place.end.character + 1,
+            external=self.is_external(spot.path),
+            text=self.source_line(spot, place.start),
+        )
+
+    def extent(self, spot: Spot) -> Extent:
+        place = self.place(spot)
+        return Extent(
+            line=place.start.line + 1,
+            character=place.start.character + 1,
+            end_line=place.end.line + 1,
+            end_character=place.end.character + 1,
+        )
+
+    def place(self, spot: Spot) -> Range:
+        """The range in code points, as far as the text is at hand."""
+        text = self.text(spot)
+        if text is not None:
+            return range_from_wire(spot.range, text, self.encoding)
+        start, end = spot.range.start, spot.range.end
+        places = sorted(Position(max(0, one.line), max(0, one.character)) for one in (start, end))
+        return Range(places[0], places[1])
+
+    def text(self, spot: Spot) -> Text | None:
+        path = spot.path
+        return None if path is None or self.is_external(path) else self.texts.get(path)
+
+    def source_line(self, spot: Spot, start: Position) -> str | None:
+        text = self.text(spot)
+        return None if text is None else excerpt(text.line(start.line), start.character)
+
+    def path(self, spot: Spot) -> str:
+        return spot.uri if spot.path is None else shown_path(spot.path, self.workspace)
+
+    def is_external(self, path: AbsPath | None) -> bool:
+        return path is None or path in self.outside or below(path, self.workspace) is None
+
+
+def shown_path(path: AbsPath, workspace: AbsPath) -> str:
+    """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
+    segments = below(path, workspace)
+    shown = "/".join(segments) if segments else path
+    return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def excerpt(line: str, character: int) -> str:
+    """The line, or of a very long one the part around `character`."""
+    line = line.rstrip()
+    if len(line) <= MAX_EXCERPT:
+        return line
+    start = min(max(0, character - MAX_EXCERPT // 4), len(line) - MAX_EXCERPT)
+    end = start + MAX_EXCERPT
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+_path_of = lru_cache(maxsize=4096)(path_of)
+"""A list of references names the same few files again and again."""

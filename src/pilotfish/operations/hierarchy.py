@@ -1,0 +1,156 @@
+"""Call and type hierarchies: items, and the calls between them.
+
+An item is opaque: what a server gave is handed back to it member by member, `data` word for word. An item prepared in
+the same run goes back as the very bytes that came.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilotfish.api import Edge, HierarchyItem, ItemReference, Point, Span
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.found import Reading, Spot, View
+from pilotfish.operations.shapes import one_or_many
+from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WirePosition, WireRange
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """An item; the spot is its name."""
+
+    raw: Raw
+    item: WireHierarchyItem
+
+    @property
+    def spot(self) -> Spot:
+        return Spot(self.item.uri, self.item.selection_range)
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    @property
+    def name(self) -> str:
+        return self.item.name
+
+    def resolved(self, view: View) -> HierarchyItem:
+        item = self.item
+        return HierarchyItem(
+            name=item.name,
+            uri=item.uri,
+            range=_span(item.range),
+            selection_range=_span(item.selection_range),
+            kind=item.kind,
+            detail=item.detail,
+            tags=None if item.tags is None else tuple(item.tags),
+            data=item.data,
+            server=view.server,
+            location=view.location(self.spot),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEdge:
+    """A caller or a callee, and where the calls are written."""
+
+    item: FoundItem
+    calls: tuple[Spot, ...]
+    incoming: bool
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.item.spot, *self.calls)
+
+    @property
+    def name(self) -> str:
+        return self.item.name
+
+    def resolved(self, view: View) -> Edge:
+        item, calls = self.item.resolved(view), tuple(view.location(spot) for spot in self.calls)
+        return Edge(calls, caller=item) if self.incoming else Edge(calls, callee=item)
+
+
+def read_items(raw: Raw, _asked: Asked) -> Reading[FoundItem]:
+    """Read a list of items of a hierarchy, or null."""
+    raws = one_or_many(raw, Raw)
+    found = [item for item in map(_item, raws.items) if item is not None]
+    return Reading(tuple(found), len(raws.items) - len(found))
+
+
+def read_incoming(raw: Raw, _asked: Asked) -> Reading[FoundEdge]:
+    """Read `CallHierarchyIncomingCall[] | null`: the calls are written in the document of the caller."""
+    return _edges(raw, lambda call: (call.caller, None), incoming=True)
+
+
+def read_outgoing(raw: Raw, asked: Asked) -> Reading[FoundEdge]:
+    """Read `CallHierarchyOutgoingCall[] | null`: the calls are written in the document of the item asked about."""
+    item = asked.hierarchy_item
+    uri = item.uri if isinstance(item, ItemReference) else decode(item, WireHierarchyItem).uri
+    return _edges(raw, lambda call: (call.callee, uri), incoming=False)
+
+
+def protocol_item(item: Raw | ItemReference) -> object:
+    """The item as the protocol has it: what the server gave, and nothing of ours."""
+    if not isinstance(item, ItemReference):
+        return item
+    return WireHierarchyItem(
+        name=item.name,
+        kind=item.kind,
+        uri=item.uri,
+        range=_wire_range(item.range),
+        selection_range=_wire_range(item.selection_range),
+        detail=item.detail,
+        tags=None if item.tags is None else list(item.tags),
+        data=item.data,
+    )
+
+
+_End = tuple[Raw | UnsetType, str | None]
+"""The other end of a call, and the document in which the call is written, where that is not the other end's."""
+
+
+def _edges(raw: Raw, end_of: Callable[[WireCall], _End], *, incoming: bool) -> Reading[FoundEdge]:
+    calls = decode_items(raw, WireCall)
+    skipped = calls.skipped
+    found: list[FoundEdge] = []
+    for call in calls.items:
+        end, uri = end_of(call)
+        item = None if isinstance(end, UnsetType) else _item(end)
+        if item is None:
+            skipped += 1
+            continue
+        ranges, lost = _ranges(call.from_ranges)
+        skipped += lost
+        # Some servers name a call twice when a function is declared twice.
+        calls_at = dict.fromkeys(Spot(uri or item.item.uri, one) for one in ranges)
+        found.append(FoundEdge(item, tuple(calls_at), incoming))
+    return Reading(tuple(found), skipped)
+
+
+def _ranges(raw: Raw | UnsetType) -> tuple[tuple[WireRange, ...], int]:
+    if isinstance(raw, UnsetType):
+        return (), 0
+    try:
+        items = decode_items(raw, WireRange)
+    except Malformed:
+        return (), 1
+    return items.items, items.skipped
+
+
+def _item(raw: Raw) -> FoundItem | None:
+    try:
+        return FoundItem(raw, decode(raw, WireHierarchyItem))
+    except Malformed:
+        return None
+
+
+def _span(range_: WireRange) -> Span:
+    start, end = range_.start, range_.end
+    return Span(Point(start.line, start.character), Point(end.line, end.character))
+
+
+def _wire_range(span: Span) -> WireRange:
+    return WireRange(
+        WirePosition(span.start.line, span.start.character), WirePosition(span.end.line, span.end.character)
+    )

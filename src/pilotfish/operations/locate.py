@@ -1,0 +1,245 @@
+"""From a name to a place.
+
+A name is what people write: `method`, `Class.method`, `package.Class.method`, and `Class.method[1]` for the second of
+several that are called the same, counted from 0 in the order of the source. It fits a symbol when its parts are the
+last parts of the symbol's own path: file, containers, name, each without the decoration of its server (`names`).
+
+A name that fits several things is never guessed: the candidates are returned, each with its place and a name that means
+it alone. Before that, three rules, without which many plain names could not be said at all: a symbol whose containers
+and name are all of what was said wins over one deeper down; a declaration wins over a block that only adds to it
+(`impl Point`, an extension); what is local to a function yields to everything else.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pilotfish.api import Location, Symbol
+from pilotfish.errors import Code, Refused
+from pilotfish.model import Position, Range
+from pilotfish.operations.names import names_of
+from pilotfish.operations.words import occurrences
+from pilotfish.protocol.positions import Text
+
+MAX_CANDIDATES = 10
+"""As many as fit into one message; how many there are is said."""
+
+MAX_NEAREST = 5
+
+MAX_COMPARED = 5000
+"""Names that are looked at for one near a misspelt one: comparing is slow, and more would be noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What somebody called a symbol."""
+
+    parts: tuple[str, ...]
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return ".".join(self.parts) + ("" if self.index is None else f"[{self.index}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that a name fits, and a name by which it alone is meant."""
+
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    location: Location
+
+    @property
+    def position(self) -> Position:
+        return Position(self.location.line - 1, self.location.character - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    name: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    name: str
+    nearest: tuple[str, ...]
+
+
+Finding = Located | Ambiguous | Missing
+
+
+def name_of(symbol: str) -> Name:
+    """Read what a caller wrote."""
+    indexed = _INDEXED.fullmatch(symbol.strip())
+    return Name(names_of(indexed[1]), int(indexed[2])) if indexed else Name(names_of(symbol))
+
+
+def located(name: Name, symbols: Sequence[Symbol]) -> Finding:
+    """Find a name among the symbols of a file, in the order of its outline, or among those of the workspace."""
+    entries = _entries(symbols)
+    fitting = _preferred(name, [entry for entry in entries if entry.path[-len(name.parts) :] == name.parts])
+    if not fitting:
+        return Missing(str(name), _nearest(name.parts[-1], {entry.own[-1]: ".".join(entry.own) for entry in entries}))
+    return _chosen(str(name), name.index, [(".".join(entry.own), entry.symbol) for entry in fitting])
+
+
+def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Sequence[Symbol] = ()) -> Finding:
+    """Find a name on a line (from 1) of a text, declared or used; of several, `symbols` tell which is declared."""
+    word, said = name.parts[-1], f"{name} on line {line}"
+    ranges = occurrences(text, line - 1, word)
+    if not ranges:
+        words = _WORD.findall(text.line(line - 1)) if 0 < line <= text.line_count else []
+        return Missing(said, _nearest(word, {other: other for other in words}))
+    if name.index is None:
+        declared = {(symbol.line, symbol.character) for symbol in symbols if names_of(symbol.name)[-1] == word}
+        ranges = _only(ranges, lambda range_: _is_qualified(range_, text, name.parts[:-1]))
+        ranges = _only(ranges, lambda range_: (line, range_.start.character + 1) in declared)
+    return _chosen(said, name.index, [(str(Name(name.parts)), _location(range_, path)) for range_ in ranges])
+
+
+def line_in(text: Text, path: str, line: int) -> Range:
+    """All of a line (from 1) of a text; raises `Refused` when there is no such line."""
+    if line > text.line_count:
+        raise Refused(Code.INVALID_INPUT, f"{path} has {text.line_count} lines, so there is no line {line}.")
+    return Range(Position(line - 1, 0), Position(line - 1, len(text.line(line - 1))))
+
+
+def place_in(text: Text, path: str, line: int, character: int) -> Position:
+    """The position of a line and character (from 1) of a text; raises `Refused` when there is no such place.
+
+    A server would take the nearest place instead, and answer about something else.
+    """
+    length = line_in(text, path, line).end.character
+    if character > length + 1:
+        message = f"Line {line} of {path} has {length} characters, so there is no character {character}."
+        raise Refused(Code.INVALID_INPUT, message, hint="Tabs count as one character, and so does an emoji.")
+    return Position(line - 1, character - 1)
+
+
+def refusal(finding: Ambiguous | Missing) -> Refused:
+    """How to tell the caller."""
+    match finding:
+        case Ambiguous(name, candidates):
+            shown = [f"{one.name} {_shown(one.location)}" for one in candidates[:MAX_CANDIDATES]]
+            more = f", and {len(candidates) - MAX_CANDIDATES} more" if len(candidates) > MAX_CANDIDATES else ""
+            message = f"{name} could be any of {len(candidates)}: {', '.join(shown)}{more}."
+            return Refused(Code.AMBIGUOUS, message, hint="Ask again with one of these names or positions.")
+        case Missing(name, nearest):
+            message = f"There is no symbol {name}."
+            return Refused(Code.NOT_FOUND, message, hint=f"Nearest: {', '.join(nearest)}." if nearest else None)
+
+
+_INDEXED = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
+_WORD = re.compile(r"[\w$]+")
+_IMPLEMENTATION = re.compile(r"impl\b")
+_SEPARATORS = (".", "::", "->", "?.", "#")
+
+_STAND_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
+"""Files whose own name is no part of the path of what is in them."""
+
+_FUNCTIONS = frozenset({"function", "method", "constructor"})
+_ADDITIONS = frozenset({"namespace", "object"})
+"""Kinds by which servers show a block that adds to a type."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    symbol: Symbol
+    own: tuple[str, ...]
+    """Containers and name."""
+    path: tuple[str, ...]
+    """The same with the file before it."""
+    local: bool
+
+
+def _entries(symbols: Sequence[Symbol]) -> list[_Entry]:
+    """Every symbol once, with its path, in the order of the source."""
+    entries: dict[tuple[str, int, int, str], _Entry] = {}
+    around: list[Symbol] = []
+    for symbol in symbols:
+        del around[symbol.depth :]
+        labels = [outer.name for outer in around] or ([symbol.container] if symbol.container else [])
+        own = tuple(part for label in (*labels, symbol.name) for part in names_of(label))
+        local = any(outer.kind in _FUNCTIONS for outer in around)
+        entry = _Entry(symbol, own, (*_file_parts(symbol.path), *own), local)
+        entries.setdefault((symbol.path, symbol.line, symbol.character, own[-1]), entry)
+        around.append(symbol)
+    return [entries[key] for key in sorted(entries)]
+
+
+def _file_parts(path: str) -> tuple[str, ...]:
+    *folders, file = path.split("/")
+    stem = file.split(".")[0]
+    return tuple(folders) if stem in _STAND_FOR_FOLDER else (*folders, stem)
+
+
+def _preferred(name: Name, fitting: list[_Entry]) -> list[_Entry]:
+    for rule in (_is_whole(name), _is_declaration, _is_not_local):
+        fitting = [entry for entry in fitting if rule(entry)] or fitting
+    return fitting
+
+
+def _is_whole(name: Name) -> Callable[[_Entry], bool]:
+    return lambda entry: entry.own == name.parts
+
+
+def _is_declaration(entry: _Entry) -> bool:
+    return entry.symbol.kind not in _ADDITIONS and not _IMPLEMENTATION.match(entry.symbol.name)
+
+
+def _is_not_local(entry: _Entry) -> bool:
+    return not entry.local
+
+
+def _chosen(said: str, index: int | None, named: Sequence[tuple[str, Location]]) -> Finding:
+    """The one thing that is meant; else all of them, those with the same name told apart by their index."""
+    if index is None and len(named) == 1:
+        return Located(named[0][1])
+    if index is not None and index < len(named):
+        return Located(named[index][1])
+    total, before = Counter(name for name, _ in named), Counter[str]()
+    candidates: list[Candidate] = []
+    for name, location in named:
+        candidates.append(Candidate(f"{name}[{before[name]}]" if total[name] > 1 else name, location))
+        before[name] += 1
+    return Ambiguous(said, tuple(candidates))
+
+
+def _only(ranges: tuple[Range, ...], rule: Callable[[Range], bool]) -> tuple[Range, ...]:
+    return tuple(range_ for range_ in ranges if rule(range_)) or ranges
+
+
+def _is_qualified(range_: Range, text: Text, outer: tuple[str, ...]) -> bool:
+    """Whether the rest of the name stands before it: `Class.` of `Class.method`."""
+    before = text.line(range_.start.line)[: range_.start.character]
+    return bool(outer) and before.endswith(tuple(outer[-1] + separator for separator in _SEPARATORS))
+
+
+def _location(range_: Range, path: str) -> Location:
+    line = range_.start.line + 1
+    return Location(
+        path=path,
+        line=line,
+        character=range_.start.character + 1,
+        end_line=line,
+        end_character=range_.end.character + 1,
+    )
+
+
+def _nearest(word: str, names: dict[str, str]) -> tuple[str, ...]:
+    """Of bare names and how to say each, those near `word`; such as differ in case alone come first."""
+    known = list(names)[:MAX_COMPARED]
+    same = [other for other in known if other.lower() == word.lower()]
+    near = get_close_matches(word, known, MAX_NEAREST, 0.6)
+    return tuple(names[other] for other in list(dict.fromkeys([*same, *near]))[:MAX_NEAREST])
+
+
+def _shown(location: Location) -> str:
+    return f"{location.path}:{location.line}:{location.character}"

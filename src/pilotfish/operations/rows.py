@@ -1,0 +1,259 @@
+"""One row per operation: all that tools, command line, validation, documents and tests need to know about it.
+
+A row says what a question needs (`forms`), how a server is asked and its answer read (`request`), what the operation is
+called on each surface, and what it may do. Adding an operation is adding a row and, where its answer has a new shape, a
+module that reads it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pilotfish.api import Operation
+from pilotfish.operations.actions import read_actions
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.changes import read_changes
+from pilotfish.operations.fields import AT, PLACE, Form
+from pilotfish.operations.found import Found, Reading
+from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
+from pilotfish.operations.hovers import read_hover
+from pilotfish.operations.locations import read_locations
+from pilotfish.operations.params import (
+    at_position,
+    of_actions,
+    of_document,
+    of_file_rename,
+    of_item,
+    of_query,
+    of_references,
+    of_rename,
+)
+from pilotfish.operations.signatures import read_signatures
+from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
+from pilotfish.protocol.wire import Raw
+
+MAX_RESULTS = 100
+"""More than a model reads; the total is said, so it can ask a narrower question."""
+
+MAX_OUTLINE = 500
+"""An outline is read as a whole: this is a file of some 10,000 lines."""
+
+_Read = Callable[[Raw, Asked], Reading[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How one server is asked. `read` raises `Malformed` when the answer is of no known shape."""
+
+    method: str
+    build: Callable[[Asked], object]
+    read: _Read
+    prepare: str | None = None
+    """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    operation: Operation
+    request: Request | None
+    """None where no request answers it: diagnostics come from what servers report."""
+    forms: tuple[Form, ...]
+    tool: str
+    """Its name as an MCP tool."""
+    verb: str
+    """Its name on the command line."""
+    description: str
+    required: tuple[str, ...] = ()
+    """Needed in every form."""
+    optional: tuple[str, ...] = ()
+    """Allowed in every form."""
+    opta: str | None = None
+    """Its name in the Opta tool set, if it is there."""
+    writes: bool = False
+    """Whether it may change files, when asked to."""
+    cap: int = MAX_RESULTS
+
+    @property
+    def permission(self) -> Literal["allow", "ask"]:
+        """What a host should do by default when a model calls it."""
+        return "ask" if self.writes else "allow"
+
+    @property
+    def takes_place(self) -> bool:
+        return AT in self.forms
+
+
+def _plain(method: str, build: Callable[[Asked], object], read: _Read) -> Request:
+    return Request(method, build, read)
+
+
+def _locations(method: str, build: Callable[[Asked], object] = at_position) -> Request:
+    return _plain(method, build, read_locations)
+
+
+_CALLS, _TYPES = "textDocument/prepareCallHierarchy", "textDocument/prepareTypeHierarchy"
+
+_ROWS = (
+    Row(
+        Operation.DEFINITION,
+        _locations("textDocument/definition"),
+        PLACE,
+        tool="lsp_goto_definition",
+        verb="definition",
+        description="Where a symbol is defined.",
+        opta="lsp_definition",
+    ),
+    Row(
+        Operation.DECLARATION,
+        _locations("textDocument/declaration"),
+        PLACE,
+        tool="lsp_goto_declaration",
+        verb="declaration",
+        description="Where a symbol is declared.",
+    ),
+    Row(
+        Operation.TYPE_DEFINITION,
+        _locations("textDocument/typeDefinition"),
+        PLACE,
+        tool="lsp_goto_type_definition",
+        verb="type-definition",
+        description="Where the type of a symbol is defined.",
+    ),
+    Row(
+        Operation.IMPLEMENTATION,
+        _locations("textDocument/implementation"),
+        PLACE,
+        tool="lsp_goto_implementation",
+        verb="implementation",
+        description="What implements an interface or method.",
+    ),
+    Row(
+        Operation.REFERENCES,
+        _locations("textDocument/references", of_references),
+        PLACE,
+        tool="lsp_find_references",
+        verb="references",
+        description="Every use of a symbol in the workspace.",
+        optional=("includeDeclaration",),
+        opta="lsp_references",
+    ),
+    Row(
+        Operation.HOVER,
+        _plain("textDocument/hover", at_position, read_hover),
+        PLACE,
+        tool="lsp_hover",
+        verb="hover",
+        description="Type and documentation of a symbol.",
+        opta="lsp_hover",
+    ),
+    Row(
+        Operation.SIGNATURE,
+        _plain("textDocument/signatureHelp", at_position, read_signatures),
+        PLACE,
+        tool="lsp_signature",
+        verb="signature",
+        description="Signatures of the call around a position.",
+    ),
+    Row(
+        Operation.DOCUMENT_SYMBOL,
+        _plain("textDocument/documentSymbol", of_document, read_document_symbols),
+        (Form(("filePath",)),),
+        tool="lsp_document_symbols",
+        verb="symbols",
+        description="Outline of a file: its symbols and where they are.",
+        opta="lsp_document_symbols",
+        cap=MAX_OUTLINE,
+    ),
+    Row(
+        Operation.WORKSPACE_SYMBOL,
+        _plain("workspace/symbol", of_query, read_workspace_symbols),
+        (Form(("query",), ("filePath",)),),
+        tool="lsp_workspace_symbols",
+        verb="workspace-symbols",
+        description="Find symbols by name in the whole workspace.",
+        opta="lsp_symbols",
+    ),
+    Row(
+        Operation.PREPARE_CALLS,
+        _plain(_CALLS, at_position, read_items),
+        PLACE,
+        tool="lsp_prepare_call_hierarchy",
+        verb="calls prepare",
+        description="The call hierarchy item of a function.",
+    ),
+    Row(
+        Operation.INCOMING_CALLS,
+        Request("callHierarchy/incomingCalls", of_item, read_incoming, prepare=_CALLS),
+        (*PLACE, Form(("callHierarchyItem",), ("filePath",))),
+        tool="lsp_incoming_calls",
+        verb="calls in",
+        description="Who calls a function, and where.",
+    ),
+    Row(
+        Operation.OUTGOING_CALLS,
+        Request("callHierarchy/outgoingCalls", of_item, read_outgoing, prepare=_CALLS),
+        (*PLACE, Form(("callHierarchyItem",), ("filePath",))),
+        tool="lsp_outgoing_calls",
+        verb="calls out",
+        description="What a function calls, and where.",
+    ),
+    Row(
+        Operation.SUPERTYPES,
+        Request("typeHierarchy/supertypes", of_item, read_items, prepare=_TYPES),
+        (*PLACE, Form(("typeHierarchyItem",), ("filePath",))),
+        tool="lsp_supertypes",
+        verb="types super",
+        description="What a type is derived from.",
+    ),
+    Row(
+        Operation.SUBTYPES,
+        Request("typeHierarchy/subtypes", of_item, read_items, prepare=_TYPES),
+        (*PLACE, Form(("typeHierarchyItem",), ("filePath",))),
+        tool="lsp_subtypes",
+        verb="types sub",
+        description="What is derived from a type.",
+    ),
+    Row(
+        Operation.DIAGNOSTICS,
+        None,
+        (Form(("filePath",)),),
+        tool="lsp_diagnostics",
+        verb="check",
+        description="Fresh errors and warnings of a file.",
+        optional=("text",),
+    ),
+    Row(
+        Operation.RENAME,
+        _plain("textDocument/rename", of_rename, read_changes),
+        PLACE,
+        tool="lsp_rename",
+        verb="rename",
+        description="Rename a symbol everywhere; by default only a diff.",
+        required=("newName",),
+        optional=("apply",),
+        opta="lsp_rename",
+        writes=True,
+    ),
+    Row(
+        Operation.RENAME_FILE,
+        _plain("workspace/willRenameFiles", of_file_rename, read_changes),
+        (Form(("filePath", "newPath")),),
+        tool="lsp_rename_file",
+        verb="rename-file",
+        description="Move a file and update imports; by default only a diff.",
+        optional=("apply",),
+        writes=True,
+    ),
+    Row(
+        Operation.CODE_ACTIONS,
+        _plain("textDocument/codeAction", of_actions, read_actions),
+        (Form(("filePath", "line"), ("character",)),),
+        tool="lsp_code_actions",
+        verb="actions",
+        description="Quick fixes and refactorings on a line.",
+        optional=("kind", "action", "apply"),
+        writes=True,
+    ),
+)
+
+ROWS: Mapping[Operation, Row] = {row.operation: row for row in _ROWS}

@@ -1,0 +1,134 @@
+"""Tool schemas, made from the rows, in the forms that models are given them.
+
+Every request of a model carries all of its tools, so every byte here is paid for again and again: descriptions are as
+short as they can be, and there is no `anyOf`, which two of the forms do not allow at the top anyway. What exactly goes
+together is checked when a tool is called, and the refusal says it.
+
+Nothing in here comes from a server or a repository.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import assert_never
+
+from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, Tool
+
+Schema = Mapping[str, object]
+
+
+class Format(StrEnum):
+    """Whose form a schema has."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    MCP = "mcp"
+    JSON = "json"
+    """Ours, with the operation and the default permission beside it."""
+
+
+class ToolSet(StrEnum):
+    """Which tools."""
+
+    NAMED = "named"
+    ONE = "lsp"
+    OPTA = "opta"
+
+
+def tool_schemas(format_: Format, tools: ToolSet) -> list[Schema]:
+    """The schemas of a set of tools."""
+    match tools:
+        case ToolSet.NAMED:
+            return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in NAMED.values()]
+        case ToolSet.OPTA:
+            return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in OPTA.values()]
+        case ToolSet.ONE:
+            return [_shaped(format_, ONE_TOOL, _one_description(), _one_parameters(), None)]
+        case _:
+            assert_never(tools)
+
+
+def default_tools(format_: Format) -> ToolSet:
+    """The set that a format is asked for without naming one: the OpenAI form came with Opta."""
+    return ToolSet.OPTA if format_ is Format.OPENAI else ToolSet.NAMED
+
+
+def _shaped(format_: Format, name: str, description: str, parameters: Schema, tool: Tool | None) -> Schema:
+    """`tool` is None for the one tool, which can write because one of its operations can."""
+    read_only = tool is not None and not tool.row.writes
+    match format_:
+        case Format.OPENAI:
+            function = {"name": name, "description": description, "parameters": parameters}
+            return {"type": "function", "function": function}
+        case Format.ANTHROPIC:
+            return {"name": name, "description": description, "input_schema": parameters}
+        case Format.MCP:
+            # A tool may write unless it says that it does not.
+            hints = {"annotations": {"readOnlyHint": True}} if read_only else {}
+            return {"name": name, "description": description, "inputSchema": parameters, **hints}
+        case Format.JSON:
+            operation = {} if tool is None else {"operation": tool.row.operation}
+            permission = {"permission": "allow" if read_only else "ask"}
+            return {"name": name, **operation, "description": description, **permission, "parameters": parameters}
+        case _:
+            assert_never(format_)
+
+
+def _description(tool: Tool) -> str:
+    """A place can be given in several ways, which the list of fields alone does not tell."""
+    how = " Give filePath, line, character (1-based); or symbol." if len(tool.forms) > 1 else ""
+    return tool.row.description + how
+
+
+def _parameters(tool: Tool) -> Schema:
+    properties = {tool.dialect.said(name): _property(tool, name) for name in tool.fields}
+    required = [tool.dialect.said(name) for name in tool.required]
+    return _object(properties, required)
+
+
+def _object(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
+    needed = {"required": names} if (names := list(required)) else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def _property(tool: Tool, name: str) -> Schema:
+    field = FIELDS[name]
+    if field.type == "integer":
+        first = tool.dialect.first_character if name == "character" else 1
+        base = {"description": f"{first}-based"} if tool.dialect.says_base else {}
+        return {"type": tool.dialect.number, **base, "minimum": first}
+    description = {"description": field.description} if field.description else {}
+    return {"type": field.type, **description}
+
+
+def _one_description() -> str:
+    lines = [f"{operation}: {_fields(tool)}" for operation, tool in OPERATIONS.items() if not tool.row.takes_place]
+    also = [
+        f"{operation} also takes {', '.join(extra)}"
+        for operation, tool in OPERATIONS.items()
+        if tool.row.takes_place and (extra := _beyond_place(tool))
+    ]
+    return (
+        "Ask the language servers about code. A place is filePath, line, character (1-based), or symbol "
+        f"(with filePath and line if known). {'; '.join(lines)}. The others take a place; {'; '.join(also)}."
+    )
+
+
+def _fields(tool: Tool) -> str:
+    form = tool.forms[0]
+    optional = [f"{name}?" for name in form.optional]
+    return ", ".join([*form.required, *optional])
+
+
+def _beyond_place(tool: Tool) -> list[str]:
+    place = {"filePath", "line", "character", "symbol"}
+    needed = [name for name in tool.required if name not in place]
+    optional = [f"{name}?" for name in tool.fields if name not in place and name not in needed]
+    return [*needed, *optional]
+
+
+def _one_parameters() -> Schema:
+    anyone = next(iter(OPERATIONS.values()))
+    fields = dict.fromkeys(name for tool in OPERATIONS.values() for name in tool.fields)
+    operation: Schema = {"type": "string", "enum": list(OPERATIONS)}
+    return _object({"operation": operation} | {name: _property(anyone, name) for name in fields}, ["operation"])

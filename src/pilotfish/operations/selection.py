@@ -1,0 +1,158 @@
+"""From several servers' readings to one answer, in two steps.
+
+`selected` puts all that was found into one order, drops what two servers found alike, and cuts to the row's cap: only
+then is it known which files are shown, and so which texts are needed (`Selection.paths`).
+`resolved` takes those texts and gives the data of the answer.
+
+Order: what is in the workspace before what is not, then by file and place; symbols of the workspace by how well they
+match; an outline and signatures as the server gave them; actions too, the preferred ones first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from pilotfish.api import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Operation, Question, Symbol
+from pilotfish.model import AbsPath, Encoding
+from pilotfish.operations.actions import FoundAction
+from pilotfish.operations.found import Found, Reading, View
+from pilotfish.operations.hovers import joined
+from pilotfish.operations.names import bare_name
+from pilotfish.operations.rows import Row
+from pilotfish.paths import is_inside
+from pilotfish.protocol.positions import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What will be shown, each with the server that found it."""
+
+    chosen: tuple[tuple[str, Found], ...]
+    total: int
+    """How much there was before the cut."""
+    skipped: int
+    """Items that could not be read: the answer is then partial."""
+    paths: tuple[AbsPath, ...]
+    """The files of the workspace that it speaks of: give `resolved` their texts."""
+
+    @property
+    def truncated(self) -> bool:
+        return self.total > len(self.chosen)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an answer with this in it should warn of."""
+        return (f"showing {len(self.chosen)} of {self.total} results",) if self.truncated else ()
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Why an answer with this in it is partial."""
+        return (f"{self.skipped} items of the answer could not be read",) if self.skipped else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Backdrop:
+    """What all places are looked at with."""
+
+    workspace: AbsPath
+    texts: Mapping[AbsPath, Text]
+    encodings: Mapping[str, Encoding]
+    """Of each server that found something."""
+    outside: frozenset[AbsPath] = frozenset()
+
+
+def selected(row: Row, question: Question, readings: Mapping[str, Reading[Found]], workspace: AbsPath) -> Selection:
+    """What to show of all servers' readings."""
+    distinct: dict[object, tuple[str, Found]] = {}
+    for server, reading in readings.items():
+        for found in reading.found:
+            distinct.setdefault(_identity(server, found), (server, found))
+    ordered = sorted(distinct.values(), key=lambda pair: _rank(row.operation, question, pair[1], workspace))
+    chosen = tuple(ordered[: row.cap])
+    places = [spot.path for _, found in chosen for spot in found.spots]
+    paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))
+    skipped = sum(reading.skipped for reading in readings.values())
+    return Selection(chosen, len(ordered), skipped, tuple(paths))
+
+
+def resolved(row: Row, selection: Selection, backdrop: Backdrop) -> Data:
+    """The data of the answer, its places counted in code points as far as the texts are there.
+
+    Raises `Malformed` when the edits of a rename contradict each other.
+    """
+    views = {
+        server: View(backdrop.workspace, server, encoding, backdrop.texts, backdrop.outside)
+        for server, encoding in backdrop.encodings.items()
+    }
+    items = _distinct(found.resolved(views[server]) for server, found in selection.chosen)
+    if row.operation is Operation.HOVER:
+        return joined(tuple(item for item in items if isinstance(item, Hover)))
+    if row.operation in {Operation.RENAME, Operation.RENAME_FILE}:
+        return next((item for item in items if isinstance(item, Changes)), None)
+    return tuple(_numbered(items))
+
+
+def _identity(server: str, found: Found) -> object:
+    """Two results with the same places and name are one; what has no place is only ever the same as itself."""
+    return (*(spot.order for spot in found.spots), found.name) if found.spots else (server, id(found))
+
+
+def _rank(operation: Operation, question: Question, found: Found, workspace: AbsPath) -> tuple[object, ...]:
+    if isinstance(found, FoundAction):
+        return (not found.preferred,)
+    if operation in _AS_GIVEN:
+        return ()
+    spot = found.spots[0]
+    external = spot.path is None or not is_inside(spot.path, workspace)
+    match = _match(found.name, question.query or "") if operation is Operation.WORKSPACE_SYMBOL else 0
+    return (match, external, *spot.order)
+
+
+_AS_GIVEN = frozenset({
+    Operation.HOVER,
+    Operation.SIGNATURE,
+    Operation.DOCUMENT_SYMBOL,
+    Operation.RENAME,
+    Operation.RENAME_FILE,
+})  # fmt: skip
+
+
+def _match(name: str, query: str) -> int:
+    """How well a name fits a query: the name itself, but for case, its beginning, anything else."""
+    bare, wanted = bare_name(name), bare_name(query)
+    if bare == wanted:
+        return 0
+    if bare.lower() == wanted.lower():
+        return 1
+    return 2 if bare.lower().startswith(wanted.lower()) else 3
+
+
+def _distinct(items: Iterable[Item]) -> list[Item]:
+    """Servers that count in different units name one place differently until here."""
+    seen: set[object] = set()
+    kept: list[Item] = []
+    for item in items:
+        key = _key(item)
+        if key is None or key not in seen:
+            seen.add(key)
+            kept.append(item)
+    return kept
+
+
+def _key(item: Item) -> tuple[str, int, int, str] | None:
+    match item:
+        case Symbol():
+            return item.path, item.line, item.character, item.name
+        case Location():
+            return item.path, item.line, item.character, ""
+        case HierarchyItem():
+            return item.location.path, item.location.line, item.location.character, item.name
+        case _:
+            return None
+
+
+def _numbered(items: Sequence[Item]) -> Iterator[Item]:
+    """Actions get the number by which they are asked for: their place in the list, from 1."""
+    for number, item in enumerate(items, 1):
+        yield replace(item, number=number) if isinstance(item, Action) else item

@@ -1,0 +1,165 @@
+"""Symbols: the outline of a file, and names across the workspace.
+
+Three shapes are read: a tree of `DocumentSymbol`, a flat list of `SymbolInformation`, and `WorkspaceSymbol`, whose
+location may lack its range. Out comes one flat list, parents before children, with depth and container.
+
+The place of a symbol is that of its name, because that is where a further question can be asked. The older shapes say
+only where all of the declaration is, so the name is looked for in there, as a whole word; where it is not found, or the
+text is not at hand, the place is where the declaration starts.
+"""
+
+from dataclasses import dataclass
+
+from pilotfish.api import Symbol
+from pilotfish.model import Position, Range
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.found import NOWHERE, Reading, Spot, View
+from pilotfish.operations.names import bare_name
+from pilotfish.operations.words import first_occurrence
+from pilotfish.protocol.codec import Malformed, decode_items
+from pilotfish.protocol.wire import Raw, UnsetType, WirePlace, WireRange, WireSymbol
+
+ANONYMOUS = "(anonymous)"
+
+MAX_DEPTH = 64
+"""No program nests deeper; an answer that does is not believed below this."""
+
+_DEPRECATED = 1
+"""The one tag that symbols have."""
+
+_KINDS = (
+    "symbol", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor",
+    "enum", "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key",
+    "null", "enum-member", "struct", "event", "operator", "type-parameter",
+)  # fmt: skip
+"""The words for the numbers of the protocol; 0 is not one of them."""
+
+
+def kind_word(kind: int) -> str:
+    return _KINDS[kind] if 0 <= kind < len(_KINDS) else _KINDS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSymbol:
+    """A symbol; `spot` is its name if `named`, else its whole declaration, or its file where even that is not known."""
+
+    name: str
+    kind: int
+    spot: Spot
+    named: bool
+    body: WireRange | None
+    detail: str | None = None
+    container: str | None = None
+    depth: int = 0
+    deprecated: bool = False
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    def resolved(self, view: View) -> Symbol:
+        at = view.location(self.spot, self._name_in(view))
+        body = None if self.body is None else view.place(Spot(self.spot.uri, self.body))
+        return Symbol(
+            path=at.path,
+            line=at.line,
+            character=at.character,
+            end_line=at.end_line,
+            end_character=at.end_character,
+            external=at.external,
+            text=at.text,
+            name=self.name,
+            kind=kind_word(self.kind),
+            detail=self.detail,
+            container=self.container,
+            depth=self.depth,
+            first_line=None if body is None else body.start.line + 1,
+            last_line=None if body is None else body.end.line + 1,
+            deprecated=self.deprecated,
+        )
+
+    def _name_in(self, view: View) -> Range | None:
+        text = view.text(self.spot)
+        if self.named or text is None:
+            return None
+        body = Range(Position(0, 0), text.end) if self.body is None else view.place(self.spot)
+        return first_occurrence(text, bare_name(self.name), body)
+
+
+def read_document_symbols(raw: Raw, asked: Asked) -> Reading[FoundSymbol]:
+    """Read `DocumentSymbol[] | SymbolInformation[] | null`, also when a list mixes the two."""
+    return _level(raw, asked.document, parent=None, depth=0)
+
+
+def read_workspace_symbols(raw: Raw, _asked: Asked) -> Reading[FoundSymbol]:
+    """Read `SymbolInformation[] | WorkspaceSymbol[] | null`."""
+    items = decode_items(raw, WireSymbol)
+    found = [symbol for symbol in map(_located, items.items) if symbol is not None]
+    return Reading(tuple(found), items.skipped + len(items.items) - len(found))
+
+
+def _level(raw: Raw, uri: str, *, parent: str | None, depth: int) -> Reading[FoundSymbol]:
+    items = decode_items(raw, WireSymbol)
+    skipped = items.skipped
+    found: list[FoundSymbol] = []
+    for item in sorted(items.items, key=_start):
+        symbol = _located(item) or _nested(item, uri, parent, depth)
+        if symbol is None:
+            skipped += 1
+            continue
+        found.append(symbol)
+        below = _children(item, uri, symbol, depth)
+        found += below.found
+        skipped += below.skipped
+    return Reading(tuple(found), skipped)
+
+
+def _children(item: WireSymbol, uri: str, parent: FoundSymbol, depth: int) -> Reading[FoundSymbol]:
+    if isinstance(item.children, UnsetType):
+        return Reading()
+    try:
+        if depth < MAX_DEPTH:
+            return _level(item.children, uri, parent=parent.name, depth=depth + 1)
+    except Malformed:
+        pass
+    return Reading(skipped=1)
+
+
+def _nested(item: WireSymbol, uri: str, parent: str | None, depth: int) -> FoundSymbol | None:
+    """A `DocumentSymbol`."""
+    name = item.selection_range or item.range
+    if name is None:
+        return None
+    named = item.selection_range is not None
+    return _symbol(item, Spot(uri, name), named=named, body=item.range, container=parent, depth=depth)
+
+
+def _located(item: WireSymbol) -> FoundSymbol | None:
+    """A `SymbolInformation` or a `WorkspaceSymbol`."""
+    place = item.location or WirePlace()
+    if place.uri is None:
+        return None
+    spot = Spot(place.uri, place.range or NOWHERE)
+    return _symbol(item, spot, named=False, body=place.range, container=item.container_name or None, depth=0)
+
+
+def _symbol(
+    item: WireSymbol, spot: Spot, *, named: bool, body: WireRange | None, container: str | None, depth: int
+) -> FoundSymbol:
+    return FoundSymbol(
+        name=item.name or ANONYMOUS,
+        kind=item.kind,
+        spot=spot,
+        named=named,
+        body=body,
+        detail=item.detail or None,
+        container=container,
+        depth=depth,
+        deprecated=bool(item.deprecated) or _DEPRECATED in (item.tags or ()),
+    )
+
+
+def _start(item: WireSymbol) -> tuple[int, int]:
+    """Servers give siblings in any order; a reader wants the file's."""
+    place = item.range or (item.location.range if item.location else None) or NOWHERE
+    return place.start.line, place.start.character

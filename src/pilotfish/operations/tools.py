@@ -1,0 +1,79 @@
+"""The operations as tools that a model calls: which sets there are, what each tool is called, and how it says things.
+
+`NAMED` has one tool per operation, `ONE` is the single tool `lsp` that takes the operation as an argument, and `OPTA`
+has six of them under other names: its fields are in snake case and its `character` counts from 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pilotfish.operations.fields import Form
+from pilotfish.operations.rows import ROWS, Row
+
+ONE_TOOL = "lsp"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a set of tools says things: its own names for some fields, and where it starts to count characters."""
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    first_character: int = 1
+    number: str = "integer"
+    """What its schemas call the type of a line."""
+    says_base: bool = False
+    """Whether its schemas say in words where counting starts: needed where lines and characters differ in it."""
+
+    def said(self, field: str) -> str:
+        """What a field is called here."""
+        return self.names.get(field, field)
+
+
+PLAIN = Dialect()
+SNAKE = Dialect(
+    names={
+        "filePath": "path",
+        "includeDeclaration": "include_declaration",
+        "newName": "new_name",
+    },
+    first_character=0,
+    number="number",
+    says_base=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One operation under one name. A question must have one of the forms, whole."""
+
+    name: str
+    row: Row
+    forms: tuple[Form, ...]
+    dialect: Dialect = PLAIN
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Every field that it takes, in the order of the forms."""
+        return tuple(dict.fromkeys(name for form in self.forms for name in (*form.required, *form.optional)))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The fields that no form can do without."""
+        return tuple(name for name in self.forms[0].required if all(name in form.required for form in self.forms))
+
+
+def _tool(row: Row, name: str) -> Tool:
+    forms = tuple(Form((*form.required, *row.required), (*form.optional, *row.optional)) for form in row.forms)
+    return Tool(name, row, forms)
+
+
+def _opta(row: Row, name: str) -> Tool:
+    optional = tuple(name for name in row.optional if name == "includeDeclaration")
+    return Tool(name, row, (Form((*row.forms[0].required, *row.required), optional),), SNAKE)
+
+
+OPERATIONS: Mapping[str, Tool] = {row.operation: _tool(row, ONE_TOOL) for row in ROWS.values()}
+"""By operation: what the one tool takes for each."""
+
+NAMED: Mapping[str, Tool] = {row.tool: _tool(row, row.tool) for row in ROWS.values()}
+OPTA: Mapping[str, Tool] = {row.opta: _opta(row, row.opta) for row in ROWS.values() if row.opta is not None}

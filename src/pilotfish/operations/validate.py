@@ -1,0 +1,153 @@
+"""From the JSON object that a model sends to a `Question`, strictly.
+
+Everything that is wrong is said at once, by field: what is missing, what does not belong, what has the wrong type. A
+field that is null is absent, because some models fill in all that a schema names. A number without a fraction is a
+whole number, whichever way it is written.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import cast
+
+import msgspec
+
+from pilotfish.api import ItemReference, Question
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.fields import FIELDS, Form
+from pilotfish.operations.tools import OPERATIONS, Tool
+from pilotfish.protocol.codec import encode
+
+MAX_SHOWN = 60
+"""Characters of a wrong value in a message: enough to recognise it."""
+
+_ALSO = {
+    "filePath": ("path", "file", "filename", "uri"),
+    "line": ("row",),
+    "character": ("column", "col", "offset"),
+    "symbol": ("name", "identifier"),
+    "newPath": ("to", "target"),
+    "callHierarchyItem": ("item",),
+    "typeHierarchyItem": ("item",),
+    "text": ("content",),
+}
+"""What people and models call a field when it is not called that here."""
+
+
+def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
+    """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    ours = {tool.dialect.said(name): name for name in tool.fields}
+    form = _nearest_form(tool, {ours.get(name, name) for name in given})
+    problems = [
+        *(f"{tool.dialect.said(name)} is missing" for name in form.required if tool.dialect.said(name) not in given),
+        *(_unwanted(name, ours, form) for name in given if ours.get(name) not in {*form.required, *form.optional}),
+    ]
+    values: dict[str, object] = {}
+    for name, value in given.items():
+        if name in ours:
+            try:
+                values[ours[name]] = _value(tool, ours[name], value)
+            except _Wrong as wrong:
+                problems.append(f"{name} {wrong}")
+    if problems:
+        raise Refused(Code.INVALID_INPUT, f"{tool.row.operation}: {'; '.join(problems)}.", hint=usage(tool))
+    return msgspec.convert({"operation": tool.row.operation, **values}, Question)
+
+
+def question_of(arguments: Mapping[str, object]) -> Question:
+    """The question of the one tool, whose arguments name the operation."""
+    operation = arguments.get("operation")
+    rest = {name: value for name, value in arguments.items() if name != "operation"}
+    if isinstance(operation, str) and operation in OPERATIONS:
+        return question(OPERATIONS[operation], rest)
+    known = list(OPERATIONS)
+    if operation is None:
+        raise Refused(Code.INVALID_INPUT, "operation is missing.", hint=f"One of: {', '.join(known)}.")
+    nearest = get_close_matches(str(operation), known, 1, 0.4)
+    suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
+    message = f"There is no operation {_shown(operation)}.{suggestion}"
+    raise Refused(Code.INVALID_INPUT, message, hint=f"One of: {', '.join(known)}.")
+
+
+def usage(tool: Tool) -> str:
+    """What the tool takes, in one line."""
+    return f"It takes {'; or '.join(_form_usage(tool, form) for form in tool.forms)}."
+
+
+def _form_usage(tool: Tool, form: Form) -> str:
+    required = ", ".join(tool.dialect.said(name) for name in form.required)
+    optional = ", ".join(tool.dialect.said(name) for name in form.optional)
+    return f"{required} (optional: {optional})" if optional else required
+
+
+class _Wrong(Exception):
+    """What a value must be."""
+
+
+def _nearest_form(tool: Tool, given: set[str]) -> Form:
+    """The form that was most likely meant: one that fits; else the one with the least too much and the most there."""
+
+    def distance(form: Form) -> tuple[bool, int, int]:
+        missing = set(form.required) - given
+        unwanted = given & set(tool.fields) - {*form.required, *form.optional}
+        return bool(missing or unwanted), len(unwanted), -len(given & set(form.required))
+
+    return min(tool.forms, key=distance)
+
+
+def _unwanted(name: str, ours: Mapping[str, str], form: Form) -> str:
+    if name in ours:
+        return f"{name} does not go with {', '.join(form.required)}"
+    said = {_plain(spelling): theirs for theirs, own in ours.items() for spelling in (theirs, own, *_ALSO.get(own, ()))}
+    near = get_close_matches(_plain(name), list(said), 1, 0.7)
+    return f"{_shown(name)} is not a field here" + (f" (did you mean {said[near[0]]}?)" if near else "")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _value(tool: Tool, name: str, value: object) -> object:
+    """The value as a question has it; raises `_Wrong` with what it must be."""
+    match FIELDS[name].type:
+        case "string":
+            return _string(name, value)
+        case "integer":
+            return _number(value, tool.dialect.first_character if name == "character" else 1)
+        case "boolean":
+            if not isinstance(value, bool):
+                raise _Wrong(f"must be true or false, not {_shown(value)}")
+            return value
+        case "object":
+            return _item(value)
+
+
+def _string(name: str, value: object) -> str:
+    if name == "action" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise _Wrong(f"must be a string, not {_shown(value)}")
+    # An empty query asks for everything and an empty text is a text; an empty path or name is a mistake.
+    if not value.strip() and name not in {"query", "text"}:
+        raise _Wrong("must not be empty")
+    return value
+
+
+def _number(value: object, first: int) -> int:
+    """A whole number from `first`, as one from 1."""
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    if not whole or cast("float", value) < first:
+        raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
+    return int(cast("float", value)) + 1 - first
+
+
+def _item(value: object) -> ItemReference:
+    try:
+        return msgspec.convert(value, ItemReference)
+    except msgspec.ValidationError as wrong:
+        raise _Wrong(f"must be an item of an earlier answer, word for word: {wrong}") from None
+
+
+def _shown(value: object) -> str:
+    text = encode(value).decode()
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"

@@ -1,0 +1,110 @@
+"""Code actions: what doing one takes, and which one is meant."""
+
+import re
+from typing import Any
+
+import pytest
+
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, overlapping, read_action
+from pilotfish.protocol.wire import WireDiagnostic
+from support.questions import raw, wire
+
+EDIT: dict[str, Any] = {"changes": {}}
+COMMAND = {"title": "t", "command": "fix", "arguments": [{"x": 1}]}
+
+
+def action(**members: object) -> FoundAction:
+    found = read_action(raw({"title": "Fix", **members}))
+    assert found is not None
+    return found
+
+
+@pytest.mark.proves("C109")
+@pytest.mark.parametrize(
+    ("members", "edit", "command"),
+    [
+        pytest.param({"edit": EDIT}, True, None, id="an edit"),
+        pytest.param({"command": COMMAND}, False, "fix", id="a command"),
+        pytest.param({"edit": EDIT, "command": COMMAND}, True, "fix", id="an edit, then a command"),
+        pytest.param({"command": "fix", "arguments": [1]}, False, "fix", id="a bare command"),
+    ],
+)
+def test_an_action_is_its_edit_and_then_its_command(members: dict[str, Any], edit: bool, command: str | None) -> None:
+    step = next_step(action(**members), resolves=False, commands={"fix"})
+    assert isinstance(step, Perform)
+    assert ((step.edit is not None), step.command and step.command.command, step.warning) == (edit, command, None)
+
+
+@pytest.mark.proves("C109")
+@pytest.mark.parametrize("members", [{"data": 7}, {"command": COMMAND, "data": 7}], ids=["nothing yet", "no edit yet"])
+def test_an_action_without_an_edit_is_resolved_first_with_the_bytes_that_came(members: dict[str, Any]) -> None:
+    found = action(**members)
+    assert next_step(found, resolves=True, commands={"fix"}) == Resolve(found.raw)
+
+
+@pytest.mark.proves("C109")
+@pytest.mark.parametrize("members", [{"edit": EDIT}, {"command": "fix"}], ids=["it has its edit", "a bare command"])
+def test_what_cannot_gain_by_it_is_not_resolved(members: dict[str, Any]) -> None:
+    assert isinstance(next_step(action(**members), resolves=True, commands={"fix"}), Perform)
+
+
+@pytest.mark.proves("C109")
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        pytest.param({"edit": EDIT, "disabled": {"reason": "not here"}}, "is disabled: not here", id="disabled"),
+        pytest.param({"disabled": {}}, "is disabled: the server does not say why", id="disabled without a reason"),
+        pytest.param({}, "has neither an edit nor a command", id="nothing to do"),
+        pytest.param({"command": COMMAND}, "does not offer the command 'fix'", id="a command that is not offered"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(members: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused, match=re.escape(said)) as caught:
+        next_step(action(**members), resolves=False, commands=())
+    assert caught.value.code is Code.UNSUPPORTED
+
+
+@pytest.mark.proves("C109")
+def test_a_command_that_is_not_offered_does_not_cost_the_edit() -> None:
+    step = next_step(action(edit=EDIT, command=COMMAND), resolves=False, commands=())
+    assert isinstance(step, Perform)
+    assert (step.edit is not None, step.command) == (True, None)
+    assert step.warning == "the server does not offer the command 'fix', so it was left out"
+
+
+@pytest.mark.proves("C109")
+def test_a_server_hears_of_the_diagnostics_that_touch_the_range() -> None:
+    def at(line: int, start: int, end: int) -> WireDiagnostic:
+        return WireDiagnostic(wire(line, start, end), f"{line}:{start}")
+
+    items = [at(0, 0, 9), at(1, 0, 2), at(1, 2, 4), at(1, 5, 6), at(1, 7, 9), at(2, 0, 1)]
+    assert overlapping(items, wire(1, 4, 6)) == (items[2], items[3])
+
+
+TITLES = ["Import os", "Rename", "Import os", "Remove"]
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(("wanted", "index"), [("1", 0), ("4", 3), ("Rename", 1)])
+def test_an_action_is_named_by_number_or_title(wanted: str, index: int) -> None:
+    assert chosen(TITLES, wanted) == index
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said", "hint"),
+    [
+        ("Import os", "several actions have this title: numbers 1, 3", "Give a number."),
+        ("Renam", "no action is called 'Renam' here", "Nearest: 2 'Rename'"),
+        ("9", "no action is called '9' here", "There are 4 actions here"),
+    ],
+)
+def test_an_action_that_is_not_clear_is_refused(wanted: str, said: str, hint: str) -> None:
+    with pytest.raises(Refused) as caught:
+        chosen(TITLES, wanted)
+    assert said in caught.value.message
+    assert hint in str(caught.value.hint)
+
+
+def test_what_is_no_action_is_none() -> None:
+    assert read_action(raw({"kind": "quickfix"})) is None

@@ -1,0 +1,360 @@
+"""The text form, word for word, and that nothing foreign gets into any form unclean."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET
+
+from pilotfish.api import (
+    Action,
+    Answer,
+    Changes,
+    Diagnostic,
+    Edge,
+    Effort,
+    Error,
+    FileChange,
+    HierarchyItem,
+    Hover,
+    Location,
+    Operation,
+    Point,
+    Signature,
+    Span,
+    Symbol,
+    answer,
+)
+from pilotfish.errors import Bug, Code
+from pilotfish.operations.answers import read_answer
+from pilotfish.operations.cleaning import structured
+from pilotfish.operations.opta import opta_text
+from pilotfish.operations.render import text_of
+from pilotfish.protocol.codec import encode
+
+FRESH = Effort(duration_ms=1, server_hits=1)
+SPAN = Span(Point(0, 4), Point(0, 9))
+
+
+def at(path: str, line: int, character: int, text: str | None = None, *, external: bool = False) -> Location:
+    return Location(
+        path=path,
+        line=line,
+        character=character,
+        end_line=line,
+        end_character=character + 5,
+        text=text,
+        external=external,
+    )
+
+
+def symbol(name: str, line: int, depth: int = 0, **more: Any) -> Symbol:
+    fields: dict[str, Any] = {"kind": "function", "first_line": line, "last_line": line, **more}
+    return Symbol(
+        path="src/a.py",
+        line=line,
+        character=5,
+        end_line=line,
+        end_character=9,
+        name=name,
+        depth=depth,
+        **fields,
+    )
+
+
+def item(name: str, location: Location, detail: str | None = None, data: object = UNSET) -> HierarchyItem:
+    return HierarchyItem(
+        name=name,
+        uri="file:///w/src/a.py",
+        range=SPAN,
+        selection_range=SPAN,
+        kind=12,
+        detail=detail,
+        data=data,
+        server="fakels",
+        location=location,
+    )
+
+
+HERE = at("src/a.py", 10, 5, "    def greet(name: str) -> str:")
+THERE = at("src/b.py", 3, 7, "print(greet(1))")
+LIBRARY = at("/usr/lib/x.py", 1, 1, external=True)
+ERROR = Diagnostic(
+    line=3, character=5, end_line=3, end_character=6, severity="error", message="No x", server="s", code="E1"
+)
+HINT = Diagnostic(line=4, character=1, end_line=4, end_character=2, severity="hint", message="Unused", server="s")
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n"
+
+FORMS: list[Any] = [
+    pytest.param(Operation.DEFINITION, (HERE,), "src/a.py:10:5  def greet(name: str) -> str:", id="one place"),
+    pytest.param(
+        Operation.REFERENCES,
+        (HERE, at("src/a.py", 12, 1), THERE, LIBRARY),
+        "4 results in 3 files:\n"
+        "src/a.py:10:5  def greet(name: str) -> str:\n"
+        "src/a.py:12:1\n"
+        "src/b.py:3:7  print(greet(1))\n"
+        "/usr/lib/x.py:1:1 (external)",
+        id="several files",
+    ),
+    pytest.param(
+        Operation.REFERENCES,
+        (HERE, at("src/a.py", 12, 1)),
+        "2 results:\nsrc/a.py:10:5  def greet(name: str) -> str:\nsrc/a.py:12:1",
+        id="one file",
+    ),
+    pytest.param(Operation.REFERENCES, (), "No results found.", id="nothing"),
+    pytest.param(
+        Operation.HOVER, Hover(("```python\ndef f()\n```", "Does f.")), "```python\ndef f()\n```\n\nDoes f.", id="hover"
+    ),
+    pytest.param(Operation.HOVER, None, "No results found.", id="no hover"),
+    pytest.param(
+        Operation.SIGNATURE,
+        (
+            Signature("f(a, b)", "Does f.", ("a", "b"), active_parameter=1, active=True),
+            Signature("f()"),
+        ),
+        "> f(a, b)  (at b)\nDoes f.\n  f()",
+        id="signatures",
+    ),
+    pytest.param(
+        Operation.DOCUMENT_SYMBOL,
+        (
+            symbol("Greeter", 1, kind="class", last_line=8),
+            symbol("greet", 2, 1, kind="method", detail="(self)"),
+            symbol("flat", 9, container="Greeter", first_line=None, last_line=None),
+        ),
+        "src/a.py\n  1:5 class Greeter (1-8)\n    2:5 method greet: (self)\n  9:5 function flat in Greeter",
+        id="outline",
+    ),
+    pytest.param(
+        Operation.WORKSPACE_SYMBOL,
+        (symbol("greet", 2, container="Greeter"), symbol("greet_all", 9)),
+        "2 results:\nsrc/a.py:2:5  function greet in Greeter\nsrc/a.py:9:5  function greet_all",
+        id="workspace symbols",
+    ),
+    pytest.param(
+        Operation.PREPARE_CALLS, (item("greet", HERE, "a.py"),), "src/a.py:10:5  function greet  a.py", id="items"
+    ),
+    pytest.param(
+        Operation.INCOMING_CALLS,
+        (Edge((THERE,), caller=item("main", at("src/b.py", 2, 5))), Edge((), caller=item("greet", HERE))),
+        "2 results in 2 files:\n"
+        "src/b.py:2:5  function main\n"
+        "  call src/b.py:3:7  print(greet(1))\n"
+        "src/a.py:10:5  function greet",
+        id="incoming calls",
+    ),
+    pytest.param(
+        Operation.OUTGOING_CALLS,
+        (Edge((THERE,), callee=item("greet", HERE)),),
+        "src/a.py:10:5  function greet\n  call src/b.py:3:7  print(greet(1))",
+        id="outgoing calls",
+    ),
+    pytest.param(
+        Operation.DIAGNOSTICS,
+        {"src/a.py": (ERROR, HINT), "src/b.py": ()},
+        "src/a.py:3:5  error: No x (E1)\nsrc/a.py:4:1  hint: Unused",
+        id="diagnostics",
+    ),
+    pytest.param(Operation.DIAGNOSTICS, {"src/a.py": ()}, "No diagnostics.", id="clean"),
+    pytest.param(
+        Operation.RENAME,
+        Changes(
+            applied=False,
+            files=(
+                FileChange("a.py", edits=1, diff=DIFF),
+                FileChange("b.py", "rename", "c.py"),
+                FileChange("/usr/x.py", edits=2),
+            ),
+            confirm=("Rename in comments",),
+        ),
+        "Preview: 3 files, 3 edits. Nothing was written.\n"
+        "needs confirmation: Rename in comments\n"
+        "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n"
+        "rename b.py -> c.py\n"
+        "edit /usr/x.py",
+        id="preview",
+    ),
+    pytest.param(
+        Operation.RENAME_FILE,
+        Changes(applied=True, files=(FileChange("a.py", "rename", "b.py", 1, DIFF),)),
+        "Applied: 1 file, 1 edit.\nrename a.py -> b.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y",
+        id="applied",
+    ),
+    pytest.param(
+        Operation.CODE_ACTIONS,
+        (
+            Action(1, "Import os", "s", "quickfix", preferred=True, changes=Changes(True, (FileChange("b.py"),))),
+            Action(2, "Extract", "s", disabled="nothing selected"),
+            Action(3, "Sort", "s"),
+        ),
+        "1. Import os (quickfix, preferred)\n"
+        "Applied: 1 file, 0 edits.\n"
+        "edit b.py\n"
+        "2. Extract (disabled: nothing selected)\n"
+        "3. Sort",
+        id="actions",
+    ),
+]
+
+
+@pytest.mark.proves("OPS-8")
+@pytest.mark.parametrize(("operation", "data", "text"), FORMS)
+def test_the_text_of_an_answer(operation: Operation, data: object, text: str) -> None:
+    assert text_of(answer(operation, data, FRESH)) == text
+
+
+@pytest.mark.proves("OPS-7")
+@pytest.mark.parametrize(("operation", "data", "text"), FORMS)
+def test_an_answer_that_travelled_as_json_reads_the_same(operation: Operation, data: object, text: str) -> None:
+    made = answer(operation, data, FRESH)
+    travelled = read_answer(encode(made))
+    assert travelled == made
+    assert text_of(travelled) == text
+
+
+def test_an_answer_to_no_operation_travels_too() -> None:
+    refused: Answer[Any] = answer("zzz", None, Effort(errors=(Error("pilotfish", "no such", Code.INVALID_INPUT),)))
+    assert read_answer(encode(refused)) == refused
+
+
+def test_an_answer_that_lies_is_not_read() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_answer(b'{"ok":true,"operation":"hover","data":null,"meta":{}}')
+
+
+CRASHED = Error("eslint", "eslint crashed", Code.SERVER_CRASHED)
+STATES = [
+    pytest.param(
+        (HERE,),
+        Effort(server_hits=1, caveats=("rust-analyzer is still indexing",)),
+        "partial: rust-analyzer is still indexing\nsrc/a.py:10:5  def greet(name: str) -> str:",
+        id="indexing",
+    ),
+    pytest.param(
+        (),
+        Effort(server_hits=1, caveats=("rust-analyzer is still indexing",), errors=(CRASHED,)),
+        "partial: rust-analyzer is still indexing\nNothing found so far.\neslint crashed",
+        id="indexing, one crashed, nothing yet",
+    ),
+    pytest.param(
+        (HERE,),
+        Effort(server_hits=1, errors=(CRASHED,)),
+        "partial: eslint crashed\nsrc/a.py:10:5  def greet(name: str) -> str:",
+        id="one crashed",
+    ),
+    pytest.param((), Effort(errors=(CRASHED,)), "unavailable: eslint crashed", id="nobody left"),
+    pytest.param(
+        (HERE,),
+        Effort(server_hits=1, stale="the file has changed since"),
+        "stale: the file has changed since\nsrc/a.py:10:5  def greet(name: str) -> str:",
+        id="stale",
+    ),
+    pytest.param(
+        (HERE,),
+        Effort(server_hits=1, truncated=True, warnings=("showing 1 of 900 results",)),
+        "src/a.py:10:5  def greet(name: str) -> str:\nnote: showing 1 of 900 results",
+        id="cut",
+    ),
+]
+
+
+@pytest.mark.proves("OPS-8", "OPS-6", "T38")
+@pytest.mark.parametrize(("data", "effort", "text"), STATES)
+def test_the_text_says_how_much_it_can_be_believed(data: object, effort: Effort, text: str) -> None:
+    assert text_of(answer(Operation.REFERENCES, data, effort)) == text
+
+
+def test_a_hover_in_a_list_is_our_fault() -> None:
+    with pytest.raises(Bug):
+        text_of(answer(Operation.REFERENCES, (Hover(("x",)),), FRESH))
+
+
+# --- Opta ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("OPTA-1")
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        pytest.param((at("app.ts", 10, 6, "x"),), "app.ts:10:5", id="one"),
+        pytest.param(
+            (at("b.ts", 1, 1), at("b.ts", 1, 1), at("c.ts", 5, 3)), "b.ts:1:0\nc.ts:5:2", id="without duplicates"
+        ),
+        pytest.param((), "No results found.", id="nothing"),
+        pytest.param((symbol("greet", 2),), "src/a.py:2:4 function greet", id="symbols"),
+        pytest.param(Hover(("int",)), "int", id="hover"),
+    ],
+)
+def test_the_opta_tools_count_columns_from_zero(data: object, text: str) -> None:
+    assert opta_text(answer(Operation.DEFINITION, data, FRESH)) == text
+
+
+@pytest.mark.proves("OPTA-1", "OPS-6")
+def test_the_opta_tools_say_what_is_not_fresh() -> None:
+    effort = Effort(server_hits=1, caveats=("indexing",), truncated=True, warnings=("showing 1 of 2 results",))
+    text = opta_text(answer(Operation.REFERENCES, (HERE,), effort))
+    assert text == "partial: indexing\nsrc/a.py:10:4\nnote: showing 1 of 2 results"
+
+
+# --- Cleaning -----------------------------------------------------------------------------------------------------
+
+EVIL = "\x1b[31mevil\u202e\u200b" + "z" * 50_000
+EVIL_PLACE = at(EVIL, 1, 1, EVIL)
+EVIL_ANSWERS: list[Any] = [
+    (Operation.DEFINITION, (EVIL_PLACE,)),
+    (Operation.HOVER, Hover((EVIL,))),
+    (Operation.SIGNATURE, (Signature(EVIL, EVIL, (EVIL,), active_parameter=0, active=True),)),
+    (Operation.DOCUMENT_SYMBOL, (symbol(EVIL, 1, detail=EVIL, container=EVIL),)),
+    (Operation.WORKSPACE_SYMBOL, (symbol(EVIL, 1, container=EVIL),)),
+    (Operation.SUPERTYPES, (item(EVIL, EVIL_PLACE, EVIL),)),
+    (Operation.INCOMING_CALLS, (Edge((EVIL_PLACE,), caller=item(EVIL, EVIL_PLACE)),)),
+    (Operation.DIAGNOSTICS, {EVIL: (msgspec.structs.replace(ERROR, message=EVIL, code=EVIL, source=EVIL),)}),
+    (
+        Operation.RENAME,
+        Changes(
+            applied=False,
+            files=(FileChange(EVIL, "rename", EVIL, diff=EVIL), FileChange(EVIL)),
+            confirm=(EVIL,),
+        ),
+    ),
+    (Operation.CODE_ACTIONS, (Action(1, EVIL, EVIL, EVIL, disabled=EVIL),)),
+]
+
+
+@pytest.mark.proves("T31", "T32")
+@pytest.mark.parametrize(("operation", "data"), EVIL_ANSWERS, ids=[str(one[0]) for one in EVIL_ANSWERS])
+def test_every_foreign_text_goes_through_the_cleaner(operation: Operation, data: object) -> None:
+    effort = Effort(server_hits=1, caveats=(EVIL,), errors=(Error("s", EVIL, Code.SERVER_ERROR),), warnings=(EVIL,))
+    made = answer(operation, data, effort)
+    for form in (text_of(made), opta_text(made), encode(structured(made)).decode()):
+        assert "evil[U+202E +1]" in form
+        assert not {"\x1b", "\u202e", "\u200b"} & set(form)
+        assert "z" * 40_000 not in form
+
+
+@pytest.mark.proves("T31", "OPS-7")
+def test_what_goes_back_to_a_server_stays_word_for_word() -> None:
+    made = answer(Operation.PREPARE_CALLS, (item("greet", HERE, data={"raw": "\u202edata"}),), FRESH)
+    plain: Any = structured(made)
+    assert plain["data"][0]["data"] == {"raw": "\u202edata"}
+    assert plain["data"][0]["uri"] == "file:///w/src/a.py"
+    assert plain["meta"]["durationMs"] == 1
+
+
+@pytest.mark.proves("T31")
+@pytest.mark.parametrize(
+    ("operation", "data", "limit"),
+    [
+        pytest.param(Operation.HOVER, Hover(("z" * 99_999,)), 8000, id="hover"),
+        pytest.param(Operation.SIGNATURE, (Signature("f()", "z" * 99_999),), 8000, id="documentation"),
+        pytest.param(Operation.SIGNATURE, (Signature("z" * 99_999),), 1000, id="anything else"),
+        pytest.param(
+            Operation.RENAME, Changes(applied=False, files=(FileChange("a", diff="z" * 99_999),)), 40_000, id="diff"
+        ),
+    ],
+)
+def test_every_field_of_the_structured_form_has_a_limit(operation: Operation, data: object, limit: int) -> None:
+    form = encode(structured(answer(operation, data, FRESH))).decode()
+    assert form.count("z") == limit - 1

@@ -1,0 +1,194 @@
+"""Validation: strict, all at once, and helpful."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotfish.api import Operation
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, Tool
+from pilotfish.operations.validate import question, question_of
+
+ITEM = {
+    "name": "greet",
+    "uri": "file:///w/a.py",
+    "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}},
+    "selectionRange": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}},
+    "data": {"id": [1, None]},
+}
+SAMPLES: dict[str, Any] = {"string": "x", "integer": 3, "boolean": True, "object": ITEM}
+EVERY_FORM = [
+    pytest.param(tool, form.required, form.optional, id=f"{name}:{','.join(form.required)}")
+    for tools in (NAMED, OPTA)
+    for name, tool in tools.items()
+    for form in tool.forms
+]
+
+
+def arguments(tool: Tool, names: tuple[str, ...]) -> dict[str, Any]:
+    return {tool.dialect.said(name): SAMPLES[FIELDS[name].type] for name in names}
+
+
+def refused(tool: Tool, given_: dict[str, Any]) -> Refused:
+    with pytest.raises(Refused) as caught:
+        question(tool, given_)
+    assert caught.value.code is Code.INVALID_INPUT
+    return caught.value
+
+
+@pytest.mark.proves("OPS-5", "OPS-1")
+@pytest.mark.parametrize(("tool", "required", "optional"), EVERY_FORM)
+def test_every_form_of_every_tool_is_a_question(
+    tool: Tool, required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
+    assert question(tool, arguments(tool, required)).operation is tool.row.operation
+    assert question(tool, arguments(tool, (*required, *optional))).operation is tool.row.operation
+
+
+@pytest.mark.proves("OPS-5")
+@pytest.mark.parametrize("tool", NAMED.values(), ids=list(NAMED))
+def test_all_that_is_missing_is_named_at_once(tool: Tool) -> None:
+    message = refused(tool, {}).message
+    assert all(f"{name} is missing" in message for name in tool.forms[0].required)
+
+
+@pytest.mark.proves("OPS-5")
+@pytest.mark.parametrize("tool", NAMED.values(), ids=list(NAMED))
+def test_what_does_not_belong_is_named(tool: Tool) -> None:
+    given_ = {**arguments(tool, tool.forms[0].required), "colour": 1, "shape": 2}
+    message = refused(tool, given_).message
+    assert '"colour" is not a field here' in message
+    assert '"shape" is not a field here' in message
+
+
+DEFINITION = NAMED["lsp_goto_definition"]
+AT = {"filePath": "a.py", "line": 1, "character": 1}
+WRONG = [
+    pytest.param({**AT, "line": 0}, "line must be a whole number from 1, not 0", id="zero"),
+    pytest.param({**AT, "line": -1}, "line must be a whole number from 1, not -1", id="negative"),
+    pytest.param({**AT, "line": 1.5}, "line must be a whole number from 1, not 1.5", id="fraction"),
+    pytest.param({**AT, "line": float("inf")}, "line must be a whole number from 1, not null", id="infinite"),
+    pytest.param({**AT, "line": "1"}, 'line must be a whole number from 1, not "1"', id="string for number"),
+    pytest.param({**AT, "character": True}, "character must be a whole number from 1, not true", id="boolean"),
+    pytest.param({**AT, "filePath": 3}, "filePath must be a string, not 3", id="number for string"),
+    pytest.param({**AT, "filePath": " "}, "filePath must not be empty", id="blank path"),
+    pytest.param({**AT, "colum": 1}, '"colum" is not a field here (did you mean character?)', id="misspelt"),
+    pytest.param({**AT, "file_path": "a"}, '"file_path" is not a field here (did you mean filePath?)', id="snake"),
+    pytest.param({**AT, "path": "a"}, '"path" is not a field here (did you mean filePath?)', id="other word"),
+    pytest.param({**AT, "symbol": "f"}, "symbol does not go with filePath, line, character", id="two places"),
+    pytest.param({"filePath": "a.py", "line": 1}, "character is missing", id="half a position"),
+    pytest.param({"symbol": "f", "line": 1}, "filePath is missing", id="line of which file"),
+    pytest.param({"filePath": "a.py"}, "line is missing; character is missing", id="file alone"),
+    pytest.param({**AT, "x" * 99: 1}, f'"{"x" * 59}… is not a field here', id="long name"),
+]
+
+
+@pytest.mark.proves("OPS-5", "OPS-2")
+@pytest.mark.parametrize(("given_", "said"), WRONG)
+def test_what_is_wrong_is_said_in_words(given_: dict[str, Any], said: str) -> None:
+    refusal = refused(DEFINITION, given_)
+    assert said in refusal.message
+    assert refusal.hint == "It takes filePath, line, character; or filePath, symbol (optional: line); or symbol."
+
+
+@pytest.mark.proves("OPS-5")
+def test_everything_wrong_is_said_in_one_message() -> None:
+    message = refused(DEFINITION, {"line": 0, "character": "x", "colour": 1}).message
+    assert message == (
+        'goToDefinition: filePath is missing; "colour" is not a field here; '
+        'line must be a whole number from 1, not 0; character must be a whole number from 1, not "x".'
+    )
+
+
+def test_a_field_that_is_null_is_absent_and_a_whole_float_is_whole() -> None:
+    asked = question(DEFINITION, {**AT, "line": 3.0, "symbol": None})
+    assert (asked.line, asked.symbol) == (3, None)
+
+
+def test_an_empty_query_or_text_is_something_and_a_number_names_an_action() -> None:
+    assert question(NAMED["lsp_workspace_symbols"], {"query": ""}).query == ""
+    assert question(NAMED["lsp_diagnostics"], {"filePath": "a", "text": ""}).text == ""
+    assert question(NAMED["lsp_code_actions"], {"filePath": "a", "line": 1, "action": 2}).action == "2"
+    assert (
+        "must be a string" in refused(NAMED["lsp_code_actions"], {"filePath": "a", "line": 1, "action": True}).message
+    )
+
+
+def test_a_flag_is_true_or_false_and_nothing_else() -> None:
+    given_ = {**AT, "includeDeclaration": "yes"}
+    assert 'must be true or false, not "yes"' in refused(NAMED["lsp_find_references"], given_).message
+
+
+@pytest.mark.proves("OPS-1", "OPS-7")
+def test_an_item_of_an_earlier_answer_is_taken_with_all_that_we_added_to_it() -> None:
+    given_ = {"callHierarchyItem": {**ITEM, "kind": 12, "server": "fakels", "location": {"path": "a.py"}}}
+    item = question(NAMED["lsp_incoming_calls"], given_).call_hierarchy_item
+    assert item is not None
+    assert (item.name, item.server, item.data) == ("greet", "fakels", {"id": [1, None]})
+
+
+def test_an_item_that_is_none_is_refused() -> None:
+    message = refused(NAMED["lsp_outgoing_calls"], {"callHierarchyItem": {"name": "f"}}).message
+    assert "callHierarchyItem must be an item of an earlier answer" in message
+
+
+@pytest.mark.proves("OPTA-1", "OPS-2")
+def test_the_opta_tools_count_characters_from_zero_and_speak_snake_case() -> None:
+    given_ = {"path": "a.ts", "line": 10, "character": 0, "include_declaration": False}
+    asked = question(OPTA["lsp_references"], given_)
+    assert (asked.file_path, asked.line, asked.character, asked.include_declaration) == ("a.ts", 10, 1, False)
+    message = refused(OPTA["lsp_rename"], {"filePath": "a", "line": 1, "character": -1, "new_name": "b"}).message
+    assert '"filePath" is not a field here (did you mean path?)' in message
+    assert "character must be a whole number from 0, not -1" in message
+
+
+@pytest.mark.proves("OPS-5")
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ("gotoDefinition", 'There is no operation "gotoDefinition". Did you mean goToDefinition?'),
+        ("zzz", 'There is no operation "zzz".'),
+        (None, "operation is missing."),
+        (3, "There is no operation 3."),
+    ],
+)
+def test_the_one_tool_names_the_operations_it_has(operation: object, said: str) -> None:
+    with pytest.raises(Refused) as caught:
+        question_of({"operation": operation, **AT})
+    assert caught.value.message == said
+    assert caught.value.hint is not None
+    assert all(name in caught.value.hint for name in OPERATIONS)
+
+
+@pytest.mark.proves("OPS-5")
+@pytest.mark.parametrize("operation", list(Operation))
+def test_the_one_tool_takes_what_the_named_tool_takes(operation: Operation) -> None:
+    tool = OPERATIONS[operation]
+    given_ = arguments(tool, tool.forms[0].required)
+    assert question_of({"operation": operation, **given_}) == question(NAMED[tool.row.tool], given_)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    max_leaves=5,
+)
+NAMES = st.sampled_from([*FIELDS, "path", "operation", "zzz"]) | st.text(max_size=8)
+
+
+@pytest.mark.proves("OPS-5")
+@given(st.sampled_from(list(NAMED.values())), st.dictionaries(NAMES, JSON, max_size=6))
+def test_whatever_a_model_sends_it_is_a_question_or_refused(tool: Tool, given_: dict[str, Any]) -> None:
+    try:
+        asked = question(tool, given_)
+    except Refused as refusal:
+        said = refusal.message
+    else:
+        said = tool.row.operation
+        assert asked.line is None or asked.line >= 1
+        assert asked.character is None or asked.character >= 1
+        assert {name for name, value in given_.items() if value is not None} <= set(tool.fields)
+    assert said.encode().startswith(tool.row.operation.encode())

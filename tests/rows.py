@@ -4,6 +4,7 @@ A test names the rows that it proves with `@pytest.mark.proves("C26", …)`: C i
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -15,6 +16,7 @@ CORE_ROWS = [f"C{row}" for row in (*range(1, 83), *range(101, 118))]
 """The rows of the protocol core, the client and one real server."""
 
 
+@cache
 def proven() -> dict[str, set[str]]:
     """Row → the test files that name it, read from the sources."""
     rows: dict[str, set[str]] = {}

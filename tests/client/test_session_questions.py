@@ -301,3 +301,35 @@ async def test_a_pull_answer_of_the_wrong_shape_is_a_failure_not_an_empty_list()
             await session.pull(FILE)
         assert caught.value.code is Code.PROTOCOL_ERROR
         assert dict(session.reports.of(FILE)) == {}
+
+
+# --- What we never do -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C56")
+@pytest.mark.parametrize("cancellable", [True, False])
+async def test_work_of_the_server_is_never_cancelled_by_us(cancellable: bool) -> None:
+    async with session_on(offering()) as (session, server):
+        begin = {"kind": "begin", "title": "indexing", "cancellable": cancellable}
+        server.notify("$/progress", {"token": 1, "value": begin})
+        await session.changed.wait()
+        assert session.readiness.running()[0].cancellable is cancellable
+        await anyio.sleep(1000)
+    assert "window/workDoneProgress/cancel" not in [message.method for message in server.received]
+
+
+@pytest.mark.proves("C70", "C69")
+async def test_a_save_is_told_once_it_has_happened_and_never_before() -> None:
+    def saving(script: Script) -> None:
+        script.capabilities = {
+            "textDocumentSync": {"openClose": True, "change": 2, "save": {}, "willSave": True, "willSaveWaitUntil": True}
+        }
+        script.ignore("textDocument/didOpen", "textDocument/didSave")
+
+    async with session_on(saving) as (session, server):
+        session.sync(FILE, "python", "x")
+        session.save(FILE)
+        await server.until("textDocument/didSave")
+        claimed = server.received[0].params["capabilities"]["textDocument"]["synchronization"]
+        assert not claimed.get("willSave")
+        assert not claimed.get("willSaveWaitUntil")

@@ -54,11 +54,17 @@ def published(version: int | None, at: float = 100.5) -> Facts:
         pytest.param(
             replace(published(5), disturbed_at=100.9),
             None,
-            Waiting(100.9 + 0.15),
+            Waiting(100.9 + 0.5),
             id="another file changed after the publish",
         ),
         pytest.param(
-            replace(published(5), disturbed_at=100.7),
+            replace(published(5), disturbed_at=100.5 + 1e-9),
+            None,
+            Waiting(101.0 + 1e-9),
+            id="another file changed just after the publish",
+        ),
+        pytest.param(
+            replace(published(5, at=100.2), disturbed_at=100.4),
             None,
             Fresh(assumed=True),
             id="another file changed, and nothing was said of this one since",
@@ -66,8 +72,8 @@ def published(version: int | None, at: float = 100.5) -> Facts:
         pytest.param(
             replace(published(5), disturbed_at=100.9, barrier=Behind.PASSED),
             None,
-            Fresh(),
-            id="another file changed, and the barrier was passed since",
+            Waiting(100.9 + 0.5),
+            id="another file changed, and a barrier says nothing about that",
         ),
         pytest.param(FACTS, None, Waiting(DEADLINE), id="silence of a server that always publishes"),
         pytest.param(replace(FACTS, barrier=Behind.PASSED), QUIET, Fresh(), id="silence behind the barrier"),

@@ -6,6 +6,7 @@ Few observations teach nothing: a wrong habit would be a wrong answer, so the bo
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from pilotfish.feedback.settle import FIRST_GAP_SECONDS, Traits
 from pilotfish.servers.spec import Freshness
@@ -35,7 +36,7 @@ def observed(habits: Habits, *, sent_at: float, publishes: tuple[float, ...]) ->
     """The habits after one change that was watched until it had settled; `publishes` are its times, in order."""
     if not publishes:
         return replace(habits, silences=habits.silences + 1)
-    gaps = [later - earlier for earlier, later in zip(publishes, publishes[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(publishes)]
     return Habits(
         habits.changes + 1,
         max(habits.slowest, publishes[-1] - sent_at),

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT
-from pilotfish.sanitise import escaped_attribute, escaped_message, sanitised, unbracketed
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
 from pilotfish.model import AbsPath, Severity
+from pilotfish.sanitise import escaped_attribute, escaped_message, sanitised, unbracketed
 
 SEVERITY_WORDS: Final = {
     Severity.ERROR: "ERROR",

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import anyio
-from anyio.abc import TaskGroup  # noqa: TC002 -- one import block reads better than two
+from anyio.abc import TaskGroup
 
 from pilotfish.client.session import Session, open_session
 from pilotfish.config.values import Restart

@@ -29,7 +29,7 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
 from pilotfish.protocol.uris import path_of, uri_of
-from pilotfish.protocol.wire import Raw, WireDiagnostic, WireRange
+from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.checks import Checks
 from pilotfish.service.texts import Texts
@@ -72,8 +72,8 @@ class Asking:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = anyio.current_time()
         row = ROWS[question.operation]
-        subject = await self._subject(row, question, client, workspace)
-        candidates = self._candidates(row, question, subject, workspace)
+        subject = await self._subject(question, client, workspace)
+        candidates = self._candidates(question, subject, workspace)
         replies = await self._replies(row, question, subject, candidates, client, workspace)
         data, effort = await self._answer(row, question, replies, workspace)
         duration = round((anyio.current_time() - started) * 1000)
@@ -81,9 +81,7 @@ class Asking:
 
     # --- The subject -------------------------------------------------------------------------------------------------
 
-    async def _subject(
-        self, row: Row, question: api.Question, client: ClientSession, workspace: Workspace
-    ) -> Subject:
+    async def _subject(self, question: api.Question, client: ClientSession, workspace: Workspace) -> Subject:
         item = question.call_hierarchy_item or question.type_hierarchy_item
         if item is not None:
             path = path_of(item.uri)
@@ -123,9 +121,7 @@ class Asking:
             raise refusal(finding)
         return replace(subject, position=finding.position)
 
-    async def _named_anywhere(
-        self, question: api.Question, client: ClientSession, workspace: Workspace
-    ) -> Subject:
+    async def _named_anywhere(self, question: api.Question, client: ClientSession, workspace: Workspace) -> Subject:
         """A symbol of the workspace, wherever it is declared."""
         name = name_of(question.symbol or "")
         everywhere = api.Question(operation=api.Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
@@ -148,9 +144,7 @@ class Asking:
 
     # --- The servers -------------------------------------------------------------------------------------------------
 
-    def _candidates(
-        self, row: Row, question: api.Question, subject: Subject, workspace: Workspace
-    ) -> tuple[Candidate, ...]:
+    def _candidates(self, question: api.Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
         if subject.path is None:
             return self._active(workspace)
         first_line = subject.text.line(0) if subject.text else None
@@ -250,9 +244,7 @@ class Asking:
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"
 
-    async def _asked(
-        self, session: Session, request: Request, question: api.Question, subject: Subject
-    ) -> Asked:
+    async def _asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
         text = subject.text or Text("")
         asked = Asked(
             question,
@@ -294,9 +286,7 @@ class Asking:
         )
         return resolved(row, selection, backdrop), effort
 
-    async def _backdrop(
-        self, selection: Selection, replies: Sequence[Reply], workspace: Workspace
-    ) -> Backdrop:
+    async def _backdrop(self, selection: Selection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
         texts: dict[AbsPath, Text] = {}
         outside: set[AbsPath] = set()
         for path in selection.paths:
@@ -323,7 +313,9 @@ def _first(items: Sequence[FoundItem]) -> FoundItem:
 def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[WireDiagnostic, ...]:
     """What the server itself said about a range: it offers its fixes only for those."""
     reports = session.reports.of(path)
-    every = [item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()]
+    every = [
+        item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()
+    ]
     return tuple(item for item in every if _overlap(item.range, place))
 
 

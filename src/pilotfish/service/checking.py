@@ -18,9 +18,9 @@ from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.protocol.diagnostics import Pull, Push, Report, diagnostics_of, merged
 from pilotfish.protocol.uris import uri_of
-from pilotfish.service.on_demand import ON_DEMAND, ask_on_demand
 from pilotfish.servers.spec import Freshness, Phases
 from pilotfish.servers.spec import Pull as Offer
+from pilotfish.service.on_demand import ON_DEMAND, ask_on_demand
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Standing:
     changed_at: float = 0.0
     sent_at: dict[AbsPath, float] = field(default_factory=dict[AbsPath, float])
     """When the text that a file has at the server was sent."""
-    habits: Habits = Habits()
+    habits: Habits = field(default_factory=Habits)
     _previewing: anyio.Lock = field(default_factory=anyio.Lock)
     _checks: int = 0
     _no_checks: anyio.Event = field(default_factory=anyio.Event)

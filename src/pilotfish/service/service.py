@@ -26,6 +26,7 @@ from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.service.asking import Asking
 from pilotfish.service.checks import Checks, FileVerdict, Patience
+from pilotfish.service.others import Others
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
@@ -54,6 +55,7 @@ class Service:
         self.workspaces = Workspaces(host.places, host.environment)
         self._texts = Texts(host.files, host.clock)
         self._checks = Checks(self.pool, self._texts)
+        self._others = Others(self.pool, self._checks)
         self._asking = Asking(self.pool, self._checks, self._texts)
         self._baselines: dict[tuple[AbsPath, str | None], Snapshot] = {}
 
@@ -75,7 +77,8 @@ class Service:
         except Failure as failure:
             return api.Feedback("", api.State.UNAVAILABLE, _milliseconds(started), failure.message)
         changes = {verdict.path: self._compared(client, verdict) for verdict in verdicts}
-        text = _text(workspace, touch, changes)
+        others = await self._related(touch, client, workspace, verdicts, started)
+        text = _text(workspace, touch, changes, others)
         return _feedback(text, verdicts, tuple(changes.values()), _milliseconds(started))
 
     async def ask(self, question: api.Question, client: ClientSession) -> api.Answer[Any]:
@@ -104,6 +107,21 @@ class Service:
         data = {shown_path(verdict.path, workspace.root): self._listed(client, verdict) for verdict in verdicts}
         return api.answer(api.Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
 
+    async def _related(
+        self,
+        touch: api.Touch,
+        client: ClientSession,
+        workspace: Workspace,
+        edited: Sequence[FileVerdict],
+        started: float,
+    ) -> Mapping[AbsPath, Change]:
+        """What the edit may have broken in other files, where this kind of edit shows them."""
+        if touch.kind not in workspace.config.feedback.other_files_after:
+            return {}
+        deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+        verdicts = await self._others.run(client, workspace, edited, deadline)
+        return {verdict.path: self._compared(client, verdict) for verdict in verdicts}
+
     def _listed(self, client: ClientSession, verdict: FileVerdict) -> tuple[api.Diagnostic, ...]:
         found = findings(self._compared(client, verdict))
         return tuple(api.diagnostic(finding.diagnostic, introduced=finding.introduced) for finding in found)
@@ -118,20 +136,21 @@ class Service:
         return change
 
 
-def _text(workspace: Workspace, touch: api.Touch, changes: Mapping[AbsPath, Change]) -> str:
+def _text(
+    workspace: Workspace, touch: api.Touch, changes: Mapping[AbsPath, Change], others: Mapping[AbsPath, Change]
+) -> str:
     if touch.kind == "read":
         return ""
     limits: Shown = limits_of(workspace.config.feedback)
     if touch.only_new:
         limits = replace(limits, only_new=True)
     edited = [Checked(path, change) for path, change in changes.items()]
-    chosen = selection(edited, (), touch.kind, limits)
+    related = [Checked(path, change) for path, change in others.items()]
+    chosen = selection(edited, related, touch.kind, limits)
     return feedback_text(chosen, Form(workspace.root, max_bytes=limits.max_bytes))
 
 
-def _feedback(
-    text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], duration_ms: int
-) -> api.Feedback:
+def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], duration_ms: int) -> api.Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
     envelope = api.answer(api.Operation.DIAGNOSTICS, {"": changes} if changes else None, _effort(verdicts, duration_ms))
     return api.Feedback(

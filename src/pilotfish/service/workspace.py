@@ -4,8 +4,9 @@ It answers which servers serve a file and how to start each; it starts nothing a
 """
 
 import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.changes import fingerprint
@@ -39,9 +40,7 @@ class _Whereabouts:
 
 
 class Workspace:
-    def __init__(
-        self, loaded: Loaded, boundary: Boundary, places: Places, environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, loaded: Loaded, boundary: Boundary, places: Places, environment: Mapping[str, str]) -> None:
         self.config = loaded.config
         self.warnings = tuple(problem.message for problem in loaded.problems)
         self.boundary = boundary
@@ -103,9 +102,7 @@ class Workspace:
         located = self._located(spec, root)
         program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
         config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
-        return Recipe(
-            Key(spec.id, root, config), lambda: self._options(candidate), restore, self._search_fingerprint()
-        )
+        return Recipe(Key(spec.id, root, config), lambda: self._options(candidate), restore, self._search_fingerprint())
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
@@ -142,6 +139,7 @@ class Workspace:
                 "rootName": os.path.basename(root),
                 "state": self._state_of(allowed.spec, root),
                 "pid": str(os.getpid()),
+                "python": self._python(root),
             }
             return known.get(name)
 
@@ -150,6 +148,11 @@ class Workspace:
         except Unfilled as unfilled:
             message = f"{allowed.spec.name} needs {unfilled}, which was not found"
             raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
+
+    def _python(self, root: AbsPath) -> str:
+        """An interpreter that is not the project's."""
+        located = locate("python3", root, replace(self._lookup, trusted=False))
+        return located.path if isinstance(located, Found) else sys.executable
 
     def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
         """A private folder for servers that keep an index of their own; made on first use."""

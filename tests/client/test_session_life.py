@@ -23,6 +23,9 @@ def methods(server: ScriptedServer) -> list[str]:
     return [message.method for message in server.received]
 
 
+DEAD = {"type": 1, "message": "[client] worker exited. Signal: SIGKILL"}
+
+
 def plain(script: Script) -> None:
     """A server that does nothing special."""
 
@@ -300,6 +303,20 @@ async def test_a_kill_by_signal_nine_is_said_to_be_possibly_memory() -> None:
     async with session_on(plain) as (session, server):
         server.leave(-9)
         assert "signal 9 (possibly out of memory)" in (await session.ended()).message
+
+
+@pytest.mark.proves("F8", "T38")
+async def test_a_server_that_logs_the_death_of_its_worker_has_crashed_for_us() -> None:
+    def hoverless(script: Script) -> None:
+        script.capabilities = {"hoverProvider": True}
+        script.on("textDocument/hover", lambda params: script.notify("window/logMessage", DEAD) or None)
+
+    async with session_on(hoverless, death_signs=("worker exited",)) as (session, server):
+        server.notify("window/logMessage", {"type": 3, "message": "all is well"})
+        with pytest.raises(ServerFailed, match="lives on without its worker") as caught:
+            await session.request("textDocument/hover", {})
+        assert caught.value.code is Code.SERVER_CRASHED
+    assert server.gone
 
 
 @pytest.mark.proves("C44", "F16")

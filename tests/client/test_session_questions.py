@@ -322,7 +322,13 @@ async def test_work_of_the_server_is_never_cancelled_by_us(cancellable: bool) ->
 async def test_a_save_is_told_once_it_has_happened_and_never_before() -> None:
     def saving(script: Script) -> None:
         script.capabilities = {
-            "textDocumentSync": {"openClose": True, "change": 2, "save": {}, "willSave": True, "willSaveWaitUntil": True}
+            "textDocumentSync": {
+                "openClose": True,
+                "change": 2,
+                "save": {},
+                "willSave": True,
+                "willSaveWaitUntil": True,
+            }
         }
         script.ignore("textDocument/didOpen", "textDocument/didSave")
 

@@ -137,9 +137,9 @@ class Connection:
             raise call.outcome
         return call.outcome
 
-    def condemn(self, what: str) -> None:
-        """Somebody saw that the server hangs: everyone who waits is told now."""
-        self._end(self._failed(Code.SERVER_HUNG, what))
+    def condemn(self, code: Code, what: str) -> None:
+        """Somebody saw that the server is of no use any more: everyone who waits is told now."""
+        self._end(self._failed(code, what))
 
     async def flushed(self) -> None:
         await self._outbox.flushed()

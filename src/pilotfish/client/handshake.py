@@ -28,6 +28,8 @@ class SessionOptions:
     request_seconds: float = 10.0
     did_change_extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Members that this server understands in `didChange` beside the standard ones."""
+    death_signs: tuple[str, ...] = ()
+    """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
 
 
 async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:

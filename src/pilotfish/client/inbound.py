@@ -61,6 +61,8 @@ class Inbox:
     now: Callable[[], float]
     edit_sink: EditSink | None = None
     """Set while a command that we asked for runs; without it an edit is refused."""
+    heard: Callable[[str], None] = lambda _message: None
+    """Called with every line that the server logs."""
     told_about: Callable[[AbsPath | None], None] = lambda _path: None
     """Called after any message that may change what is known: diagnostics, progress, registrations."""
 
@@ -209,6 +211,7 @@ def _tsserver_request(inbox: Inbox, params: Raw) -> None:
 
 def _keep(inbox: Inbox, message: str) -> None:
     inbox.messages.append(message[:MAX_MESSAGE_LENGTH])
+    inbox.heard(message)
 
 
 NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {

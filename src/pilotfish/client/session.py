@@ -95,6 +95,7 @@ class Session:
             notify=self._notify_json,
             messages=deque(maxlen=MAX_MESSAGES),
             now=anyio.current_time,
+            heard=self._heard,
             told_about=self._told_about,
         )
         scene = Scene(server=options.server, root=options.root)
@@ -148,7 +149,7 @@ class Session:
 
     def condemn(self, what: str) -> None:
         """End it at once as hung; there is no use in asking it to shut down."""
-        self._connection.condemn(what)
+        self._connection.condemn(Code.SERVER_HUNG, what)
 
     def end(self) -> None:
         """The process is gone: nothing more can come."""
@@ -276,6 +277,10 @@ class Session:
             # Some servers register how they want documents sent after they were initialized.
             self._post(self._documents.configure(self.capabilities.sync()))
         self.changed.beat()
+
+    def _heard(self, message: str) -> None:
+        if any(sign in message for sign in self._options.death_signs):
+            self._connection.condemn(Code.SERVER_CRASHED, f"lives on without its worker: {message}")
 
     def _notify_json(self, method: str, params: Json) -> None:
         self._connection.notify(method, params)

@@ -126,6 +126,7 @@ class Workspace:
             initialize_seconds=self.settings(spec.id).timing.initialize_timeout_ms / 1000,
             request_seconds=self.settings(spec.id).timing.request_timeout_ms / 1000,
             did_change_extra=spec.freshness.did_change_extra,
+            death_signs=spec.death_signs,
         )
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: Found) -> ServerSpec:

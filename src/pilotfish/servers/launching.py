@@ -1,0 +1,111 @@
+"""A spec made ready to run: restricted where nobody trusts the workspace, placeholders filled in, sidecar known. Pure.
+
+A placeholder is a whole string of a command, of the initialization options or of the settings, never a part of one
+(T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root), `${pid}` (ours),
+`${python}` (an interpreter that is not the project's) and `${npm:package/file}` (a file of an npm package).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from pilotfish.config.merge import overlaid
+from pilotfish.protocol.wire import Json
+from pilotfish.servers.spec import DerivedWatch, Risk, ServerSpec
+
+PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
+
+Fill = Callable[[str], str | None]
+"""What stands for a placeholder; None when there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The server may start, as `spec` says. `given_up` names what an untrusted workspace does not get."""
+
+    spec: ServerSpec
+    given_up: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The server may not start here."""
+
+    reason: str
+
+
+class Unfilled(Exception):
+    """A placeholder has no value; the message names it."""
+
+
+def admitted(spec: ServerSpec, *, trusted: bool) -> Allowed | Withheld:
+    """Starting a server is running the project, unless the catalogue knows better (T7)."""
+    if trusted:
+        return Allowed(spec)
+    if spec.restricted is None:
+        if spec.risk is Risk.PARSES:
+            return Allowed(spec)
+        return Withheld(f"{spec.name} runs code of the project, which is not trusted")
+    restricted = replace(
+        spec,
+        env={**spec.env, **spec.restricted.env},
+        initialization=overlaid(spec.initialization, spec.restricted.initialization),
+        settings=overlaid(spec.settings, spec.restricted.settings),
+    )
+    return Allowed(restricted, spec.restricted.reason)
+
+
+def filled(spec: ServerSpec, fill: Fill) -> ServerSpec:
+    """The spec with every placeholder replaced; raises `Unfilled`."""
+    return replace(
+        spec,
+        command=tuple(_filled_text(word, fill) for word in spec.command),
+        initialization=cast("Mapping[str, Json]", _filled(dict(spec.initialization), fill)),
+        settings=cast("Mapping[str, Json]", _filled(dict(spec.settings), fill)),
+        watch=None if spec.watch is None else tuple(_filled_text(word, fill) for word in spec.watch),
+    )
+
+
+def sidecar(spec: ServerSpec) -> tuple[str, ...] | None:
+    """The command that runs beside the server: the configured one, or the one that its options ask for (WATCH-3)."""
+    if spec.watch is not None:
+        return spec.watch
+    return None if spec.derived_watch is None else _derived(spec.derived_watch, spec.initialization)
+
+
+def _derived(rule: DerivedWatch, options: Mapping[str, Json]) -> tuple[str, ...] | None:
+    argument = _at(options, rule.argument)
+    if _at(options, rule.when) is not True or not isinstance(argument, str) or not argument:
+        return None
+    # A file name that starts with a dash would be read as an option.
+    safe = f"./{argument}" if argument.startswith("-") else argument
+    return tuple(safe if word == "${argument}" else word for word in rule.command)
+
+
+def _at(value: Json | Mapping[str, Json], path: tuple[str, ...]) -> Json:
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return None
+        value = value[key]
+    return cast("Json", value)
+
+
+def _filled(value: Json, fill: Fill) -> Json:
+    if isinstance(value, str):
+        return _filled_text(value, fill)
+    if isinstance(value, list):
+        return [_filled(item, fill) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled(item, fill) for key, item in value.items()}
+    return value
+
+
+def _filled_text(text: str, fill: Fill) -> str:
+    found = PLACEHOLDER.fullmatch(text)
+    if found is None:
+        return text
+    value = fill(found.group(1))
+    if value is None:
+        raise Unfilled(text)
+    return value

@@ -1,0 +1,155 @@
+"""Where a server's program is.
+
+Looked for in this order: the project's own environment, when it is trusted; our own tools, which somebody installed on
+purpose; `PATH`. A program inside an untrusted workspace, by name or by where its links lead, is what the project
+supplies: it is reported as `Gated`, and not run (TRUST-6, T9). Nothing is executed to find out.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
+from pilotfish.servers.environment import lies_in
+
+if TYPE_CHECKING:
+    from pilotfish.host.ports import Identity
+
+PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
+"""Where projects keep the programs they depend on, nearest first from the root up to the workspace."""
+
+
+class Origin(StrEnum):
+    """Who supplied a program."""
+
+    PROJECT = "project"
+    TOOLS = "tools"
+    PATH = "path"
+    COMMAND = "command"
+    """The configuration names it by its full path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Where to look. All folders are real paths."""
+
+    territory: tuple[AbsPath, ...]
+    """What belongs to the project: the workspace, and its git worktree."""
+    trusted: bool
+    path: tuple[AbsPath, ...]
+    """What `environment.search_path` leaves of `PATH`."""
+    tools: tuple[AbsPath, ...] = ()
+    """Folders of programs that we installed ourselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The program. `identity` changes when it is replaced on disk, and so must whatever shares a running one (F20)."""
+
+    path: AbsPath
+    origin: Origin
+    identity: "Identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """It is there, and may not run."""
+
+    path: AbsPath
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """It is nowhere. `unusable` is one that was found and cannot be run."""
+
+    program: str
+    looked_in: tuple[AbsPath, ...]
+    unusable: AbsPath | None = field(default=None)
+
+
+Located = Found | Gated | Missing
+
+
+def tool_folders(state: AbsPath) -> tuple[AbsPath, ...]:
+    """Where the programs are that we installed ourselves, below the folder of our state."""
+    return (AbsPath(os.path.join(state, "tools", "bin")),)
+
+
+def locate(program: str, root: AbsPath, lookup: Lookup) -> Located:
+    """Find the program that a command starts with, for a server that is to run in `root`."""
+    if os.path.dirname(program):
+        return _judged(AbsPath(os.path.normpath(os.path.join(root, program))), Origin.COMMAND, lookup)
+    gated: Gated | None = None
+    unusable: AbsPath | None = None
+    looked_in: list[AbsPath] = []
+    for folder, origin in _folders(root, lookup):
+        path = AbsPath(os.path.join(folder, program))
+        looked_in.append(folder)
+        match _judged(path, origin, lookup):
+            case Found() as found:
+                return found
+            case Gated() as withheld:
+                gated = gated or withheld
+            case Missing(unusable=broken):
+                unusable = unusable or broken
+    return gated or Missing(program, tuple(looked_in), unusable)
+
+
+def find_npm_file(name: str, root: AbsPath, lookup: Lookup, beside: AbsPath | None = None) -> AbsPath | None:
+    """A file of an npm package (`typescript/lib`): the project's when it is trusted, ours, or one beside `beside`."""
+    for folder in _node_folders(root, lookup, beside):
+        path = AbsPath(os.path.join(folder, "node_modules", name))
+        if os.path.exists(path) and (lookup.trusted or not lies_in(path, lookup.territory)):
+            return path
+    return None
+
+
+def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
+    """An untrusted project's own folders come last: only to be able to say that the program is there."""
+    own = [(folder, Origin.PROJECT) for folder in _project_folders(root, lookup.territory)]
+    others = [(folder, Origin.TOOLS) for folder in lookup.tools]
+    others += [(folder, Origin.PATH) for folder in lookup.path]
+    yield from (*own, *others) if lookup.trusted else (*others, *own)
+
+
+def _project_folders(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[AbsPath]:
+    for folder in _up(root, territory):
+        for name in PROJECT_FOLDERS:
+            yield AbsPath(os.path.join(folder, name))
+
+
+def _node_folders(root: AbsPath, lookup: Lookup, beside: AbsPath | None) -> Iterator[str]:
+    yield from _up(root, lookup.territory)
+    for tools in lookup.tools:
+        yield from ancestors(tools, "/")
+    if beside is not None:
+        yield from ancestors(os.path.dirname(os.path.realpath(beside)), "/")
+
+
+def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:
+    """From the root up to the top of the project."""
+    tops = sorted(territory, key=len)
+    yield from next((found for top in tops if (found := ancestors(root, top))), (root,))
+
+
+def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> Located:
+    missing = Missing(os.path.basename(path), (AbsPath(os.path.dirname(path)),))
+    # Most answers are no, and this one is the cheapest.
+    if not os.access(path, os.F_OK):
+        return missing
+    try:
+        status = os.stat(path)
+    except OSError:
+        return missing
+    if not stat.S_ISREG(status.st_mode) or not os.access(path, os.X_OK):
+        return replace(missing, unusable=path)
+    if not lookup.trusted and lies_in(path, lookup.territory):
+        return Gated(path, "the program lies inside the workspace, which is not trusted")
+    from pilotfish.host.ports import Identity  # Only what is found needs it, and `servers` finds little.
+
+    return Found(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))

@@ -1,0 +1,174 @@
+"""A table of the catalogue as a `ServerSpec`. Every key is named here once; what is not named is refused.
+
+Keys that a configuration file may set too have the same names there: `OVERRIDABLE`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pilotfish.servers.language import Language, language_ids
+from pilotfish.servers.spec import (
+    ORDINARY_PREFERENCE,
+    DerivedWatch,
+    FileRule,
+    Freshness,
+    Grouping,
+    Manager,
+    NpmRequirement,
+    OnDemand,
+    Phases,
+    Pull,
+    Quirk,
+    QuirkNote,
+    Rank,
+    Restricted,
+    Risk,
+    Role,
+    RootRule,
+    RootStrategy,
+    ServerSpec,
+)
+from pilotfish.servers.table import BadTable, Table
+
+OVERRIDABLE = (
+    "command", "extensions", "env", "initialization", "settings", "roots", "languageId", "watch", "restart", "timeouts",
+)  # fmt: skip
+"""In the catalogue these are the lowest layer of the merge."""
+
+ONLY_CONFIGURED = ("restart", "timeouts")
+"""Those of them that reach nobody but through the configuration."""
+
+
+def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[str, Language]) -> ServerSpec:
+    """One table as a spec; raises `BadTable`."""
+    table = Table(server_id, {key: value for key, value in values.items() if key not in ONLY_CONFIGURED})
+    names = table.texts("languages")
+    if not names or not all(name in languages for name in names):
+        raise BadTable(f"{server_id}: languages must name tables of languages.toml")
+    spec = ServerSpec(
+        id=server_id,
+        name=table.required_text("name"),
+        languages=names,
+        command=table.texts("command"),
+        files=_files(table, [languages[name] for name in names]),
+        root=_root(table),
+        env=table.text_map("env"),
+        initialization=table.object("initialization"),
+        settings=table.object("settings"),
+        watch=table.texts("watch") or None,
+        derived_watch=_derived_watch(table.table("derivedWatch")),
+        rank=_rank(table),
+        risk=table.choice("risk", Risk) or Risk.RUNS_PROJECT_CODE,
+        restricted=_restricted(table.table("restricted")),
+        freshness=_freshness(table.table("freshness")),
+        quirks={quirk: _quirk_note(note) for quirk, note in table.tables("quirks", Quirk).items()},
+        install=table.lists("install", Manager),
+        needs=table.texts("needs"),
+        version_args=table.texts("versionArgs"),
+        death_signs=table.texts("deathSigns"),
+        aliases=table.texts("aliases"),
+    )
+    table.close()
+    return spec
+
+
+def _files(table: Table, languages: Sequence[Language]) -> FileRule:
+    extensions = _own_or(table, "extensions", (language.extensions for language in languages))
+    names = _own_or(table, "fileNames", (language.names for language in languages))
+    return FileRule(
+        extensions=extensions,
+        names=names,
+        shebangs=_own_or(table, "shebangs", (language.shebangs for language in languages)),
+        language_ids={**language_ids(languages, (*extensions, *names)), **table.text_map("languageId")},
+    )
+
+
+def _own_or(table: Table, key: str, derived: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    if key in table:
+        return table.texts(key)
+    return tuple(dict.fromkeys(item for group in derived for item in group))
+
+
+def _root(table: Table) -> RootRule:
+    return RootRule(
+        markers=table.texts("roots"),
+        strong=table.texts("strongRoots"),
+        exclusions=table.texts("rootExclusions"),
+        strategy=table.choice("rootStrategy", RootStrategy) or RootStrategy.NEAREST,
+        required=table.flag("rootRequired") or False,
+        grouping=table.choices("grouping", Grouping),
+        requires=_requirement(table.table("requires")),
+    )
+
+
+def _requirement(table: Table | None) -> NpmRequirement | None:
+    if table is None:
+        return None
+    requirement = NpmRequirement(table.required_text("npm"), table.number("minimum"), table.number("below"))
+    table.close()
+    return requirement
+
+
+def _rank(table: Table) -> Rank:
+    return Rank(
+        role=table.choice("role", Role) or Role.MAIN,
+        preference=table.number("preference") or ORDINARY_PREFERENCE,
+        favoured_by=table.texts("favouredBy"),
+        conflicts=table.texts("conflicts"),
+    )
+
+
+def _derived_watch(table: Table | None) -> DerivedWatch | None:
+    if table is None:
+        return None
+    watch = DerivedWatch(table.texts("command"), table.texts("when"), table.texts("argument"))
+    table.close()
+    return watch
+
+
+def _restricted(table: Table | None) -> Restricted | None:
+    if table is None:
+        return None
+    restricted = Restricted(
+        reason=table.required_text("reason"),
+        env=table.text_map("env"),
+        initialization=table.object("initialization"),
+        settings=table.object("settings"),
+    )
+    table.close()
+    return restricted
+
+
+def _freshness(table: Table | None) -> Freshness:
+    if table is None:
+        return Freshness()
+    freshness = Freshness(
+        pull=table.choice("pull", Pull),
+        versioned=table.flag("versioned"),
+        phases=table.choice("phases", Phases) or Phases.ONE,
+        barrier=table.text("barrier"),
+        publishes_unchanged=table.flag("publishesUnchanged"),
+        debounce_ms=table.number("debounceMs"),
+        save_after_change=table.flag("saveAfterChange") or False,
+        on_save_only=table.flag("onSaveOnly") or False,
+        save_progress=table.text("saveProgress"),
+        dependents_after_save=table.flag("dependentsAfterSave") or False,
+        on_demand=_on_demand(table.table("onDemandCommand")),
+        did_change_extra=table.object("didChangeExtra"),
+        cannot_check=table.texts("cannotCheck"),
+    )
+    table.close()
+    return freshness
+
+
+def _on_demand(table: Table | None) -> OnDemand | None:
+    if table is None:
+        return None
+    on_demand = OnDemand(table.required_text("command"), table.texts("requests"), table.required_text("shape"))
+    table.close()
+    return on_demand
+
+
+def _quirk_note(table: Table) -> QuirkNote:
+    note = QuirkNote(table.required_text("reason"), table.text("fixedIn"))
+    table.close()
+    return note

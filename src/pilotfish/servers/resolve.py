@@ -1,0 +1,153 @@
+"""Which servers serve a file, and for which root.
+
+- Candidates are all enabled servers whose extension, file name or shebang fits (REG-2). `choose` takes one main server
+  among them, and its companions.
+- The root is the nearest folder with a marker, never above the workspace (REG-3); a repository or git worktree inside
+  the workspace bounds the search like a workspace of its own, a submodule does not.
+- A file below a folder of dependencies has no candidates (PATH-2).
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors, below, is_dependency, is_inside
+from pilotfish.servers.matching import fits, is_pattern, language_id, suffixes
+from pilotfish.servers.roots import Search, root_of
+from pilotfish.servers.spec import Role, ServerSpec
+from pilotfish.servers.tree import Tree
+
+MAX_FIRST_LINE = 256
+"""What the kernel itself reads of a shebang line."""
+
+SHEBANG = re.compile(r"#!\s*(?:\S*/)?(\S+)(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a file may be served: the workspace, and its git worktree where that reaches further up."""
+
+    workspace: AbsPath
+    worktree: AbsPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A server that can serve a file."""
+
+    spec: ServerSpec
+    root: AbsPath
+    language_id: str
+    favoured: bool = False
+    """The project says itself that it uses this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to start for a file. `expected` is the main server that should serve it and is not there."""
+
+    servers: tuple[Candidate, ...]
+    expected: Candidate | None = None
+
+
+class Resolver:
+    """Finds the candidates among a set of servers; holds an index of them and nothing about any folder."""
+
+    def __init__(self, specs: Iterable[ServerSpec], tree: Tree) -> None:
+        self._tree = tree
+        self._by_extension: dict[str, list[ServerSpec]] = {}
+        self._by_name: dict[str, list[ServerSpec]] = {}
+        self._by_glob: list[tuple[str, ServerSpec]] = []
+        self._by_shebang: dict[str, list[ServerSpec]] = {}
+        for spec in specs:
+            if not spec.disabled:
+                self._add(spec)
+
+    def candidates(self, path: AbsPath, scope: Scope, first_line: str | None = None) -> tuple[Candidate, ...]:
+        """Every server for `path`, a real path; best first. `first_line` spares reading the file for its shebang."""
+        top = _top(path, scope)
+        if is_dependency(below(path, top) or ()):
+            return ()
+        specs = self._matching(path, first_line)
+        if not specs:
+            return ()
+        search = Search(self._tree, ancestors(os.path.dirname(path), top))
+        found = (_candidate(spec, path, search) for spec in specs)
+        return tuple(sorted((candidate for candidate in found if candidate), key=_standing))
+
+    def serves(self, path: AbsPath, first_line: str | None = None) -> bool:
+        """Whether any server is for files like this one, wherever it lies."""
+        return bool(self._matching(path, first_line))
+
+    def _add(self, spec: ServerSpec) -> None:
+        for extension in spec.files.extensions:
+            self._by_extension.setdefault(extension, []).append(spec)
+        for shebang in spec.files.shebangs:
+            self._by_shebang.setdefault(shebang, []).append(spec)
+        for name in spec.files.names:
+            if is_pattern(name):
+                self._by_glob.append((name, spec))
+            else:
+                self._by_name.setdefault(name, []).append(spec)
+
+    def _matching(self, path: AbsPath, first_line: str | None) -> Sequence[ServerSpec]:
+        name = os.path.basename(path)
+        found = list(self._by_name.get(name, ()))
+        for suffix in (*suffixes(name), *suffixes(name.lower())):
+            found += self._by_extension.get(suffix, ())
+        found += (spec for glob, spec in self._by_glob if fits(glob, path))
+        if not found and "." not in name:
+            line = first_line if first_line is not None else self._tree.read(path, MAX_FIRST_LINE) or ""
+            found += self._by_shebang.get(interpreter(line) or "", ())
+        return list({spec.id: spec for spec in found}.values())
+
+
+def choose(candidates: Sequence[Candidate], is_available: Callable[[Candidate], bool]) -> Choice:
+    """The first main server that is there, and every companion that is there and adds something to it."""
+    mains = [candidate for candidate in candidates if candidate.spec.rank.role is Role.MAIN]
+    main = next(filter(is_available, mains), None)
+    superfluous = main.spec.rank.conflicts if main else ()
+    companions = (
+        candidate
+        for candidate in candidates
+        if candidate.spec.rank.role is Role.COMPANION
+        and candidate.spec.id not in superfluous
+        and is_available(candidate)
+    )
+    expected = mains[0] if mains and main is None else None
+    return Choice((*([main] if main else []), *companions), expected)
+
+
+def interpreter(first_line: str) -> str | None:
+    """The program that a shebang line names, without its version: `python` for `#!/usr/bin/env -S python3.12 -u`."""
+    found = SHEBANG.match(first_line)
+    if found is None:
+        return None
+    program, rest = found.groups()
+    if program == "env":
+        words = [word for word in rest.split() if not word.startswith("-") and "=" not in word]
+        program = os.path.basename(words[0]) if words else ""
+    return re.sub(r"[0-9.]+$", "", program) or None
+
+
+def _top(path: AbsPath, scope: Scope) -> str:
+    """How far up the search may go. A file outside everything is served from its own folder."""
+    for folder in (scope.workspace, scope.worktree):
+        if folder is not None and is_inside(path, folder):
+            return folder
+    return os.path.dirname(path)
+
+
+def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | None:
+    root = root_of(spec.root, search)
+    if root is None:
+        return None
+    favoured = bool(spec.rank.favoured_by) and bool(search.distances(spec.rank.favoured_by))
+    known = language_id(path, spec.files.language_ids, spec.languages[0] if spec.languages else "plaintext")
+    return Candidate(spec, AbsPath(root), known, favoured)
+
+
+def _standing(candidate: Candidate) -> tuple[bool, int, str]:
+    return (not candidate.favoured, candidate.spec.rank.preference, candidate.spec.id)

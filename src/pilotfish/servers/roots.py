@@ -1,0 +1,130 @@
+"""Where a server's root is: a walk from a file's folder up to the workspace.
+
+Only existence is asked and manifests are parsed: nothing is run (T8). One search costs at most a fixed number of
+questions per folder between the file and the workspace, however large the tree is. Answers are kept for one search
+only: keeping them longer would save little and could be wrong.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from pilotfish.paths import below
+from pilotfish.servers.grouping import MANIFESTS, MAX_MANIFEST, claim
+from pilotfish.servers.matching import fits
+from pilotfish.servers.spec import NpmRequirement, RootRule, RootStrategy
+from pilotfish.servers.tree import Tree
+
+GLOB_CHARACTERS = frozenset("*?[{")
+
+
+class Search:
+    """What one search has seen: each question is asked once."""
+
+    def __init__(self, tree: Tree, folders: Sequence[str]) -> None:
+        self._tree = tree
+        self._seen: dict[tuple[str, str], bool] = {}
+        self._names: dict[str, Sequence[str]] = {}
+        self._texts: dict[str, str | None] = {}
+        self.folders = folders[: self._repository(folders) + 1]
+
+    def distances(self, markers: Sequence[str]) -> list[int]:
+        """How many folders up each folder with one of `markers` is, nearest first."""
+        return [place for place, folder in enumerate(self.folders) if self.has(folder, markers)]
+
+    def has(self, folder: str, markers: Sequence[str]) -> bool:
+        return any(self._holds(folder, marker) for marker in markers)
+
+    def text(self, path: str) -> str | None:
+        if path not in self._texts:
+            self._texts[path] = self._tree.read(path, MAX_MANIFEST)
+        return self._texts[path]
+
+    def _holds(self, folder: str, marker: str) -> bool:
+        key = (folder, marker)
+        if key not in self._seen:
+            is_glob = not GLOB_CHARACTERS.isdisjoint(marker)
+            self._seen[key] = self._has_match(folder, marker) if is_glob else self._tree.exists(f"{folder}/{marker}")
+        return self._seen[key]
+
+    def _has_match(self, folder: str, marker: str) -> bool:
+        """A glob is for the names in one folder; before its last slash it is a plain path."""
+        head, _, glob = marker.rpartition("/")
+        return any(fits(glob, name) for name in self._listed(os.path.join(folder, head) if head else folder))
+
+    def _listed(self, folder: str) -> Sequence[str]:
+        if folder not in self._names:
+            self._names[folder] = self._tree.names(folder)
+        return self._names[folder]
+
+    def _repository(self, folders: Sequence[str]) -> int:
+        """The place of the nearest repository or linked worktree; the last folder without one.
+
+        `.git` is a folder in a repository and a file in a worktree or a submodule. The file is looked at, and what it
+        points at is not (T3).
+        """
+        for place, folder in enumerate(folders):
+            if self._holds(folder, ".git"):
+                pointer = self.text(os.path.join(folder, ".git"))
+                if pointer is None or "/worktrees/" in pointer:
+                    return place
+        return len(folders) - 1
+
+
+def root_of(rule: RootRule, search: Search) -> str | None:
+    """The root by `rule`; None when the rule says that the server is not meant for this file."""
+    marked = search.distances((*rule.strong, *rule.markers))
+    reach = marked[0] if marked else len(search.folders) - 1
+    if any(search.has(folder, rule.exclusions) for folder in search.folders[: reach + 1]):
+        return None
+    if (rule.required and not marked) or not _fits(rule.requires, search):
+        return None
+    if rule.strategy is RootStrategy.WORKSPACE or not marked:
+        return search.folders[-1]
+    found = search.distances(rule.strong) or marked
+    if rule.strategy is RootStrategy.OUTERMOST:
+        return search.folders[found[-1]]
+    return _grouped(rule, search, found[0])
+
+
+def _grouped(rule: RootRule, search: Search, place: int) -> str:
+    """The nearest folder, from `place` up, whose manifest claims the folder at `place`; else that folder itself."""
+    package = search.folders[place]
+    for folder in search.folders[place:]:
+        for grouping in rule.grouping:
+            if not search.has(folder, (MANIFESTS[grouping],)):
+                continue
+            found = claim(grouping, search.text(os.path.join(folder, MANIFESTS[grouping])) or "")
+            if found and found.covers("/".join(below(package, folder) or ())):
+                return folder
+    return package
+
+
+def _fits(requirement: NpmRequirement | None, search: Search) -> bool:
+    if requirement is None:
+        return True
+    major = _npm_major(requirement.package, search)
+    if major is None:
+        return requirement.minimum is None
+    return (requirement.minimum or 0) <= major and (requirement.below is None or major < requirement.below)
+
+
+def _npm_major(package: str, search: Search) -> int | None:
+    """The major version of the package that the project has installed, nearest first."""
+    name = f"node_modules/{package}/package.json"
+    for folder in search.folders:
+        if search.has(folder, (name,)):
+            return _major(search.text(os.path.join(folder, name)) or "")
+    return None
+
+
+def _major(manifest: str) -> int | None:
+    try:
+        parsed: object = json.loads(manifest)
+    except (ValueError, RecursionError):
+        return None
+    version = cast("Mapping[str, object]", parsed).get("version") if isinstance(parsed, dict) else None
+    found = re.match(r"\d{1,6}(?=\.)", version) if isinstance(version, str) else None
+    return int(found.group()) if found else None

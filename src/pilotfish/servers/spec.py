@@ -1,0 +1,260 @@
+"""What is known about one language server: a frozen value, made from the catalogue and the user's configuration.
+
+The code knows no server by name. Whatever one of them needs is a field here, or, where no field fits, a `Quirk`.
+`servers.reading` makes it from a table of the catalogue, `servers.catalogue` lays the configuration over it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pilotfish.protocol.wire import Json
+
+ORDINARY_PREFERENCE = 50
+"""For a server that has no rival to be weighed against."""
+
+
+class Role(StrEnum):
+    """How a server shares a file with others."""
+
+    MAIN = "main"
+    """It understands the language. Of several, exactly one runs for a file."""
+    COMPANION = "companion"
+    """It adds to the main one (a linter, a framework) and runs beside it."""
+
+
+class Risk(StrEnum):
+    """What starting the server in a folder means, before a single request."""
+
+    PARSES = "parses"
+    """It reads the project's files and runs nothing from them."""
+    RUNS_PROJECT_CODE = "runs-project-code"
+    """It runs what the project names: build scripts, plugins, macros, configuration that is a program."""
+
+
+class RootStrategy(StrEnum):
+    """Which of the folders with a root marker the server is started for."""
+
+    NEAREST = "nearest"
+    OUTERMOST = "outermost"
+    """For builds whose modules only make sense together."""
+    WORKSPACE = "workspace"
+    """Always the workspace: markers are not looked for."""
+
+
+class Grouping(StrEnum):
+    """A manifest that joins several packages into one root."""
+
+    CARGO = "cargo"
+    GO_WORK = "go-work"
+    NPM = "npm"
+    PNPM = "pnpm"
+    UV = "uv"
+
+
+class Manager(StrEnum):
+    """What can install a server. `URL` is a page for people, `SHELL` a command line for people."""
+
+    APT = "apt"
+    BREW = "brew"
+    CARGO = "cargo"
+    COMPOSER = "composer"
+    COURSIER = "coursier"
+    DOTNET = "dotnet"
+    GEM = "gem"
+    GHCUP = "ghcup"
+    GO = "go"
+    NIMBLE = "nimble"
+    NIX = "nix"
+    NPM = "npm"
+    OPAM = "opam"
+    PIP = "pip"
+    RUSTUP = "rustup"
+    SHELL = "shell"
+    URL = "url"
+
+
+class Pull(StrEnum):
+    """Whether and how the server offers `textDocument/diagnostic`."""
+
+    NONE = "none"
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+    """Registered some time after the start: until then its absence says nothing."""
+
+
+class Phases(StrEnum):
+    """Whether the first publish for a version is already the whole answer."""
+
+    ONE = "one"
+    UNTIL_PROGRESS_ENDS = "until-progress-ends"
+    UNTIL_QUIESCENT = "until-quiescent"
+    """Until `experimental/serverStatus` says `quiescent`."""
+
+
+class Quirk(StrEnum):
+    """What a server does against or beside the protocol, and the client answers for."""
+
+    TSSERVER_BRIDGE = "tsserver-bridge"
+    """It sends the notification `tsserver/request` `[[id, command, arguments]]` and answers nothing at all until
+    `tsserver/response` `[[id, result]]` has come back; a null result sets it free."""
+    MISSPELT_WATCH_REGISTRATION = "misspelt-watch-registration"
+    """It registers `workspace.didChangeWatchedFiles` for `workspace/didChangeWatchedFiles`."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuirkNote:
+    """Why a quirk is noted, and the version that has it no more, where one is known."""
+
+    reason: str
+    fixed_in: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """A `workspace/executeCommand` that answers with the diagnostics of one file. `shape` says how to read it."""
+
+    command: str
+    requests: tuple[str, ...]
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
+
+    pull: Pull | None = None
+    versioned: bool | None = None
+    """Whether publishes carry the version they were computed from (and tell the truth about it)."""
+    phases: Phases = Phases.ONE
+    barrier: str | None = None
+    """A request that is answered only after the diagnostics of everything sent before it."""
+    publishes_unchanged: bool | None = None
+    """False: an edit that changes no diagnostic is followed by silence."""
+    debounce_ms: int | None = None
+    """The server's own pause before it publishes: what comes sooner after a change is about an older text."""
+    save_after_change: bool = False
+    """A `didSave` right after the change, where the text is on disk, skips the server's own pause."""
+    on_save_only: bool = False
+    """It checks nothing before `didSave`."""
+    save_progress: str | None = None
+    """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
+    dependents_after_save: bool = False
+    """Files that depend on the changed one are checked again only after `didSave`."""
+    on_demand: OnDemand | None = None
+    did_change_extra: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    """Members beside the standard ones of `didChange`, an extension of this server."""
+    cannot_check: tuple[str, ...] = ()
+    """Messages by which the server says that it does not check: an empty answer after one is no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restricted:
+    """What makes the server safe in a workspace that nobody trusts. `reason` says what is given up."""
+
+    reason: str
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+
+
+@dataclass(frozen=True, slots=True)
+class NpmRequirement:
+    """The server fits only some major versions of a package in the project's `node_modules`.
+
+    A project without the package fits `below`, and does not fit `minimum`.
+    """
+
+    package: str
+    minimum: int | None = None
+    below: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedWatch:
+    """A sidecar that follows from the initialization options: run `command` when the value at `when` is true.
+
+    `${argument}` in it stands for the value at `argument`, which must be there.
+    """
+
+    command: tuple[str, ...]
+    when: tuple[str, ...]
+    argument: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRule:
+    """Which files a server serves: by extension, by name or, for a file that matches nobody by those, by shebang."""
+
+    extensions: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Names, globs, or globs with slashes that are matched against the end of the path."""
+    shebangs: tuple[str, ...] = ()
+    """Interpreters without their version: `python` for `#!/usr/bin/env python3`."""
+    language_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The language id by extension or name, for everything above; what a server needs beyond it stands first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootRule:
+    """Which folder the server is started for."""
+
+    markers: tuple[str, ...] = ()
+    """Names, paths or globs below the folder."""
+    strong: tuple[str, ...] = ()
+    """Markers that count before the nearer ones of `markers`: the package, not the folder of its tests."""
+    exclusions: tuple[str, ...] = ()
+    """Markers that, as near to the file as the root or nearer, say that this server is not meant."""
+    strategy: RootStrategy = RootStrategy.NEAREST
+    required: bool = False
+    """Not a candidate without a marker."""
+    grouping: tuple[Grouping, ...] = ()
+    requires: NpmRequirement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """How a server stands beside the others that serve the same file."""
+
+    role: Role = Role.MAIN
+    preference: int = ORDINARY_PREFERENCE
+    """Among several main servers that are installed, the lowest is taken."""
+    favoured_by: tuple[str, ...] = ()
+    """Files by which a project says that it uses this one: it then comes before every preference."""
+    conflicts: tuple[str, ...] = ()
+    """Companions that would only say the same again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One server. Its time limits and what follows a crash are in its `config.values.ServerConfig`, and only there."""
+
+    id: str
+    name: str
+    languages: tuple[str, ...]
+    command: tuple[str, ...]
+    """Empty for a custom server whose command nobody that we believe has named."""
+    files: FileRule
+    root: RootRule
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    watch: tuple[str, ...] | None = None
+    derived_watch: DerivedWatch | None = None
+    rank: Rank = Rank()
+    risk: Risk = Risk.RUNS_PROJECT_CODE
+    """Unless we know better."""
+    restricted: Restricted | None = None
+    freshness: Freshness = Freshness()
+    quirks: Mapping[Quirk, QuirkNote] = field(default_factory=dict[Quirk, QuirkNote])
+    install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
+    needs: tuple[str, ...] = ()
+    """Programs that it needs beside itself, in words for people."""
+    version_args: tuple[str, ...] = ()
+    death_signs: tuple[str, ...] = ()
+    """What it logs when a process that does its work has died while it lives on and answers with nothing."""
+    aliases: tuple[str, ...] = ()
+    """What other tools call this server in their configuration."""
+    disabled: bool = False

@@ -27,6 +27,7 @@ from pilotfish.pool.pool import Pool
 from pilotfish.service.asking import Asking
 from pilotfish.service.checks import Checks, FileVerdict, Patience
 from pilotfish.service.others import Others
+from pilotfish.service.status import snapshot
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
@@ -53,6 +54,7 @@ class Service:
     def __init__(self, host: Host, limits: Limits | None = None) -> None:
         self.pool = Pool(host.spawn, host.vitals, limits=limits)
         self.workspaces = Workspaces(host.places, host.environment)
+        self._clock = host.clock
         self._texts = Texts(host.files, host.clock)
         self._checks = Checks(self.pool, self._texts)
         self._others = Others(self.pool, self._checks)
@@ -63,6 +65,11 @@ class Service:
     async def running(self) -> AsyncGenerator["Service"]:
         async with self.pool.running():
             yield self
+
+    def status(self, client: ClientSession) -> api.Snapshot:
+        """Every known server as it stands for this workspace."""
+        now = anyio.current_time()
+        return snapshot(self.workspaces.of(client), self.pool.entries(), monotonic=now, wall=self._clock.wall())
 
     def end(self, client: ClientSession) -> None:
         """The client session is over; ending it twice is harmless."""

@@ -68,8 +68,7 @@ class Service:
 
     def status(self, client: ClientSession) -> api.Snapshot:
         """Every known server as it stands for this workspace."""
-        now = anyio.current_time()
-        return snapshot(self.workspaces.of(client), self.pool.entries(), monotonic=now, wall=self._clock.wall())
+        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock)
 
     def end(self, client: ClientSession) -> None:
         """The client session is over; ending it twice is harmless."""

@@ -1,7 +1,6 @@
 """All servers of a workspace at one moment, as `status` and the panel show them. Reading it changes nothing."""
 
 from collections import Counter
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -11,8 +10,10 @@ from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.config.values import Source
 from pilotfish.host.ports import Clock
+from pilotfish.model import Severity
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Running, Starting
+from pilotfish.protocol.diagnostics import Push
 from pilotfish.service.workspace import Workspace
 
 ORDER = ("broken", "spawning", "connected", "idle", "disabled")
@@ -97,3 +98,18 @@ def _severities(session: Session) -> Iterator[Severity]:
         for channel, report in channels.items():
             if channel != Push() or len(channels) == 1:
                 yield from (Severity(min(max(item.severity or 1, 1), 4)) for item in report.items)
+
+
+def _totals(rows: Iterable[api.ServerRow]) -> api.Totals:
+    states = Counter(state_of(row) for row in rows)
+    return api.Totals(
+        configured=states.total(),
+        connected=states["connected"],
+        spawning=states["spawning"],
+        broken=states["broken"],
+        disabled=states["disabled"],
+    )
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

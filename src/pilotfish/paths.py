@@ -1,0 +1,65 @@
+"""Paths as segments. Pure: no file system here, so whoever needs the truth resolves symbolic links first."""
+
+import os
+from itertools import pairwise
+
+DEPENDENCY_FOLDERS = frozenset({
+    ".bundle", ".dart_tool", ".eggs", ".gradle", ".m2", ".nox", ".nuget", ".pnpm-store", ".pub-cache",
+    ".stack-work", ".tox", ".venv", ".yarn", "Carthage", "Pods", "__pypackages__", "bower_components",
+    "dist-packages", "elm-stuff", "jspm_packages", "node_modules", "site-packages", "vendor", "venv",
+})  # fmt: skip
+"""Folders that hold other people's code, wherever they lie: read for definitions, no reason to start a server."""
+
+DEPENDENCY_TREES = (
+    ("pkg", "mod"),
+    ("rustlib", "src"),
+    ("registry", "src"),
+    ("stdlib", "typeshed"),
+    ("typeshed-fallback", "stdlib"),
+    ("typeshed-fallback", "stubs"),
+)
+"""The same where one name alone says too little: Go's module cache, Rust's sources, the stubs of Python servers."""
+
+SYSTEM_FOLDERS = (
+    "/usr/include", "/usr/lib", "/usr/lib64", "/usr/local/include", "/usr/local/lib", "/usr/local/go",
+    "/opt/homebrew", "/nix/store", "/Library/Developer", "/Applications/Xcode.app",
+)  # fmt: skip
+"""Where systems keep installed libraries."""
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or below it, by whole segments: `/work2` is not inside `/work`."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def below(path: str, folder: str) -> tuple[str, ...] | None:
+    """The segments from `folder` down to `path`; empty for the folder itself, None when `path` is not inside."""
+    if not is_inside(path, folder):
+        return None
+    return tuple(segment for segment in path[len(folder.rstrip("/")) :].split("/") if segment)
+
+
+def ancestors(folder: str, top: str) -> tuple[str, ...]:
+    """`folder`, its parent and so on up to `top`, both included; empty when `folder` is not inside `top`."""
+    segments = below(folder, top)
+    if segments is None:
+        return ()
+    found = [folder]
+    for _ in segments:
+        found.append(os.path.dirname(found[-1]))
+    return tuple(found)
+
+
+def is_dependency(segments: tuple[str, ...]) -> bool:
+    """Whether a path with these segments lies in a folder of dependencies."""
+    folders = segments[:-1]
+    if not DEPENDENCY_FOLDERS.isdisjoint(folders):
+        return True
+    return not set(pairwise(folders)).isdisjoint(DEPENDENCY_TREES)
+
+
+def is_library(path: str) -> bool:
+    """Whether an absolute path, outside every workspace, is that of an installed library."""
+    if any(is_inside(path, folder) for folder in SYSTEM_FOLDERS):
+        return True
+    return is_dependency(below(path, "/") or ())

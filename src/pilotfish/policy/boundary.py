@@ -1,0 +1,222 @@
+"""The one place where a path that somebody named becomes a path that we use (PATH-1 … PATH-5, T28–T30, T43).
+
+Every surface passes through `admit`. What comes out is real: absolute, without symbolic links, in the file system's
+own spelling, and inside the workspace or its git worktree by whole segments. Whatever leads out is refused before it
+is looked at any closer, so that an answer never tells what lies outside.
+POSIX only, like the daemon.
+"""
+
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.paths import below, is_dependency, is_inside, is_library
+from pilotfish.policy.beneath import open_beneath
+from pilotfish.policy.protected import protected
+
+MAX_PATH = 4_096
+"""What Linux takes as a path."""
+
+
+class Want(Enum):
+    """What the caller needs at the path."""
+
+    FILE = auto()
+    """A regular file that can be read."""
+    FOLDER = auto()
+    TARGET = auto()
+    """A regular file, or a place where one could be written."""
+
+
+class Place(Enum):
+    """Where a path lies, for whoever shows a location."""
+
+    IN_ROOT = auto()
+    DEPENDENCY = auto()
+    """A library, inside the workspace or installed beside it."""
+    OUTSIDE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What one client session may touch. Folders are real paths; `boundary_of` makes it."""
+
+    workspace: AbsPath
+    worktree: AbsPath
+    """The git worktree that the workspace is part of; the workspace itself without one."""
+    cwd: AbsPath
+    allow_external: bool = False
+    """Files outside may be read; never written."""
+    private: tuple[AbsPath, ...] = ()
+    """Our own configuration and state: no write, wherever they lie (T11)."""
+    ignores_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A path that may be used. Open it with `open_admitted`, which cannot be led elsewhere in between."""
+
+    path: AbsPath
+    root: AbsPath
+    segments: tuple[str, ...]
+    """From `root` down."""
+    place: Place
+
+
+def boundary_of(
+    workspace: str, cwd: str | None = None, *, allow_external: bool = False, private: Sequence[str] = ()
+) -> Boundary:
+    """The boundary of a workspace; raises `Refused` when that is no folder."""
+    real = os.path.realpath(workspace)
+    if not os.path.isdir(real):
+        raise Refused(Code.ROOT_GONE, f"the workspace {workspace} is not a folder")
+    return Boundary(
+        workspace=AbsPath(real),
+        worktree=AbsPath(_worktree(real)),
+        cwd=AbsPath(os.path.normpath(cwd) if cwd and os.path.isabs(cwd) else real),
+        allow_external=allow_external,
+        private=tuple(AbsPath(os.path.realpath(folder)) for folder in private),
+        ignores_case=_ignores_case(real),
+    )
+
+
+def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
+    """The file that `request` means, or `Refused` with the reason as its code."""
+    named = _named(request, boundary.cwd)
+    admitted = _placed(_real(named, boundary), boundary)
+    if admitted is None:
+        raise Refused(
+            Code.OUTSIDE_WORKSPACE,
+            f"{request} is outside the workspace {boundary.workspace}",
+            hint="Only files of the workspace and its git worktree are served.",
+        )
+    match want:
+        case Want.FILE:
+            os.close(open_admitted(admitted))
+        case Want.FOLDER:
+            _refuse_unless_folder(admitted)
+        case Want.TARGET:
+            _refuse_unless_writable(admitted, boundary)
+    return admitted
+
+
+def open_admitted(admitted: Admitted, flags: int = os.O_RDONLY) -> int:
+    """Open an admitted file; the descriptor is the caller's to close. Raises `Refused`."""
+    return open_beneath(admitted.root, admitted.segments, flags)
+
+
+def classify(path: AbsPath, boundary: Boundary) -> Place:
+    """Where a path from a server lies. Nothing is read there."""
+    real = os.path.realpath(path)
+    for root in _roots(boundary):
+        if (segments := below(real, root)) is not None:
+            return Place.DEPENDENCY if is_dependency(segments) else Place.IN_ROOT
+    return Place.DEPENDENCY if is_library(real) else Place.OUTSIDE
+
+
+def spelled(path: str, listed: Callable[[str], Sequence[str]]) -> str:
+    """`path` as a case-insensitive file system spells it; `listed` gives the names in a folder (F43, F46)."""
+    result = "/"
+    for segment in path.split("/"):
+        if segment:
+            names = listed(result)
+            alike = [name for name in names if _alike(name) == _alike(segment)]
+            result = os.path.join(result, segment if segment in names or not alike else min(alike))
+    return result
+
+
+def _named(request: str, cwd: AbsPath) -> str:
+    """One leading `@` goes, and no more than one; then the path is made absolute and normal."""
+    text = request.removeprefix("@")
+    try:
+        length = len(os.fsencode(text))
+    except UnicodeEncodeError:
+        raise Refused(Code.INVALID_INPUT, "a path must be encodable") from None
+    if not 0 < length <= MAX_PATH or "\0" in text:
+        raise Refused(Code.INVALID_INPUT, f"a path has 1 to {MAX_PATH} bytes and no NUL")
+    return os.path.normpath(os.path.join(cwd, text))
+
+
+def _real(named: str, boundary: Boundary) -> str:
+    try:
+        real = os.path.realpath(named)
+    except OSError as error:  # A link swapped while it is followed.
+        raise Refused(Code.FILE_UNREADABLE, f"{named}: {error.strerror}") from None
+    return spelled(real, _names) if boundary.ignores_case else real
+
+
+def _placed(real: str, boundary: Boundary) -> Admitted | None:
+    for root in _roots(boundary):
+        if (segments := below(real, root)) is not None:
+            place = Place.DEPENDENCY if is_dependency(segments) else Place.IN_ROOT
+            return Admitted(AbsPath(real), root, segments, place)
+    if not boundary.allow_external:
+        return None
+    place = Place.DEPENDENCY if is_library(real) else Place.OUTSIDE
+    return Admitted(AbsPath(real), AbsPath("/"), below(real, "/") or (), place)
+
+
+def _roots(boundary: Boundary) -> tuple[AbsPath, ...]:
+    return (boundary.workspace, boundary.worktree)
+
+
+def _refuse_unless_folder(admitted: Admitted) -> None:
+    try:
+        is_folder = stat.S_ISDIR(os.stat(admitted.path, follow_symlinks=False).st_mode)
+    except OSError:
+        raise Refused(Code.FILE_MISSING, f"{admitted.path} does not exist") from None
+    if not is_folder:
+        raise Refused(Code.NOT_A_FILE, f"{admitted.path} is not a folder")
+
+
+def _refuse_unless_writable(admitted: Admitted, boundary: Boundary) -> None:
+    if admitted.root not in _roots(boundary):
+        raise Refused(Code.OUTSIDE_WORKSPACE, f"{admitted.path} is outside the workspace: it may be read, not written")
+    if (part := protected(admitted.segments)) is not None:
+        raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: {part} decides what other programs do")
+    if any(is_inside(admitted.path, folder) for folder in boundary.private):
+        raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: it is pilotfish's own")
+    try:
+        os.close(open_admitted(admitted))
+    except Refused as refusal:
+        if refusal.code is not Code.FILE_MISSING:
+            raise
+
+
+def _worktree(workspace: str) -> str:
+    """The nearest folder upwards with a `.git`, whatever that is: what it points at is not followed (T3).
+
+    A home folder kept in git does not open the whole home to every folder in it.
+    """
+    home = os.path.realpath(os.path.expanduser("~"))
+    folder = workspace
+    while folder not in {home, "/"}:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return workspace
+
+
+def _ignores_case(folder: str) -> bool:
+    """Whether another spelling of the folder's own name leads to it."""
+    parent, name = os.path.split(folder)
+    try:
+        return name.swapcase() != name and os.path.samefile(folder, os.path.join(parent, name.swapcase()))
+    except OSError:
+        return False
+
+
+def _names(folder: str) -> Sequence[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return ()
+
+
+def _alike(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

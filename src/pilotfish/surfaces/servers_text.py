@@ -1,0 +1,93 @@
+"""What `pilotfish servers` prints. Pure: from rows to lines and to JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from pilotfish.servers.locate import Found, Gated, Located, Missing
+from pilotfish.servers.spec import ServerSpec
+
+HEADINGS = ("SERVER", "STATE", "LANGUAGES", "WHERE, OR HOW TO INSTALL IT")
+MAX_LANGUAGES = 40
+"""Characters of the languages' column: a few servers know two dozen."""
+
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One server, and what was found of it."""
+
+    spec: ServerSpec
+    located: Located
+    install: str | None
+
+    @property
+    def state(self) -> str:
+        if self.spec.disabled:
+            return "disabled"
+        match self.located:
+            case Found():
+                return "installed"
+            case Gated():
+                return "untrusted"
+            case Missing():
+                return "missing"
+            case _:
+                assert_never(self.located)
+
+
+def is_wanted(spec: ServerSpec, word: str) -> bool:
+    """Whether a server has to do with `word`: its id, a language, an extension, a file name, or part of its name."""
+    wanted = word.casefold()
+    exact = (*spec.aliases, *spec.languages, *spec.files.extensions, *spec.files.names)
+    return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)
+
+
+def table_lines(rows: Sequence[Row], width: int | None) -> Iterator[str]:
+    """A line for each server under a heading, none wider than `width`, and a line that counts them."""
+    cells = [HEADINGS, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS) - 1)]
+    for line in cells:
+        padded = [cell.ljust(size) for cell, size in zip(line, widths, strict=False)]
+        yield _cut(GAP.join((*padded, line[-1])).rstrip(), width)
+    installed = sum(row.state == "installed" for row in rows)
+    yield _cut(f"{len(rows)} servers, {installed} installed", width)
+
+
+def rows_json(rows: Sequence[Row]) -> dict[str, Any]:
+    return {"servers": [_row_json(row) for row in rows]}
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    languages = _cut(", ".join(row.spec.languages), MAX_LANGUAGES)
+    return (row.spec.id, row.state, languages, _where(row.located) or row.install or "")
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    spec = row.spec
+    return {
+        "id": spec.id,
+        "name": spec.name,
+        "state": row.state,
+        "languages": list(spec.languages),
+        "extensions": list(spec.files.extensions),
+        "fileNames": list(spec.files.names),
+        "command": list(spec.command),
+        "role": spec.rank.role,
+        "preference": spec.rank.preference,
+        "risk": spec.risk,
+        "path": _where(row.located),
+        "install": row.install,
+        "needs": list(spec.needs),
+    }
+
+
+def _where(located: Located) -> str | None:
+    return None if isinstance(located, Missing) else located.path
+
+
+def _cut(text: str, width: int | None) -> str:
+    """`text` on one line of at most `width` columns."""
+    plain = "".join(character if character.isprintable() else "?" for character in text)
+    return plain if width is None or len(plain) <= width else plain[: max(width - 1, 0)] + "…"

@@ -1,0 +1,73 @@
+"""What is said about a server that is not there."""
+
+import pytest
+
+from pilotfish.model import AbsPath
+from pilotfish.servers.advice import install_command, unavailable
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.locate import Gated, Missing
+from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
+
+
+def spec(*managers: Manager) -> ServerSpec:
+    install = dict.fromkeys(managers, ("pkg",))
+    return ServerSpec("s", "S", ("x",), ("s-langserver",), FileRule((".x",)), RootRule(), install=install)
+
+
+@pytest.mark.proves("REG-6")
+@pytest.mark.parametrize(
+    ("managers", "platform", "installed", "expected"),
+    [
+        ((Manager.NPM, Manager.PIP), "linux", "npm pip", "npm install --global pkg"),
+        ((Manager.NPM, Manager.PIP), "linux", "pip", "pip install pkg"),
+        ((Manager.NPM, Manager.PIP), "linux", "", "npm install --global pkg"),
+        ((Manager.NPM, Manager.BREW), "darwin", "npm brew", "brew install pkg"),
+        ((Manager.NPM, Manager.BREW), "darwin", "npm", "npm install --global pkg"),
+        ((Manager.BREW, Manager.CARGO), "linux", "brew cargo", "cargo install --locked pkg"),
+        ((Manager.APT, Manager.PIP), "linux", "apt pip", "apt install pkg"),
+        ((Manager.APT, Manager.PIP), "darwin", "pip", "pip install pkg"),
+        ((Manager.BREW, Manager.URL), "linux", "", "brew install pkg"),
+        ((Manager.BREW, Manager.URL), "win32", "", "a download from pkg"),
+        ((Manager.APT,), "win32", "", None),
+        ((), "linux", "npm", None),
+        ((Manager.GO,), "linux", "", "go install pkg@latest"),
+        ((Manager.NIX,), "linux", "", "nix profile install 'nixpkgs#pkg'"),
+        ((Manager.RUSTUP,), "linux", "", "rustup component add pkg"),
+        ((Manager.SHELL,), "linux", "", "pkg"),
+    ],
+)
+def test_the_install_command_is_for_this_platform_and_what_is_on_it(
+    managers: tuple[Manager, ...], platform: str, installed: str, expected: str | None
+) -> None:
+    assert install_command(spec(*managers), installed.split().__contains__, platform) == expected
+
+
+@pytest.mark.proves("REG-6")
+def test_every_server_of_the_catalogue_can_be_had_on_linux_and_macos() -> None:
+    for each in load().values():
+        for platform in ("linux", "darwin"):
+            assert install_command(each, lambda _: False, platform), (each.id, platform)
+
+
+def test_an_install_command_can_be_pasted_into_a_shell() -> None:
+    command = install_command(load()["pylsp"], lambda program: program == "pip", "linux")
+    assert command == "pip install 'python-lsp-server[all]==1.15.0'"
+
+
+@pytest.mark.proves("REG-5", "REG-6", "F1")
+def test_a_missing_server_is_named_with_the_way_to_install_it() -> None:
+    text = unavailable(spec(), Missing("s-langserver", ()), "npm install --global pkg")
+    assert text == 'LSP server "s-langserver" is not available.\nInstall it with: npm install --global pkg'
+    assert unavailable(spec(), Missing("s-langserver", ()), None) == 'LSP server "s-langserver" is not available.'
+
+
+@pytest.mark.proves("F1")
+def test_a_program_that_cannot_run_is_not_called_missing() -> None:
+    text = unavailable(spec(), Missing("s", (), AbsPath("/usr/bin/s")), "npm install --global pkg")
+    assert text == 'LSP server "s-langserver" was found at /usr/bin/s and cannot be run: it is not an executable file.'
+
+
+@pytest.mark.proves("TRUST-6")
+def test_a_gated_program_is_named_with_the_reason() -> None:
+    text = unavailable(spec(), Gated(AbsPath("/w/s"), "the workspace is not trusted"), None)
+    assert text == 'LSP server "s-langserver" was found at /w/s and not started: the workspace is not trusted.'

@@ -1,0 +1,127 @@
+"""A spec made ready to run."""
+
+from dataclasses import replace
+
+import pytest
+
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar
+from pilotfish.servers.spec import FileRule, Restricted, Risk, RootRule, ServerSpec
+
+SPEC = ServerSpec("s", "Server", ("x",), ("s", "--stdio"), FileRule((".x",)), RootRule())
+RESTRICTED = Restricted("plugins are off", {"A": "0"}, {"plugins": {"load": False}}, {"s": {"run": False}})
+
+
+@pytest.mark.proves("T7")
+@pytest.mark.parametrize(
+    ("risk", "restricted", "trusted", "may_start"),
+    [
+        pytest.param(Risk.PARSES, None, False, True, id="it only parses"),
+        pytest.param(Risk.RUNS_PROJECT_CODE, None, False, False, id="it runs project code"),
+        pytest.param(Risk.RUNS_PROJECT_CODE, RESTRICTED, False, True, id="it can be restricted"),
+        pytest.param(Risk.RUNS_PROJECT_CODE, None, True, True, id="the project is trusted"),
+    ],
+)
+def test_what_runs_project_code_needs_trust(
+    risk: Risk, restricted: Restricted | None, trusted: bool, may_start: bool
+) -> None:
+    verdict = admitted(replace(SPEC, risk=risk, restricted=restricted), trusted=trusted)
+    assert isinstance(verdict, Allowed if may_start else Withheld)
+
+
+@pytest.mark.proves("T7")
+def test_restrictions_win_over_everything_and_leave_the_rest() -> None:
+    spec = replace(
+        SPEC,
+        restricted=RESTRICTED,
+        env={"A": "1", "B": "1"},
+        initialization={"plugins": {"load": True, "path": "/p"}},
+        settings={"s": {"run": True}, "other": 1},
+    )
+    verdict = admitted(spec, trusted=False)
+    assert isinstance(verdict, Allowed)
+    assert verdict.given_up == "plugins are off"
+    assert verdict.spec.env == {"A": "0", "B": "1"}
+    assert verdict.spec.initialization == {"plugins": {"load": False, "path": "/p"}}
+    assert verdict.spec.settings == {"s": {"run": False}, "other": 1}
+    assert admitted(spec, trusted=True) == Allowed(spec)
+
+
+@pytest.mark.proves("T7")
+def test_no_server_that_runs_project_code_starts_untrusted_without_restrictions() -> None:
+    for spec in load().values():
+        verdict = admitted(spec, trusted=False)
+        if spec.risk is Risk.RUNS_PROJECT_CODE and spec.restricted is None:
+            assert isinstance(verdict, Withheld)
+            assert spec.name in verdict.reason
+        else:
+            assert isinstance(verdict, Allowed)
+
+
+VALUES = {"root": "/w", "rootUri": "file:///w", "npm:typescript/lib": "/n/typescript/lib"}
+
+
+@pytest.mark.proves("T13")
+def test_placeholders_are_filled_wherever_they_are_whole() -> None:
+    spec = replace(
+        SPEC,
+        command=("s", "--root", "${root}", "--root=${root}"),
+        initialization={"tsdk": "${npm:typescript/lib}", "list": ["${root}", 1, None], "deep": {"uri": "${rootUri}"}},
+        settings={"s": {"root": "${root}"}, "kept": "$root ${} ${a b}"},
+        watch=("w", "${root}"),
+    )
+    ready = filled(spec, VALUES.get)
+    assert ready.command == ("s", "--root", "/w", "--root=${root}")
+    assert ready.initialization == {
+        "tsdk": "/n/typescript/lib", "list": ["/w", 1, None], "deep": {"uri": "file:///w"},
+    }  # fmt: skip
+    assert ready.settings == {"s": {"root": "/w"}, "kept": "$root ${} ${a b}"}
+    assert ready.watch == ("w", "/w")
+
+
+def test_a_placeholder_without_a_value_is_an_error_and_never_left_out() -> None:
+    """Leaving one out could mean the project's own program instead."""
+    with pytest.raises(Unfilled, match="npm:other"):
+        filled(replace(SPEC, command=("s", "${npm:other}")), VALUES.get)
+
+
+@pytest.mark.proves("T7", "T13")
+def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
+    asked: set[str] = set()
+
+    def fill(name: str) -> str:
+        asked.add(name.split(":", maxsplit=1)[0])
+        return "/x"
+
+    for spec in load().values():
+        for trusted in (True, False):
+            if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
+                filled(verdict.spec, fill)
+    assert asked == {"root", "rootUri", "rootName", "state", "pid", "python", "npm"}
+
+
+@pytest.mark.proves("WATCH-3", "T13")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({"autogenerate": True, "rojoProjectFile": "a.project.json"}, "a.project.json", id="asked for"),
+        pytest.param({"autogenerate": True, "rojoProjectFile": "-rf"}, "./-rf", id="a name that looks like an option"),
+        pytest.param({"autogenerate": False, "rojoProjectFile": "a.project.json"}, None, id="switched off"),
+        pytest.param({"autogenerate": 1, "rojoProjectFile": "a.project.json"}, None, id="not quite true"),
+        pytest.param({"autogenerate": True}, None, id="no project file"),
+        pytest.param({"autogenerate": True, "rojoProjectFile": ""}, None, id="an empty project file"),
+        pytest.param({}, None, id="nothing said"),
+    ],
+)
+def test_rojo_runs_beside_luau_when_its_options_ask_for_it(
+    options: dict[str, str | bool], expected: str | None
+) -> None:
+    luau = replace(load()["luau"], initialization={"luau-lsp": {"sourcemap": {**options}}})
+    command = ("rojo", "sourcemap", expected, "--watch", "-o", "sourcemap.json")
+    assert sidecar(luau) == (command if expected else None)
+
+
+@pytest.mark.proves("WATCH-3")
+def test_a_configured_sidecar_is_taken_as_it_is() -> None:
+    assert sidecar(replace(load()["luau"], watch=("mine", "--watch"))) == ("mine", "--watch")
+    assert sidecar(SPEC) is None

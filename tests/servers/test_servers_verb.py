@@ -1,0 +1,165 @@
+"""`pilotfish servers`, as somebody at a terminal and as a script sees it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pilotfish.config.sources import project_files
+from pilotfish.model import AbsPath
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.locate import Missing
+from pilotfish.surfaces.servers_text import Row, table_lines
+from pilotfish.surfaces.servers_verb import PROJECT_FILES, servers
+
+
+class Shell:
+    """A user with a home, a workspace and one program on PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "work"
+        self.config = folder / ".config/pilotfish/lsp.json"
+        self.bin = folder / "bin"
+        for place in (self.workspace, self.config.parent, self.bin):
+            place.mkdir(parents=True)
+        self.environment = {"HOME": str(folder), "PATH": str(self.bin), "PILOTFISH_HOME": str(folder / "state")}
+
+    def program(self, path: str) -> None:
+        place = self.workspace.parent / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("")
+        place.chmod(0o755)
+
+    def run(self, *words: str) -> Result:
+        cleared = {name: None for name in os.environ if name.startswith("XDG_")}
+        arguments = ["--root", str(self.workspace), *words]
+        return CliRunner().invoke(servers, arguments, env={**cleared, **self.environment})
+
+    def states(self) -> dict[str, str]:
+        return {row["id"]: row["state"] for row in json.loads(self.run("--json").stdout)["servers"]}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(Path(os.path.realpath(tmp_path)))
+
+
+@pytest.mark.proves("REG-7")
+def test_the_whole_catalogue_is_listed_with_what_is_installed(shell: Shell) -> None:
+    shell.program("bin/gopls")
+    result = shell.run()
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert len(lines) == len(load()) + 2
+    assert lines[-1] == f"{len(load())} servers, 1 installed"
+    assert next(line for line in lines if line.startswith("gopls ")).split()[1:2] == ["installed"]
+    assert str(shell.bin / "gopls") in result.stdout
+
+
+@pytest.mark.proves("REG-7", "CFG-4")
+def test_states_are_installed_missing_disabled_and_untrusted(shell: Shell) -> None:
+    shell.program("bin/gopls")
+    shell.program("bin/ruff")
+    shell.program("work/node_modules/.bin/biome")
+    shell.config.write_text('{"lsp": {"ruff": {"disabled": true}}}')
+    states = shell.states()
+    assert (states["gopls"], states["ruff"], states["biome"]) == ("installed", "disabled", "untrusted")
+    assert states["zls"] == "missing"
+
+
+@pytest.mark.proves("CFG-3")
+def test_everything_is_disabled_when_the_configuration_says_so(shell: Shell) -> None:
+    shell.program("bin/gopls")
+    shell.config.write_text('{"lsp": false}')
+    assert set(shell.states().values()) == {"disabled"}
+
+
+@pytest.mark.proves("TRUST-2", "TRUST-6")
+def test_a_trusted_project_supplies_its_own_servers(shell: Shell) -> None:
+    shell.program("work/node_modules/.bin/biome")
+    shell.config.write_text(json.dumps({"security": {"trustedProjectRoots": [str(shell.workspace)]}}))
+    assert shell.states()["biome"] == "installed"
+
+
+@pytest.mark.proves("CFG-4")
+def test_a_custom_server_is_listed_too(shell: Shell) -> None:
+    shell.config.write_text('{"lsp": {"mine": {"command": ["mine"], "extensions": [".mine"]}}}')
+    assert shell.states()["mine"] == "missing"
+
+
+@pytest.mark.proves("REG-7")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["pyright"], {"basedpyright", "pyright"}),
+        ([".kt"], {"kotlin-language-server", "kotlin-lsp"}),
+        (["Kotlin"], {"kotlin-language-server", "kotlin-lsp"}),
+        (["rust", "analyzer"], {"rust-analyzer"}),
+        (["go.mod"], {"gopls"}),
+        (["tsserver"], {"typescript"}),
+    ],
+)
+def test_words_narrow_the_list(shell: Shell, words: list[str], expected: set[str]) -> None:
+    rows = json.loads(shell.run("--json", *words).stdout)["servers"]
+    found = {row["id"] for row in rows} - {"ast-grep", "typos"}
+    assert found == expected
+
+
+def test_a_word_that_nothing_matches_says_so(shell: Shell) -> None:
+    result = shell.run("klingon")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "No server is known for klingon.\n"
+
+
+def test_json_has_everything_a_script_needs(shell: Shell) -> None:
+    row = json.loads(shell.run("--json", "rust-analyzer").stdout)["servers"][0]
+    assert row.items() >= {
+        "id": "rust-analyzer", "name": "rust-analyzer", "state": "missing", "languages": ["rust"],
+        "extensions": [".rs"], "command": ["rust-analyzer"], "role": "main", "risk": "runs-project-code", "path": None,
+        "install": "rustup component add rust-analyzer rust-src",
+    }.items()  # fmt: skip
+
+
+@pytest.mark.proves("TUI-1")
+@pytest.mark.parametrize("width", [1, 20, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    rows = [Row(spec, Missing("x", ()), "pip install " + "x" * 99) for spec in load().values()]
+    assert max(map(len, table_lines(rows, width))) <= width
+
+
+def test_what_is_printed_has_no_control_characters() -> None:
+    spec = next(iter(load().values()))
+    hostile = Row(spec, Missing("x", ()), "pip\x1b[2J install\nx")
+    assert all(line.isprintable() for line in table_lines([hostile], None))
+
+
+def test_the_files_that_make_it_read_the_configuration_are_those_of_the_configuration() -> None:
+    assert list(PROJECT_FILES) == [name for _, name in project_files()]
+
+
+IMPORTS = "import sys\nfrom pilotfish.surfaces.servers_verb import servers\n{run}\nprint(*sorted(sys.modules))"
+
+
+@pytest.mark.proves("REG-7")
+def test_without_a_configuration_pydantic_is_not_even_imported(shell: Shell) -> None:
+    run = f"servers(['--root', {str(shell.workspace)!r}], standalone_mode=False)"
+    ended = subprocess.run(
+        [sys.executable, "-c", IMPORTS.format(run=run)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=shell.environment,
+    )
+    modules = ended.stdout.splitlines()[-1].split()
+    assert "pilotfish.servers.catalogue" in modules
+    assert not {"pydantic", "anyio", "msgspec"} & set(modules)
+
+
+def test_the_workspace_may_be_named_relatively(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shell.workspace)
+    assert AbsPath(os.getcwd())
+    assert CliRunner().invoke(servers, ["gopls"], env=shell.environment).exit_code == 0

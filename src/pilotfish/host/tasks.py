@@ -1,30 +1,36 @@
 """Task groups that fail plainly.
 
 anyio wraps whatever leaves a task group in an exception group; a caller who waits for `ServerFailed` would have to
-know how deep it lies. Where one error ended the group, that error is what the caller sees.
+know how deep it lies, and that two tasks met the same dead server. Where one error ended the group, or several of the
+kinds that callers expect, the first is what the caller sees.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
 
+from pilotfish.errors import Failure
+
 
 @asynccontextmanager
 async def owned_tasks() -> AsyncGenerator[TaskGroup]:
-    """A task group whose single error is raised bare; several at once stay a group."""
+    """A task group whose error is raised bare; errors that nobody expects stay a group when there are several."""
     try:
         async with anyio.create_task_group() as tasks:
             yield tasks
     except BaseExceptionGroup as group:
-        raise _sole(group) from None
+        errors = list(_leaves(group))
+        if len(errors) == 1 or all(isinstance(error, Failure) for error in errors):
+            raise errors[0] from None
+        raise
 
 
-def _sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What a group holds if it holds one error, however deep."""
-    inner, *others = group.exceptions
-    if others:
-        return group
-    return _sole(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error

@@ -71,6 +71,7 @@ class Asking:
     async def run(self, question: api.Question, client: ClientSession, workspace: Workspace) -> api.Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = anyio.current_time()
+        workspace.require_enabled()
         row = ROWS[question.operation]
         subject = await self._subject(question, client, workspace)
         candidates = self._candidates(question, subject, workspace)

@@ -75,6 +75,7 @@ class Checks:
         patience: Patience | None = None,
     ) -> tuple[FileVerdict, ...]:
         """Raises `Refused` for a path that is outside, missing or no text."""
+        workspace.require_enabled()
         files = [await self.text(workspace, path, (texts or {}).get(path)) for path in paths]
         verdicts: dict[AbsPath, FileVerdict] = {}
 

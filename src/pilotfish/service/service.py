@@ -77,6 +77,8 @@ class Service:
     async def touched(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
         """Feedback after an edit. The text is empty when there is nothing to say, whatever the reason."""
         started = anyio.current_time()
+        if not touch.paths:
+            return api.Feedback("", api.State.UNAVAILABLE, 0, "no file was named")
         try:
             workspace = self.workspaces.of(client)
             verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
@@ -158,7 +160,8 @@ def _text(
 
 def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], duration_ms: int) -> api.Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
-    envelope = api.answer(api.Operation.DIAGNOSTICS, {"": changes} if changes else None, _effort(verdicts, duration_ms))
+    found = {verdict.path: verdict.diagnostics for verdict in verdicts}
+    envelope = api.answer(api.Operation.DIAGNOSTICS, found, _effort(verdicts, duration_ms))
     return api.Feedback(
         text,
         envelope.meta.state,

@@ -63,6 +63,11 @@ class Workspace:
     def root(self) -> AbsPath:
         return self.boundary.workspace
 
+    def require_enabled(self) -> None:
+        """Raise `Unavailable` after `"lsp": false`."""
+        if not self.config.enabled:
+            raise Unavailable(Code.UNSUPPORTED, "LSP disabled by configuration")
+
     def settings(self, server: str) -> ServerConfig:
         """What the configuration says about one server."""
         return self.config.servers[server]

@@ -1,0 +1,96 @@
+"""What a shared pool promises, with real language servers that are killed, frozen and shared."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from support.real_service import RealService, real_service
+
+from pilotfish import api
+from pilotfish.errors import Code
+from pilotfish.service.workspaces import ClientSession
+
+pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright")]
+
+BROKEN = "def greet(name: str) -> str:\n    return 1\n"
+FINE = "def greet(name: str) -> str:\n    return name\n"
+
+ONLY_BASEDPYRIGHT = {"lsp": {"ruff": {"disabled": True}}}
+PATIENT = {
+    "timing": {"diagnosticsWaitTimeoutMs": 30_000, "firstTouchTimeoutMs": 60_000},
+    **ONLY_BASEDPYRIGHT,
+}
+
+
+async def feedback(running: RealService, text: str, client: ClientSession | None = None) -> api.Feedback:
+    name = running.write("app.py", text)
+    return await running.service.touched(api.Touch((name,), "edit"), client or running.client)
+
+
+@pytest.mark.proves("POOL-6")
+async def test_two_client_sessions_on_one_root_share_one_process(tmp_path: Path) -> None:
+    async with real_service(tmp_path, PATIENT) as running:
+        first = await feedback(running, BROKEN)
+        second = await feedback(running, FINE, running.another_client())
+        assert (first.state, second.state) == (api.State.FRESH, api.State.FRESH)
+        assert "reportReturnType" in first.text
+        assert second.text == ""
+        assert running.entry("basedpyright").starts == 1
+
+
+@pytest.mark.proves("F6", "F9", "POOL-2")
+async def test_after_kill_nine_the_next_answer_is_right_without_anyone_acting(tmp_path: Path) -> None:
+    async with real_service(tmp_path, PATIENT) as running:
+        await feedback(running, FINE)
+        session = running.entry("basedpyright").session
+        assert session is not None
+        os.kill(session.pid, signal.SIGKILL)
+        after = await feedback(running, BROKEN)
+        assert after.state is api.State.FRESH
+        assert "reportReturnType" in after.text
+        assert running.entry("basedpyright").starts == 2
+
+
+@pytest.mark.proves("F18", "POOL-5")
+async def test_a_frozen_server_is_found_hung_and_replaced_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    async with real_service(tmp_path, PATIENT) as running:
+        await feedback(running, FINE)
+        session = running.entry("basedpyright").session
+        assert session is not None
+        tree = [psutil.Process(session.pid), *psutil.Process(session.pid).children(recursive=True)]
+        for process in tree:
+            process.suspend()
+        after = await feedback(running, BROKEN)
+        assert "reportReturnType" in after.text
+        assert running.service.pool.counters.failures["basedpyright", Code.SERVER_HUNG] == 1
+        psutil.wait_procs(tree, timeout=5)
+        assert not [process for process in tree if process.is_running()]
+
+
+@pytest.mark.proves("F4", "P4", "C34")
+async def test_a_start_that_hangs_is_no_verdict_in_time_and_leaves_no_process(tmp_path: Path) -> None:
+    hanging = ["/bin/sh", "-c", "exec sleep 1000 # pilotfish-hanging"]
+    config = {
+        "lsp": {"hanging": {"command": hanging, "extensions": [".hang"], "timeouts": {"initializeTimeoutMs": 300}}}
+    }
+    async with real_service(tmp_path, config) as running:
+        name = running.write("a.hang", "x")
+        answer = await running.service.check(running.client, [name])
+        assert answer.meta.state is api.State.UNAVAILABLE
+        assert [error.code for error in answer.errors] == [Code.INIT_TIMEOUT]
+        assert not [one for one in psutil.process_iter(["cmdline"]) if hanging[2] in (one.info["cmdline"] or ())]
+
+
+@pytest.mark.proves("REG-5", "F1", "FMT-8")
+async def test_a_program_that_is_not_there_says_nothing_after_an_edit_and_the_reason_when_asked(tmp_path: Path) -> None:
+    config = {"lsp": {"absent": {"command": ["no-such-program-anywhere"], "extensions": [".absent"]}}}
+    async with real_service(tmp_path, config) as running:
+        name = running.write("a.absent", "x")
+        quiet = await running.service.touched(api.Touch((name,), "edit"), running.client)
+        assert (quiet.text, quiet.state) == ("", api.State.UNAVAILABLE)
+        answer = await running.service.check(running.client, [name])
+        assert not answer.ok
+        assert answer.errors[0].code is Code.SERVER_MISSING
+        assert "no-such-program-anywhere" in answer.errors[0].message

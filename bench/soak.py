@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
 from support.script import Script
-from support.scripted import spawning
+from support.scripted import ScriptedServer, spawning
 
 from pilotfish import api
 from pilotfish.config.places import user_places
@@ -34,6 +34,7 @@ CONFIG = '{"lsp": {"soak": {"command": ["/bin/true"], "extensions": [".soak"], "
 
 def scenario(script: Script) -> None:
     """Pulls are answered with one error that names the version."""
+    assert isinstance(script, ScriptedServer)
     script.capabilities = {"textDocumentSync": 2, "diagnosticProvider": {"interFileDependencies": False}}
     version = 0
 
@@ -41,6 +42,7 @@ def scenario(script: Script) -> None:
         nonlocal version
         version = params["textDocument"]["version"]
         script.received.clear()
+        script.bytes_taken.clear()
 
     def pulled(_params: object) -> object:
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
@@ -71,7 +73,7 @@ async def edits(service: Service, root: Path, count: int) -> None:
             print(f"edit {number:7d}  {facts()}", flush=True)
 
 
-async def roots(service: Service, folder: Path, count: int) -> None:
+async def roots(service: Service, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
     step = max(1, count // 5)
     for number in range(count):
         root = folder / f"r{number % 50}"
@@ -83,6 +85,7 @@ async def roots(service: Service, folder: Path, count: int) -> None:
         for key in list(service.pool.entries()):
             await service.pool.stop(key, Why.ASKED)
             service.pool.forget(key)
+        servers.clear()
         if number % step == 0 or number == count - 1:
             print(f"root {number:7d}  {facts()}", flush=True)
 
@@ -97,12 +100,20 @@ async def main() -> None:
         (home / ".config" / "pilotfish").mkdir(parents=True)
         (home / ".config" / "pilotfish" / "lsp.json").write_text(CONFIG)
         environment = {"HOME": str(home), "PILOTFISH_HOME": str(home / "state"), "PATH": os.environ["PATH"]}
-        host = Host(spawning(scenario), DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment)
+        servers: list[ScriptedServer] = []
+        host = Host(
+            spawning(scenario, servers=servers),
+            DiskFiles(),
+            WallClock(),
+            SystemVitals(),
+            user_places(environment),
+            environment,
+        )
         work = Path(folder) / "work"
         work.mkdir()
         async with Service(host).running() as service:
             await edits(service, work, chosen.edits)
-            await roots(service, work, chosen.roots)
+            await roots(service, work, chosen.roots, servers)
 
 
 if __name__ == "__main__":

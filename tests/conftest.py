@@ -1,6 +1,7 @@
 """Options and fixtures of the whole suite."""
 
 import pytest
+from support.left_behind import no_task_left_behind, nothing_left_behind  # noqa: F401 -- autouse
 from hypothesis import settings
 
 settings.register_profile("suite", deadline=None)

@@ -186,6 +186,17 @@ async def test_a_server_with_an_encoding_that_nobody_offered_is_refused() -> Non
     assert caught.value.code is Code.SERVER_START_FAILED
 
 
+@pytest.mark.proves("C36")
+async def test_a_server_whose_synchronisation_cannot_be_read_is_refused() -> None:
+    def odd(script: Script) -> None:
+        script.capabilities = {"textDocumentSync": "everything"}
+
+    with pytest.raises(ServerFailed) as caught:
+        async with open_session(options(), spawning(odd)):
+            pytest.fail("it must not be used")
+    assert caught.value.code is Code.SERVER_START_FAILED
+
+
 # --- Stopping -------------------------------------------------------------------------------------------------------
 
 

@@ -169,9 +169,9 @@ class Session:
         self.capabilities.offer(result.capabilities)
         try:
             self.encoding = negotiated(self.capabilities.position_encoding)
-        except UnknownEncoding as unknown:
-            raise start_failed(self._connection, str(unknown)) from unknown
-        self._documents = Documents(self.capabilities.sync(), self.encoding)
+            self._documents = Documents(self.capabilities.sync(), self.encoding)
+        except (UnknownEncoding, Malformed) as unusable:
+            raise start_failed(self._connection, str(unusable)) from unusable
         self._connection.notify("initialized", {})
         self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
@@ -194,6 +194,11 @@ class Session:
         """Close the document. What the server said about it is forgotten: about 35 servers never take it back."""
         self._post(self.documents.close(path))
         self.reports.forget(path)
+
+    def notify(self, method: str, params: object) -> None:
+        """Tell the server something that no document's text says, if it offers to hear of it."""
+        if self.supports(method):
+            self._connection.notify(method, params)
 
     # --- Questions -------------------------------------------------------------------------------------------------
 

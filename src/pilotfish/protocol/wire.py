@@ -344,7 +344,7 @@ class WireHover(Wire, frozen=True):
 
 
 class WireSymbol(Wire, frozen=True):
-    """`DocumentSymbol`, `SymbolInformation` and `WorkspaceSymbol` in one: the first has ranges, the others a location."""
+    """`DocumentSymbol`, `SymbolInformation` and `WorkspaceSymbol` in one: the first has ranges, the others a place."""
 
     name: str
     kind: int = 0
@@ -378,7 +378,7 @@ class WireSignatureHelp(Wire, frozen=True):
 
 
 class WireHierarchyItem(Wire, frozen=True):
-    """An item of a call or type hierarchy. What we do not read is sent back all the same: see `operations.hierarchy`."""
+    """An item of a call or type hierarchy, which goes back to the server as it came."""
 
     name: str
     uri: str

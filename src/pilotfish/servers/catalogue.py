@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pilotfish.errors import Bug
 from pilotfish.servers.language import Language, language_ids, read_languages
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
-from pilotfish.servers.spec import FileRule, Rank, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, Rank, Risk, RootRule, ServerSpec
 from pilotfish.servers.table import BadTable
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _custom(entry: "ServerConfig") -> ServerSpec:
         files=FileRule(entry.extensions),
         root=RootRule(),
         rank=Rank(preference=CUSTOM_PREFERENCE),
+        # Whoever named its command has decided that it may run: the user, or a project that the user trusts.
+        risk=Risk.PARSES,
     )
 
 

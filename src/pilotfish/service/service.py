@@ -27,6 +27,7 @@ from pilotfish.pool.pool import Pool
 from pilotfish.service.asking import Asking
 from pilotfish.service.checks import Checks, FileVerdict, Patience
 from pilotfish.service.others import Others
+from pilotfish.service.recent import Recent
 from pilotfish.service.status import snapshot
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
@@ -36,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
+
+
+MAX_BASELINES = 500
+"""Files whose last fresh state is kept with its text; for one that fell out, nothing is said to be new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Service:
         self._checks = Checks(self.pool, self._texts)
         self._others = Others(self.pool, self._checks)
         self._asking = Asking(self.pool, self._checks, self._texts)
-        self._baselines: dict[tuple[AbsPath, str | None], Snapshot] = {}
+        self._baselines: Recent[tuple[AbsPath, str | None], Snapshot] = Recent(MAX_BASELINES)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
@@ -140,7 +145,7 @@ class Service:
         now = Snapshot(verdict.text, verdict.diagnostics)
         change = delta(self._baselines.get(key), now)
         if verdict.is_fresh:
-            self._baselines[key] = now
+            self._baselines.put(key, now)
         return change
 
 

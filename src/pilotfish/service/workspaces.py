@@ -13,7 +13,12 @@ from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
+from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
+
+
+MAX_WORKSPACES = 32
+"""Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Workspaces:
     def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
         self._places = places
         self._environment = environment
-        self._known: dict[tuple[AbsPath, AbsPath, str | None], _Known] = {}
+        self._known: Recent[tuple[AbsPath, AbsPath, str | None], _Known] = Recent(MAX_WORKSPACES)
 
     def of(self, client: ClientSession) -> Workspace:
         """Raises `Refused` when the root is no folder any more."""
@@ -49,7 +54,7 @@ class Workspaces:
         request = Request(client.root, self._places, catalogue, client.host)
         loaded = load(request, known.loaded if known else None)
         made = _Known(loaded, self._workspace(client, loaded), _signature(loaded.watched))
-        self._known[key] = made
+        self._known.put(key, made)
         return made.workspace
 
     def _workspace(self, client: ClientSession, loaded: Loaded) -> Workspace:

@@ -1,0 +1,347 @@
+"""What we claim to a server, and what it offers to us.
+
+`client_capabilities` is the whole of our claims, and honest: a claim stands here only if the code behind it exists,
+because servers change what they send by it (one that hears of pull diagnostics stops pushing them).
+`Capabilities` is the only holder of what one server offers, statically in its answer to `initialize` and dynamically by
+registration; nothing is asked of a server that is not offered here.
+
+Rules:
+- An offer is anything but absent, null or false: `{}` is one, and many servers send it.
+- Registrations are kept by method and id, and the same pair again replaces; a static offer with an `id` can be taken
+  back by it. Registrations may come before the answer to `initialize`.
+- A registration that cannot be read is skipped, and the others of its batch stand. One for a method that we do not know
+  is kept and does nothing.
+Both halves stand in one file because each is wrong without the other: what we claim decides what is registered.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from msgspec import Raw
+
+from pilotfish.model import AbsPath, Encoding
+from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.documents import SyncKind, SyncOptions, save_options, sync_kind, sync_options
+from pilotfish.protocol.selectors import fields, selects
+from pilotfish.protocol.watching import WatchRegistration, watch_registrations
+from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a server offers one method."""
+
+    provider: str
+    """Where its answer to `initialize` says so, as a dotted path; empty for what is only ever registered."""
+    registered_as: str = ""
+    """The method under which it is registered, where that is another one."""
+    option: str = ""
+    """What the options must say yes to besides."""
+
+
+METHODS: Mapping[str, Row] = {
+    "textDocument/hover": Row("hoverProvider"),
+    "textDocument/signatureHelp": Row("signatureHelpProvider"),
+    "textDocument/declaration": Row("declarationProvider"),
+    "textDocument/definition": Row("definitionProvider"),
+    "textDocument/typeDefinition": Row("typeDefinitionProvider"),
+    "textDocument/implementation": Row("implementationProvider"),
+    "textDocument/references": Row("referencesProvider"),
+    "textDocument/documentSymbol": Row("documentSymbolProvider"),
+    "textDocument/codeAction": Row("codeActionProvider"),
+    "codeAction/resolve": Row("codeActionProvider", "textDocument/codeAction", "resolveProvider"),
+    "textDocument/rename": Row("renameProvider"),
+    "textDocument/prepareRename": Row("renameProvider", "textDocument/rename", "prepareProvider"),
+    "textDocument/prepareCallHierarchy": Row("callHierarchyProvider"),
+    "callHierarchy/incomingCalls": Row("callHierarchyProvider", "textDocument/prepareCallHierarchy"),
+    "callHierarchy/outgoingCalls": Row("callHierarchyProvider", "textDocument/prepareCallHierarchy"),
+    "textDocument/prepareTypeHierarchy": Row("typeHierarchyProvider"),
+    "typeHierarchy/supertypes": Row("typeHierarchyProvider", "textDocument/prepareTypeHierarchy"),
+    "typeHierarchy/subtypes": Row("typeHierarchyProvider", "textDocument/prepareTypeHierarchy"),
+    "textDocument/diagnostic": Row("diagnosticProvider"),
+    "workspace/diagnostic": Row("diagnosticProvider", "textDocument/diagnostic", "workspaceDiagnostics"),
+    "workspace/symbol": Row("workspaceSymbolProvider"),
+    "workspace/executeCommand": Row("executeCommandProvider"),
+    "workspace/willRenameFiles": Row("workspace.fileOperations.willRename"),
+    "workspace/didRenameFiles": Row("workspace.fileOperations.didRename"),
+    "workspace/didChangeWorkspaceFolders": Row("workspace.workspaceFolders", option="changeNotifications"),
+    "workspace/didChangeWatchedFiles": Row(""),
+    "workspace/didChangeConfiguration": Row(""),
+}
+"""One row per method. The four of document synchronisation are read by `sync`, for they have a shape of their own."""
+
+SPELLINGS: Mapping[str, str] = {"workspace.didChangeWatchedFiles": "workspace/didChangeWatchedFiles"}
+"""Methods as some servers misspell them when they register (seen: qmlls 6.4 to 6.11)."""
+
+MAX_REGISTRATIONS = 1_000
+"""Registrations that are kept. Servers have a hundred at most; one that never unregisters must not fill our memory."""
+
+MAX_WATCHERS = 1_000
+"""Watchers of one server that are honoured. Servers have some twenty; each costs time at every change on disk."""
+
+RETRY_ON_CONTENT_MODIFIED = frozenset(METHODS) - {
+    "workspace/executeCommand",
+    "workspace/didRenameFiles",
+    "workspace/didChangeWorkspaceFolders",
+    "workspace/didChangeWatchedFiles",
+    "workspace/didChangeConfiguration",
+}
+"""What we ask again when a document changed meanwhile: all that only reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The methods that a batch of registrations added, and why the others were skipped."""
+
+    added: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    method: str
+    id: str | None
+    options: dict[str, object]
+
+
+class Capabilities:
+    """What one server offers."""
+
+    def __init__(self, offered: dict[str, Any] | None = None) -> None:
+        self._answer: dict[str, object] = {}
+        self._static: tuple[_Offer, ...] = ()
+        self._dynamic: dict[tuple[str, str | None], _Offer] = {}
+        self.offer(offered or {})
+
+    def offer(self, offered: dict[str, Any]) -> None:
+        """Take in the `capabilities` of the answer to `initialize`."""
+        self._answer = offered
+        self._static = tuple(_static_offers(offered))
+
+    def register(self, params: Raw) -> Registered:
+        """Take in `client/registerCapability`; raises `Malformed` only when it is no list of registrations at all."""
+        added: list[str] = []
+        skipped: list[str] = []
+        for raw in decode(params, RegistrationParams).registrations:
+            try:
+                offer = _dynamic_offer(decode(raw, Registration))
+                self._keep(offer)
+            except Malformed as malformed:
+                skipped.append(str(malformed))
+                continue
+            added.append(offer.method)
+        return Registered(tuple(added), tuple(skipped))
+
+    def unregister(self, params: Raw) -> tuple[str, ...]:
+        """Take in `client/unregisterCapability`, in either spelling; returns the methods that went."""
+        lists = decode(params, dict[str, Raw])
+        gone: list[str] = []
+        # The first is the spelling of the specification, which is a slip that cannot be mended any more.
+        for name in ("unregisterations", "unregistrations"):
+            for item in decode_items(lists.get(name, b"null"), Unregistration).items:
+                gone += self._take_back(item)
+        return tuple(gone)
+
+    def supports(self, method: str, path: AbsPath | None = None, language_id: str | None = None) -> bool:
+        """Whether the server offers `method`: for this document, or for any when none is given.
+
+        Raises `Malformed` as `sync` does, for the methods of document synchronisation.
+        """
+        if method in _SYNC_METHODS:
+            return _SYNC_METHODS[method](self.sync(path, language_id))
+        return bool(self.options(method, path, language_id))
+
+    def options(
+        self, method: str, path: AbsPath | None = None, language_id: str | None = None
+    ) -> tuple[dict[str, object], ...]:
+        """The options of every offer of `method` that applies to the document, static ones first; `{}` is one too."""
+        row = METHODS.get(method, Row(""))
+        found = self._offers(row.registered_as or method, path, language_id)
+        return tuple(offer.options for offer in found if not row.option or _is_offer(offer.options.get(row.option)))
+
+    def sync(self, path: AbsPath | None = None, language_id: str | None = None) -> SyncOptions:
+        """How documents are to be sent. What is registered stands over the static offer, the latest first.
+
+        Raises `Malformed` when the static offer cannot be read.
+        """
+        static = sync_options(self._answer.get("textDocumentSync"))
+        opens = [*self._offers("textDocument/didOpen", path, language_id)]
+        changes = [*self._offers("textDocument/didChange", path, language_id)]
+        saves = [*self._offers("textDocument/didSave", path, language_id)]
+        return SyncOptions(
+            open_close=static.open_close or bool(opens),
+            change=sync_kind(changes[-1].options.get("syncKind")) if changes else static.change,
+            save=save_options(saves[-1].options) if saves else static.save,
+        )
+
+    def pull_identifiers(self, path: AbsPath | None = None, language_id: str | None = None) -> tuple[str | None, ...]:
+        """The names under which diagnostics of the document are to be pulled, one pull each; None is a name too."""
+        found = (options.get("identifier") for options in self.options("textDocument/diagnostic", path, language_id))
+        return tuple(dict.fromkeys(name if isinstance(name, str) else None for name in found))
+
+    def watchers(self) -> tuple[WatchRegistration, ...]:
+        """The files whose changes on disk the server wants to know of."""
+        found = self.options("workspace/didChangeWatchedFiles")
+        return tuple(islice((watcher for options in found for watcher in watch_registrations(options)), MAX_WATCHERS))
+
+    @property
+    def position_encoding(self) -> object:
+        """The server's choice, unread; None where it makes none."""
+        return self._answer.get("positionEncoding")
+
+    def _offers(self, method: str, path: AbsPath | None, language_id: str | None) -> Iterator[_Offer]:
+        for offer in (*self._static, *self._dynamic.values()):
+            if offer.method != method:
+                continue
+            if path is None or selects(offer.options.get("documentSelector"), path, language_id):
+                yield offer
+
+    def _keep(self, offer: _Offer) -> None:
+        key = offer.method, offer.id
+        if key not in self._dynamic and len(self._dynamic) >= MAX_REGISTRATIONS:
+            raise Malformed(f"{offer.method}: more than {MAX_REGISTRATIONS} registrations")
+        # Taken out first, so that what is registered again counts as the latest.
+        self._dynamic.pop(key, None)
+        self._dynamic[key] = offer
+
+    def _take_back(self, item: Unregistration) -> list[str]:
+        """By method and id; by id alone where nothing has both."""
+        method = SPELLINGS.get(item.method, item.method)
+        named = [offer for offer in (*self._static, *self._dynamic.values()) if offer.id == item.id]
+        gone = [offer for offer in named if offer.method == method] or named
+        self._static = tuple(offer for offer in self._static if offer not in gone)
+        for offer in gone:
+            self._dynamic.pop((offer.method, offer.id), None)
+        return [offer.method for offer in gone]
+
+
+_SYNC_METHODS: Mapping[str, Callable[[SyncOptions], bool]] = {
+    "textDocument/didOpen": lambda sync: sync.open_close,
+    "textDocument/didClose": lambda sync: sync.open_close,
+    "textDocument/didChange": lambda sync: sync.change is not SyncKind.NONE,
+    "textDocument/didSave": lambda sync: sync.save is not None,
+}
+
+
+def _is_offer(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def _static_offers(answer: dict[str, object]) -> Iterator[_Offer]:
+    for method, row in METHODS.items():
+        value: object = answer if row.provider and not row.registered_as else None
+        for name in row.provider.split("."):
+            value = fields(value).get(name)
+        if _is_offer(value):
+            options = fields(value)
+            # Of the workspace folders the id stands where others say yes or no.
+            ids = (options.get("id"), options.get(row.option))
+            yield _Offer(method, next((found for found in ids if isinstance(found, str)), None), options)
+
+
+def _dynamic_offer(registration: Registration) -> _Offer:
+    method = SPELLINGS.get(registration.method, registration.method)
+    options = fields(registration.register_options)
+    if method == "textDocument/didChange":
+        # Read now, so that a kind nobody knows is skipped here and cannot spoil `sync` later.
+        sync_kind(options.get("syncKind"))
+    return _Offer(method, registration.id, options)
+
+
+# --- Our claims ---------------------------------------------------------------------------------------------------
+
+
+def client_capabilities() -> dict[str, Json]:
+    """The `capabilities` that we send in `initialize`, to be read only."""
+    return {
+        "workspace": _WORKSPACE,
+        "textDocument": _TEXT_DOCUMENT,
+        "window": {
+            "workDoneProgress": True,
+            "showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}},
+            # Every wish to show something is declined: nobody is there to look.
+            "showDocument": {"support": False},
+        },
+        "general": {
+            "staleRequestSupport": {"cancel": True, "retryOnContentModified": [*sorted(RETRY_ON_CONTENT_MODIFIED)]},
+            # In the order of our preference. A server counts its own bytes fastest; UTF-16 every server knows.
+            "positionEncodings": [Encoding.UTF8.value, Encoding.UTF32.value, Encoding.UTF16.value],
+        },
+        # rust-analyzer then says when it is done loading.
+        "experimental": {"serverStatusNotification": True},
+    }
+
+
+_DYNAMIC: dict[str, Json] = {"dynamicRegistration": True}
+_LINKS: dict[str, Json] = {"dynamicRegistration": True, "linkSupport": True}
+_MARKUP: list[Json] = ["markdown", "plaintext"]
+_SYMBOL_KINDS: dict[str, Json] = {"valueSet": [*range(1, 27)]}
+"""All that the specification has. Without this a server may send only the first eighteen."""
+
+_WORKSPACE: dict[str, Json] = {
+    "applyEdit": True,
+    "workspaceEdit": {
+        "documentChanges": True,
+        "resourceOperations": ["create", "rename", "delete"],
+        # Edits are staged and then written all or none.
+        "failureHandling": "transactional",
+        "normalizesLineEndings": False,
+        "changeAnnotationSupport": {"groupsOnLabel": False},
+    },
+    "didChangeConfiguration": _DYNAMIC,
+    "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+    "symbol": {"dynamicRegistration": True, "symbolKind": _SYMBOL_KINDS},
+    "executeCommand": _DYNAMIC,
+    "workspaceFolders": True,
+    "configuration": True,
+    "fileOperations": {"dynamicRegistration": True, "didRename": True, "willRename": True},
+    "diagnostics": {"refreshSupport": True},
+}
+
+_TEXT_DOCUMENT: dict[str, Json] = {
+    "synchronization": {"dynamicRegistration": True, "didSave": True},
+    "publishDiagnostics": {
+        "relatedInformation": True,
+        "tagSupport": {"valueSet": [1, 2]},
+        "versionSupport": True,
+        "codeDescriptionSupport": True,
+        "dataSupport": True,
+    },
+    "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": True},
+    "hover": {"dynamicRegistration": True, "contentFormat": _MARKUP},
+    "signatureHelp": {
+        "dynamicRegistration": True,
+        "signatureInformation": {
+            "documentationFormat": _MARKUP,
+            "parameterInformation": {"labelOffsetSupport": True},
+            "activeParameterSupport": True,
+        },
+    },
+    "declaration": _LINKS,
+    "definition": _LINKS,
+    "typeDefinition": _LINKS,
+    "implementation": _LINKS,
+    "references": _DYNAMIC,
+    "documentSymbol": {
+        "dynamicRegistration": True,
+        "symbolKind": _SYMBOL_KINDS,
+        "hierarchicalDocumentSymbolSupport": True,
+    },
+    "codeAction": {
+        "dynamicRegistration": True,
+        "codeActionLiteralSupport": {
+            "codeActionKind": {
+                "valueSet": ["", "quickfix", "refactor", "source", "source.organizeImports", "source.fixAll"],
+            },
+        },
+        "isPreferredSupport": True,
+        "disabledSupport": True,
+        "dataSupport": True,
+        "resolveSupport": {"properties": ["edit"]},
+    },
+    "rename": {"dynamicRegistration": True, "prepareSupport": True},
+    "callHierarchy": _DYNAMIC,
+    "typeHierarchy": _DYNAMIC,
+}

@@ -1,0 +1,265 @@
+"""What the words of the marker tests mean: the question that each asks, and what is wrong with an answer.
+
+diagnostic("text", "pattern"[, severity])   exactly one diagnostic at the text; an error unless said otherwise
+definition("text", label…)                  exactly these places; also declaration, type_definition, implementation,
+                                            references, calls_in, calls_out, supertypes, subtypes
+workspace_symbol("query", label…)           exactly these symbols
+hover("text", "pattern" or @golden)         also signature (asked at the end of the text) and actions (by title)
+symbols(@golden)                            the outline of the file
+rename("text", "new name", @golden)         the diff
+
+The label `external` stands for any place outside the workspace. An answer that is not fresh is always wrong.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pilotfish import api
+from pilotfish.api import Operation, Question
+from support.markers import Golden, Label, Marker, Place
+
+LOC = "loc"
+DIAGNOSTIC = "diagnostic"
+SEVERITIES = ("error", "warning", "information", "hint")
+
+Answer = api.Answer[Any]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an answer is held against."""
+
+    labels: Mapping[str, Place]
+    goldens: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Word:
+    operation: Operation
+    usage: str
+    fits: Callable[[Marker], bool]
+    question: Callable[[Marker], Question]
+    problem: Callable[[Marker, Answer, Expected], str | None]
+    """What is wrong with the data of a fresh answer."""
+    shown: Callable[[Any], str] = field(default=str)
+    """The data as a golden has it."""
+
+
+def problem(marker: Marker, answer: Answer, expected: Expected) -> str | None:
+    """What is wrong with the answer to a marker's question; None when nothing is."""
+    return not_fresh(answer) or WORDS[marker.name].problem(marker, answer, expected)
+
+
+def golden_of(marker: Marker) -> Golden | None:
+    return next((argument for argument in marker.arguments if isinstance(argument, Golden)), None)
+
+
+def not_fresh(answer: Answer) -> str | None:
+    if answer.meta.state is api.State.FRESH:
+        return None
+    return f"the answer is {answer.meta.state}: {answer.meta.reason} {answer.errors or ''}"
+
+
+# --- Diagnostics --------------------------------------------------------------------------------------------------
+
+
+def diagnostics_problem(
+    file: str, lines: Sequence[str], markers: Iterable[Marker], answer: Answer, *, least: str
+) -> str | None:
+    """Match diagnostics and markers one to one; `least` is the least bad severity that counts."""
+    if (stale := not_fresh(answer)) is not None:
+        return stale
+    counted = SEVERITIES[: SEVERITIES.index(least) + 1]
+    unexpected = [one for one in answer.data.get(file, ()) if one.severity in counted]
+    missing: list[Marker] = []
+    for marker in markers:
+        match = next((one for one in unexpected if _is_meant(marker, one, file, lines)), None)
+        if match is None:
+            missing.append(marker)
+        else:
+            unexpected.remove(match)
+    told = [f"  missing: {marker}" for marker in missing]
+    told += [f"  unexpected: {_place(file, one, lines)} {one.severity} {one.message!r}" for one in unexpected]
+    return "\n".join(["diagnostics:", *told]) if told else None
+
+
+def _is_meant(marker: Marker, found: api.Diagnostic, file: str, lines: Sequence[str]) -> bool:
+    text, pattern, *rest = marker.arguments
+    assert isinstance(text, str), f"{marker}: diagnostic(text, pattern, severity)"
+    assert isinstance(pattern, str), f"{marker}: diagnostic(text, pattern, severity)"
+    severity = rest[0].name if rest and isinstance(rest[0], Label) else "error"
+    assert severity in SEVERITIES, f"{marker}: severity is one of {SEVERITIES}"
+    at = _place(file, found, lines)
+    return at == marker.place(text) and severity == found.severity and bool(re.search(pattern, found.message))
+
+
+def _place(file: str, extent: api.Extent, lines: Sequence[str]) -> Place:
+    """The extent; one over several lines counts up to the end of its first line."""
+    line = extent.line - 1
+    end = extent.end_character - 1 if extent.end_line == extent.line else len(lines[line])
+    return Place(file, line, extent.character - 1, end)
+
+
+# --- Places -------------------------------------------------------------------------------------------------------
+
+
+def _place_word(operation: Operation) -> Word:
+    return Word(operation, '("text", label…)', _names_labels, _at_start(operation), _wrong_places)
+
+
+def _names_labels(marker: Marker) -> bool:
+    first, *rest = marker.arguments or (None,)
+    return isinstance(first, str) and all(isinstance(argument, Label) for argument in rest)
+
+
+def _at_start(operation: Operation) -> Callable[[Marker], Question]:
+    def question(marker: Marker) -> Question:
+        place = marker.place(_text(marker))
+        return Question(operation=operation, file_path=marker.file, line=place.line + 1, character=place.start + 1)
+
+    return question
+
+
+def _symbol_query(marker: Marker) -> Question:
+    return Question(operation=Operation.WORKSPACE_SYMBOL, query=_text(marker), file_path=marker.file)
+
+
+def _wrong_places(marker: Marker, answer: Answer, expected: Expected) -> str | None:
+    wanted = sorted(
+        "external" if label.name == "external" else str(expected.labels[label.name])
+        for label in marker.arguments
+        if isinstance(label, Label)
+    )
+    found = sorted(_told(location) for location in map(_location, answer.data or ()))
+    return None if found == wanted else f"expected {wanted}, found {found}"
+
+
+def _location(item: object) -> api.Location:
+    match item:
+        case api.HierarchyItem(location=location):
+            return location
+        case (
+            api.Edge(caller=api.HierarchyItem(location=location))
+            | api.Edge(callee=api.HierarchyItem(location=location))
+        ):
+            return location
+        case _:
+            return cast("api.Location", item)
+
+
+def _told(location: api.Location) -> str:
+    if location.external:
+        return "external"
+    end = location.end_character - 1 if location.end_line == location.line else -1
+    return str(Place(location.path, location.line - 1, location.character - 1, end))
+
+
+# --- Texts --------------------------------------------------------------------------------------------------------
+
+
+def _text_word(operation: Operation, question: Callable[[Marker], Question], shown: Callable[[Any], str]) -> Word:
+    return Word(operation, '("text", "pattern" or @golden)', _has_pattern, question, _wrong_text(shown), shown)
+
+
+def _golden_word(
+    operation: Operation, usage: str, question: Callable[[Marker], Question], shown: Callable[[Any], str]
+) -> Word:
+    texts = usage.count('"') // 2
+
+    def fits(marker: Marker) -> bool:
+        *before, last = marker.arguments or (None,)
+        return isinstance(last, Golden) and [type(one) for one in before] == [str] * texts
+
+    return Word(operation, usage, fits, question, _wrong_text(shown), shown)
+
+
+def _has_pattern(marker: Marker) -> bool:
+    first, second, *rest = (*marker.arguments, None, None)
+    return isinstance(first, str) and isinstance(second, str | Golden) and rest == [None, None]
+
+
+def _wrong_text(shown: Callable[[Any], str]) -> Callable[[Marker, Answer, Expected], str | None]:
+    def problem(marker: Marker, answer: Answer, expected: Expected) -> str | None:
+        found, wanted = "" if answer.data is None else shown(answer.data), marker.arguments[-1]
+        if isinstance(wanted, Golden):
+            golden = expected.goldens.get(wanted.name, "")
+            same = found.rstrip("\n") == golden.rstrip("\n")
+            return None if same else f"expected the golden {wanted.name}:\n{golden}\nfound:\n{found}"
+        assert isinstance(wanted, str)
+        return None if re.search(wanted, found) else f"expected {wanted!r}, found:\n{found}"
+
+    return problem
+
+
+def _at_end(marker: Marker) -> Question:
+    place = marker.place(_text(marker))
+    return Question(operation=Operation.SIGNATURE, file_path=marker.file, line=place.line + 1, character=place.end + 1)
+
+
+def _of_file(marker: Marker) -> Question:
+    return Question(operation=Operation.DOCUMENT_SYMBOL, file_path=marker.file)
+
+
+def _rename(marker: Marker) -> Question:
+    place, new_name = marker.place(_text(marker)), marker.arguments[1]
+    assert isinstance(new_name, str)
+    return Question(
+        operation=Operation.RENAME,
+        file_path=marker.file,
+        line=place.line + 1,
+        character=place.start + 1,
+        new_name=new_name,
+    )
+
+
+def _outline(symbols: Iterable[api.Symbol]) -> str:
+    return "\n".join(
+        f"{'  ' * symbol.depth}{symbol.kind} {symbol.name} {symbol.line}:{symbol.character}-{symbol.end_character}"
+        f" ({symbol.first_line}-{symbol.last_line})"
+        for symbol in symbols
+    )
+
+
+def _titles(actions: Iterable[api.Action]) -> str:
+    return "\n".join(action.title for action in actions)
+
+
+def _labels(signatures: Iterable[api.Signature]) -> str:
+    return "\n".join(signature.label for signature in signatures)
+
+
+def _contents(hover: api.Hover) -> str:
+    return "\n\n".join(hover.contents)
+
+
+def _diff(changes: api.Changes) -> str:
+    return "".join(file.diff or f"{file.kind} {file.path}\n" for file in changes.files)
+
+
+def _text(marker: Marker) -> str:
+    text = marker.arguments[0]
+    assert isinstance(text, str)
+    return text
+
+
+WORDS: Mapping[str, Word] = {
+    "definition": _place_word(Operation.DEFINITION),
+    "declaration": _place_word(Operation.DECLARATION),
+    "type_definition": _place_word(Operation.TYPE_DEFINITION),
+    "implementation": _place_word(Operation.IMPLEMENTATION),
+    "references": _place_word(Operation.REFERENCES),
+    "calls_in": _place_word(Operation.INCOMING_CALLS),
+    "calls_out": _place_word(Operation.OUTGOING_CALLS),
+    "supertypes": _place_word(Operation.SUPERTYPES),
+    "subtypes": _place_word(Operation.SUBTYPES),
+    "workspace_symbol": Word(
+        Operation.WORKSPACE_SYMBOL, '("query", label…)', _names_labels, _symbol_query, _wrong_places
+    ),
+    "hover": _text_word(Operation.HOVER, _at_start(Operation.HOVER), _contents),
+    "signature": _text_word(Operation.SIGNATURE, _at_end, _labels),
+    "actions": _text_word(Operation.CODE_ACTIONS, _at_start(Operation.CODE_ACTIONS), _titles),
+    "symbols": _golden_word(Operation.DOCUMENT_SYMBOL, "(@golden)", _of_file, _outline),
+    "rename": _golden_word(Operation.RENAME, '("text", "new name", @golden)', _rename, _diff),
+}

@@ -76,6 +76,7 @@ class Workspace:
         """What to ask about a file; with `expected`, the server that should serve it and is not there."""
         if not self.config.enabled:
             return Choice(())
+        self._look_again()
         return choose(self._resolver.candidates(path, self._scope, first_line), self._is_available)
 
     def serves(self, path: AbsPath) -> bool:
@@ -107,7 +108,7 @@ class Workspace:
         located = self._located(spec, root)
         program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
         config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
-        return Recipe(Key(spec.id, root, config), lambda: self._options(candidate), restore, self._search_fingerprint())
+        return Recipe(Key(spec.id, root, config), lambda: self._options(candidate), restore, self._whereabouts.fingerprint)
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
@@ -172,10 +173,13 @@ class Workspace:
             return False
         return isinstance(self._located(candidate.spec, candidate.root), Found)
 
-    def _located(self, spec: ServerSpec, root: AbsPath) -> Located:
+    def _look_again(self) -> None:
+        """Forget where programs were if a folder that we search has changed."""
         searched = self._search_fingerprint()
         if searched != self._whereabouts.fingerprint:
             self._whereabouts = _Whereabouts(searched)
+
+    def _located(self, spec: ServerSpec, root: AbsPath) -> Located:
         key = (spec.id, root)
         if key not in self._whereabouts.found:
             located = locate(spec.command[0], root, self._lookup) if spec.command else Missing(spec.id, ())

@@ -39,6 +39,13 @@ def below(path: str, folder: str) -> tuple[str, ...] | None:
     return tuple(segment for segment in path[len(folder.rstrip("/")) :].split("/") if segment)
 
 
+def shown_path(path: str, workspace: str) -> str:
+    """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
+    segments = below(path, workspace)
+    shown = "/".join(segments) if segments else path
+    return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def ancestors(folder: str, top: str) -> tuple[str, ...]:
     """`folder`, its parent and so on up to `top`, both included; empty when `folder` is not inside `top`."""
     segments = below(folder, top)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pilotfish.feedback.delta import Delta, NoBaseline
 from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS, Limits, TouchKind
 from pilotfish.feedback.select import Checked, Selection, selection
-from pilotfish.feedback.text import Form, appended, feedback_text, shown_path
+from pilotfish.feedback.text import Form, appended, feedback_text, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.protocol.diagnostics import merged
 from support.findings import WORKSPACE, checked, compared, diagnostic, errors
@@ -249,11 +249,11 @@ def test_feedback_follows_after_a_blank_line(success: str, feedback: str, whole:
     ],
 )
 def test_a_path_is_relative_inside_the_workspace_and_absolute_outside(path: str, shown: str) -> None:
-    assert shown_path(AbsPath(path), WORKSPACE) == shown
+    assert named(AbsPath(path), WORKSPACE) == shown
 
 
 def test_in_the_root_folder_every_path_is_inside() -> None:
-    assert shown_path(AbsPath("/etc/a.py"), AbsPath("/")) == "etc/a.py"
+    assert named(AbsPath("/etc/a.py"), AbsPath("/")) == "etc/a.py"
 
 
 @pytest.mark.proves("FMT-3")

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pilotfish.api import Action, Changes, Edge, Hover, Location, Operation, Question, Symbol
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Found, Reading, Spot, excerpt, shown_path
+from pilotfish.operations.found import Found, Reading, Spot, excerpt
 from pilotfish.operations.locations import FoundLocation
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
+from pilotfish.paths import shown_path
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
 from support.naive_text import lines, place_from_units, units

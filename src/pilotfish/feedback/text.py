@@ -5,13 +5,13 @@ It speaks about the result of an edit that has been made: it never says that som
 Server text goes in sanitised, capped and escaped, so no message can end its block or begin another line.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
 from pilotfish.model import AbsPath, Severity
+from pilotfish.paths import shown_path
 from pilotfish.sanitise import escaped_attribute, escaped_message, sanitised, unbracketed
 
 SEVERITY_WORDS: Final = {
@@ -20,9 +20,6 @@ SEVERITY_WORDS: Final = {
     Severity.INFORMATION: "INFO",
     Severity.HINT: "HINT",
 }
-
-_UNDECODED = re.compile(r"[\udc80-\udcff]")
-"""The bytes of a file name that are not UTF-8, as `os.fsdecode` keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +62,9 @@ def appended(success: str, feedback: str) -> str:
     return success + "\n" * max(0, 2 - line_ends) + feedback
 
 
-def shown_path(path: AbsPath, workspace: AbsPath) -> str:
-    """Relative inside the workspace, absolute outside, where `..` would hide what it leads to."""
-    shown = path.removeprefix(workspace.rstrip("/") + "/")
-    return sanitised(_UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown), PATH_LIMIT)
+def named(path: AbsPath, workspace: AbsPath) -> str:
+    """The path as people and models see it: relative inside the workspace, absolute outside, and safe to print."""
+    return sanitised(shown_path(path, workspace), PATH_LIMIT)
 
 
 def _rendered(selection: Selection, form: Form) -> str:
@@ -91,7 +87,7 @@ def _rendered(selection: Selection, form: Form) -> str:
 
 
 def _block(file: Chosen, form: Form) -> str:
-    path = shown_path(file.path, form.workspace)
+    path = named(file.path, form.workspace)
     lines = [_line(found, form) for found in file.shown]
     if file.left_out:
         lines.append(f"... and {file.left_out} more")

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pilotfish.api import Extent, Item, Location
 from pilotfish.model import AbsPath, Encoding, Position, Range
-from pilotfish.paths import below
+from pilotfish.paths import below, shown_path
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import WirePosition, WireRange
@@ -131,13 +131,6 @@ class View:
 
     def is_external(self, path: AbsPath | None) -> bool:
         return path is None or path in self.outside or below(path, self.workspace) is None
-
-
-def shown_path(path: AbsPath, workspace: AbsPath) -> str:
-    """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
-    segments = below(path, workspace)
-    shown = "/".join(segments) if segments else path
-    return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def excerpt(line: str, character: int) -> str:

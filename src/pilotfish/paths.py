@@ -1,6 +1,7 @@
 """Paths as segments. Pure: no file system here, so whoever needs the truth resolves symbolic links first."""
 
 import os
+import re
 from itertools import pairwise
 
 DEPENDENCY_FOLDERS = frozenset({
@@ -27,6 +28,10 @@ SYSTEM_FOLDERS = (
 """Where systems keep installed libraries."""
 
 
+_UNDECODED = re.compile(r"[\udc80-\udcff]")
+"""The bytes of a file name that are not UTF-8, as `os.fsdecode` keeps them."""
+
+
 def is_inside(path: str, folder: str) -> bool:
     """Whether `path` is `folder` or below it, by whole segments: `/work2` is not inside `/work`."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
@@ -43,7 +48,7 @@ def shown_path(path: str, workspace: str) -> str:
     """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
     segments = below(path, workspace)
     shown = "/".join(segments) if segments else path
-    return shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown)
 
 
 def ancestors(folder: str, top: str) -> tuple[str, ...]:

@@ -27,12 +27,11 @@ import anyio
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
 
-from support.real_service import PROGRAMS, RealService, real_service
-
 from pilotfish.client.session import Session
 from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Push
+from support.real_service import PROGRAMS, RealService, real_service
 
 LINES = 12
 DEBOUNCE, CAP = 0.15, 3.0
@@ -50,27 +49,47 @@ class Language:
     code: str | None = None
     """Count only diagnostics with this code."""
     files: tuple[tuple[str, str], ...] = ()
-    cross: bool = True
-    """Whether another file can be broken from this one."""
+    project: "Project | None" = None
+    """Files that depend on each other, where the server looks across files."""
 
 
-PYTHON = Language(".py", lambda i: f"value_{i}: int = {i}", lambda i: f'value_{i}: int = "{i}"')
+@dataclass(frozen=True)
+class Project:
+    """A library with two shapes, and a user that fits the first one only; `{library}` in it is the library's name."""
+
+    fits: str
+    breaks: str
+    user: str
+
+
+PYTHON_PROJECT = Project(
+    "def shared(number: int) -> int:\n    return number\n",
+    "def shared(number: str) -> str:\n    return number\n",
+    "from {library} import shared\n\nshared(1)\n",
+)
+TYPESCRIPT_PROJECT = Project(
+    "export function shared(value: number): number {{ return value; }}\n".replace("{{", "{").replace("}}", "}"),
+    "export function shared(value: string): string {{ return value; }}\n".replace("{{", "{").replace("}}", "}"),
+    'import {{ shared }} from "./{library}";\nshared(1);\n',
+)
+
+
+PYTHON = Language(".py", lambda i: f"value_{i}: int = {i}", lambda i: f'value_{i}: int = "{i}"', project=PYTHON_PROJECT)
 LANGUAGES: dict[str, Language] = {
     "basedpyright": PYTHON,
     "ty": PYTHON,
     "pyrefly": PYTHON,
-    "ruff": Language(
-        ".py", lambda i: f"value_{i} = {i}", lambda i: f"value_{i} = missing_{i}", code="F821", cross=False
-    ),
+    "ruff": Language(".py", lambda i: f"value_{i} = {i}", lambda i: f"value_{i} = missing_{i}", code="F821"),
     "typescript": Language(
         ".ts",
         lambda i: f"export const value_{i}: number = {i};",
         lambda i: f'export const value_{i}: number = "{i}";',
         files=(("tsconfig.json", '{"compilerOptions": {"strict": true}}'), ("package.json", "{}")),
+        project=TYPESCRIPT_PROJECT,
     ),
-    "clangd": Language(".c", lambda i: f"int value_{i} = {i};", lambda i: f"int value_{i} = missing_{i};", cross=False),
+    "clangd": Language(".c", lambda i: f"int value_{i} = {i};", lambda i: f"int value_{i} = missing_{i};"),
     "json": Language(
-        ".json", lambda i: f'  "key_{i}": {i},', lambda i: f'  "key_{i}": oops,', head="{", tail='  "end": 0\n}', cross=False
+        ".json", lambda i: f'  "key_{i}": {i},', lambda i: f'  "key_{i}": oops,', head="{", tail='  "end": 0\n}'
     ),
     "eslint": Language(
         ".js",
@@ -78,7 +97,6 @@ LANGUAGES: dict[str, Language] = {
         lambda i: f"const value_{i} = missing_{i}; export {{ value_{i} }};",
         code="no-undef",
         files=(("eslint.config.mjs", 'export default [{rules: {"no-undef": "error"}}];\n'), ("package.json", "{}")),
-        cross=False,
     ),
 }
 
@@ -127,7 +145,10 @@ class Tally:
     clean: list[float] = field(default_factory=list)
     dirty: list[float] = field(default_factory=list)
     debounce: list[float] = field(default_factory=list)
+    cross: list[float] = field(default_factory=list)
     wrong: int = 0
+    cross_wrong: int = 0
+    cross_unsure: int = 0
     unsure: int = 0
     debounce_wrong: int = 0
 
@@ -159,6 +180,7 @@ async def measured(server: str, edits: int, seed: int) -> Tally:
                     await ours(running, session, document, tally)
                     if bare.session is not None:
                         await bare.replay(document, tally)
+            await across(running, language, max(1, edits // 4), chance, tally)
     return tally
 
 
@@ -184,7 +206,51 @@ async def ours(running: RealService, session: Session, document: Document, tally
     tally.ours.append(took)
     (tally.dirty if document.broken else tally.clean).append(took)
     reports = session.reports.of(AbsPath(os.path.realpath(path))).values()
-    tally.server.append(max([report.at for report in reports if report.at >= changed], default=changed) * 1000 - changed * 1000)
+    tally.server.append(
+        max([report.at for report in reports if report.at >= changed], default=changed) * 1000 - changed * 1000
+    )
+
+
+async def across(running: RealService, language: Language, edits: int, chance: random.Random, tally: Tally) -> None:
+    """Break files from another one: open, not open, and by creating, deleting and moving files on disk."""
+    project = language.project
+    if project is None:
+        return
+    library, suffix = "shared_library", language.suffix
+    users = [f"user_{number}{suffix}" for number in range(2)]
+    running.write(f"{library}{suffix}", project.fits)
+    for user in users:
+        running.write(user, project.user.format(library=library))
+    await running.service.check(running.client, [f"{library}{suffix}", users[0]])
+    for _ in range(edits):
+        kind = chance.choice(["open", "closed", "delete", "move"])
+        running.write(f"{library}{suffix}", project.breaks if kind in {"open", "closed"} else project.fits)
+        if kind == "closed":
+            fresh = f"late_{chance.randrange(10**6)}{suffix}"
+            running.write(fresh, project.user.format(library=library))
+            users = [users[0], fresh]
+        path, aside = running.root / f"{library}{suffix}", running.root / f"moved_library{suffix}"
+        if kind == "delete":
+            path.unlink()
+        elif kind == "move":
+            path.rename(aside)
+        await errors_in(running, users, tally, kind, expected=True)
+        if kind == "move":
+            aside.rename(path)
+        running.write(f"{library}{suffix}", project.fits)
+        await errors_in(running, users, tally, f"{kind}, undone", expected=False)
+
+
+async def errors_in(running: RealService, users: list[str], tally: Tally, kind: str, *, expected: bool) -> None:
+    changed = anyio.current_time()
+    answer = await running.service.check(running.client, users)
+    tally.cross.append((anyio.current_time() - changed) * 1000)
+    for user in users:
+        found = any(one.severity == "error" for one in (answer.data or {}).get(user, ()))
+        if answer.meta.state == "fresh" and found != expected:
+            tally.cross_wrong += 1
+            print(f"  wrong: {user} after {kind}: expected {'errors' if expected else 'none'}", flush=True)
+    tally.cross_unsure += answer.meta.state != "fresh"
 
 
 class Bare:
@@ -218,7 +284,11 @@ class Bare:
         push = session.reports.of(path).get(Push())
         lines = {item.range.start.line + 1 for item in (push.items if push else ()) if (item.severity or 1) == 1}
         if document.language.code is not None:
-            lines = {item.range.start.line + 1 for item in (push.items if push else ()) if item.code == document.language.code}
+            lines = {
+                item.range.start.line + 1
+                for item in (push.items if push else ())
+                if item.code == document.language.code
+            }
         tally.debounce_wrong += lines != document.truth()
 
     def _path(self, document: Document) -> AbsPath:
@@ -277,14 +347,18 @@ def main() -> None:
     arguments.add_argument("--servers", default=",".join(LANGUAGES))
     chosen = arguments.parse_args()
     print(f"{chosen.edits} edits a server, seed {chosen.seed}; median / p95 in ms")
-    print("| server | server's own | pilotfish | clean edit | broken edit | wrong | no verdict | debounce | its wrong |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| server | server's own | pilotfish | clean edit | broken edit | wrong | no verdict "
+        "| across files | wrong | no verdict | debounce | its wrong |"
+    )
+    print("|" + "---|" * 12)
     for server in chosen.servers.split(","):
         started = time.monotonic()
         tally = anyio.run(measured, server, chosen.edits, chosen.seed)
         print(
             f"| {server} | {shown(tally.server)} | {shown(tally.ours)} | {shown(tally.clean)} | {shown(tally.dirty)} "
-            f"| {tally.wrong} | {tally.unsure} | {shown(tally.debounce)} | {tally.debounce_wrong} |"
+            f"| {tally.wrong} | {tally.unsure} | {shown(tally.cross)} | {tally.cross_wrong} | {tally.cross_unsure} "
+            f"| {shown(tally.debounce)} | {tally.debounce_wrong} |"
             f"  ({time.monotonic() - started:.0f} s)",
             flush=True,
         )

@@ -16,8 +16,6 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
-from support.script import Script
-from support.scripted import ScriptedServer, spawning
 
 from pilotfish import api
 from pilotfish.config.places import user_places
@@ -28,6 +26,8 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Why
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from support.script import Script
+from support.scripted import ScriptedServer, spawning
 
 CONFIG = '{"lsp": {"soak": {"command": ["/bin/true"], "extensions": [".soak"], "roots": ["root.marker"]}}}'
 

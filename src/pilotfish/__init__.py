@@ -1,0 +1,32 @@
+"""Pilotfish: red squiggles for coding agents.
+
+`pilotfish.open` is the library, `pilotfish.open_blocking` the same for code without an event loop, and
+`pilotfish.ToolRegistry` the tools of the Opta set. They are imported on first use, because programs that start for
+every edit import this package too; for the same reason `typing` is not imported here.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pilotfish.library.blocking import BlockingWorkspace, open_blocking
+    from pilotfish.library.opta import BlockingToolRegistry, ToolRegistry
+    from pilotfish.library.workspace import Workspace, open  # noqa: A004 -- the name people look for
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+
+
+__all__ = ["BlockingToolRegistry", "BlockingWorkspace", "ToolRegistry", "Workspace", "open", "open_blocking"]
+
+_HOMES = {
+    "BlockingToolRegistry": "pilotfish.library.opta",
+    "BlockingWorkspace": "pilotfish.library.blocking",
+    "ToolRegistry": "pilotfish.library.opta",
+    "Workspace": "pilotfish.library.workspace",
+    "open": "pilotfish.library.workspace",
+    "open_blocking": "pilotfish.library.blocking",
+}

@@ -1,0 +1,225 @@
+"""Every operation as a typed method over the one way to ask.
+
+A place is given by file, line and character; by file and `symbol` (`Class.method`), on a line of it where that helps;
+or by `symbol` alone, which is looked for at the servers that run. Lines and characters count from 1, and a character is
+a Unicode code point.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pilotfish import api
+from pilotfish.api import Operation
+
+Path = str | os.PathLike[str]
+
+Locations = api.Answer[tuple[api.Location, ...]]
+Symbols = api.Answer[tuple[api.Symbol, ...]]
+Edges = api.Answer[tuple[api.Edge, ...]]
+Items = api.Answer[tuple[api.HierarchyItem, ...]]
+Diagnostics = api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]
+
+
+class Questions(ABC):
+    """No method raises for what a caller, a file or a server got wrong: that is in the answer."""
+
+    @abstractmethod
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
+        """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
+
+    # --- Places ----------------------------------------------------------------------------------------------------
+
+    async def definition(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Locations:
+        """Where a symbol is defined."""
+        return await self.ask(Operation.DEFINITION, place(file, line, character, symbol))
+
+    async def declaration(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Locations:
+        """Where a symbol is declared."""
+        return await self.ask(Operation.DECLARATION, place(file, line, character, symbol))
+
+    async def type_definition(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Locations:
+        """Where the type of a symbol is defined."""
+        return await self.ask(Operation.TYPE_DEFINITION, place(file, line, character, symbol))
+
+    async def implementation(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Locations:
+        """What implements an interface or method."""
+        return await self.ask(Operation.IMPLEMENTATION, place(file, line, character, symbol))
+
+    async def references(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+        include_declaration: bool = True,
+    ) -> Locations:
+        """Every use of a symbol in the workspace."""
+        more = {"includeDeclaration": include_declaration}
+        return await self.ask(Operation.REFERENCES, place(file, line, character, symbol) | more)
+
+    # --- Symbols ---------------------------------------------------------------------------------------------------
+
+    async def hover(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> api.Answer[api.Hover]:
+        """Type and documentation of a symbol."""
+        return await self.ask(Operation.HOVER, place(file, line, character, symbol))
+
+    async def signature(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> api.Answer[tuple[api.Signature, ...]]:
+        """Signatures of the call around a position."""
+        return await self.ask(Operation.SIGNATURE, place(file, line, character, symbol))
+
+    async def symbols(self, file: Path) -> Symbols:
+        """Outline of a file."""
+        return await self.ask(Operation.DOCUMENT_SYMBOL, place(file))
+
+    async def workspace_symbols(self, query: str, file: Path | None = None) -> Symbols:
+        """Symbols by name, at the servers that run; with a file, at its servers, which are then started."""
+        return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | {"query": query})
+
+    # --- Hierarchies -----------------------------------------------------------------------------------------------
+
+    async def incoming_calls(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+        item: api.ItemReference | None = None,
+    ) -> Edges:
+        """Who calls a function, and where; `item` is one of an earlier answer."""
+        more = {"callHierarchyItem": handed_back(item)}
+        return await self.ask(Operation.INCOMING_CALLS, place(file, line, character, symbol) | more)
+
+    async def outgoing_calls(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+        item: api.ItemReference | None = None,
+    ) -> Edges:
+        """What a function calls, and where; `item` is one of an earlier answer."""
+        more = {"callHierarchyItem": handed_back(item)}
+        return await self.ask(Operation.OUTGOING_CALLS, place(file, line, character, symbol) | more)
+
+    async def supertypes(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+        item: api.ItemReference | None = None,
+    ) -> Items:
+        """What a type is derived from; `item` is one of an earlier answer."""
+        more = {"typeHierarchyItem": handed_back(item)}
+        return await self.ask(Operation.SUPERTYPES, place(file, line, character, symbol) | more)
+
+    async def subtypes(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+        item: api.ItemReference | None = None,
+    ) -> Items:
+        """What is derived from a type; `item` is one of an earlier answer."""
+        more = {"typeHierarchyItem": handed_back(item)}
+        return await self.ask(Operation.SUBTYPES, place(file, line, character, symbol) | more)
+
+    # --- Changes ---------------------------------------------------------------------------------------------------
+
+    async def rename(
+        self,
+        file: Path | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        new_name: str,
+        symbol: str | None = None,
+        apply: bool = False,
+    ) -> api.Answer[api.Changes]:
+        """Rename a symbol everywhere: a diff, unless `apply` says to write it."""
+        more = {"newName": new_name, "apply": apply}
+        return await self.ask(Operation.RENAME, place(file, line, character, symbol) | more)
+
+    async def rename_file(self, file: Path, new_path: Path, *, apply: bool = False) -> api.Answer[api.Changes]:
+        """Move a file and let imports follow: a diff, unless `apply` says to do it."""
+        more = {"newPath": os.fspath(new_path), "apply": apply}
+        return await self.ask(Operation.RENAME_FILE, place(file) | more)
+
+    async def actions(
+        self,
+        file: Path,
+        line: int,
+        character: int | None = None,
+        *,
+        kind: str | None = None,
+        action: int | str | None = None,
+        apply: bool = False,
+    ) -> api.Answer[tuple[api.Action, ...]]:
+        """Quick fixes and refactorings on a line; `action` picks one by number or title and shows what it would do."""
+        more = {"kind": kind, "action": action, "apply": apply}
+        return await self.ask(Operation.CODE_ACTIONS, place(file, line, character) | more)
+
+
+def place(
+    file: Path | None = None, line: int | None = None, character: int | None = None, symbol: str | None = None
+) -> dict[str, object]:
+    """The fields of a place."""
+    path = None if file is None else os.fspath(file)
+    return {"filePath": path, "line": line, "character": character, "symbol": symbol}
+
+
+def handed_back(item: api.ItemReference | None) -> object:
+    """An item of an earlier answer as a question has it."""
+    return None if item is None else msgspec.to_builtins(item)

@@ -1,0 +1,161 @@
+"""`pilotfish.open`: the whole service inside one process, without the daemon.
+
+>>> import anyio, pilotfish
+>>> async def main() -> None:
+...     async with pilotfish.open("project") as workspace:
+...         found = await workspace.definition("main.py", 3, 7)
+...         for place in found.data or ():
+...             print(f"{place.path}:{place.line}:{place.character}  {place.text}")
+>>> anyio.run(main)
+greeting.py:1:5  def greet(name: str) -> str:
+
+Every answer says how much it can be believed: `answer.meta.state` is `fresh`, `partial`, `stale` or `unavailable`, and
+`answer.meta.reason` says why it is not fresh. It runs on asyncio; `pilotfish.open_blocking` is the same for plain code.
+"""
+
+import itertools
+import logging
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+from pilotfish import api
+from pilotfish.api import Operation
+from pilotfish.config.places import user_places
+from pilotfish.errors import Refused, Unavailable
+from pilotfish.host.clock import WallClock
+from pilotfish.host.files import DiskFiles
+from pilotfish.host.process import spawn
+from pilotfish.host.vitals import SystemVitals
+from pilotfish.host.watcher import open_watcher
+from pilotfish.library.questions import Diagnostics, Path, Questions
+from pilotfish.model import AbsPath, Position
+from pilotfish.operations.tools import OPERATIONS
+from pilotfish.operations.validate import question
+from pilotfish.operations.words import word_at
+from pilotfish.policy.boundary import admit
+from pilotfish.protocol.positions import Text
+from pilotfish.service.service import Host, Service
+from pilotfish.service.workspaces import ClientSession
+
+Kind = Literal["edit", "write", "patch"]
+
+_numbers = itertools.count(1)
+"""Tells the client sessions of one process apart."""
+
+# Whoever wants to read what happens inside adds a handler; without one, nothing is printed.
+logging.getLogger("pilotfish").addHandler(logging.NullHandler())
+
+
+@asynccontextmanager
+async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
+    root: Path = ".", *, cwd: Path | None = None, host: str | None = None, shell: Host | None = None
+) -> AsyncGenerator["Workspace"]:
+    """Open a workspace; servers start on first use, and at the end of the block none is left.
+
+    Relative paths count from `cwd`, by default the root. `host` names the coding agent whose settings apply (`pi`,
+    `opencode`, `llxprt`). `shell` replaces the computer below. Raises `Refused` when the root is no folder.
+    """
+    client = _client(root, cwd, host)
+    shell = shell or computer(os.environ)
+    async with Service(shell).running() as service:
+        try:
+            service.workspaces.of(client)
+            yield Workspace(service, client, shell)
+        finally:
+            service.end(client)
+
+
+def computer(environment: Mapping[str, str]) -> Host:
+    """The real shell, for a user with this environment."""
+    places = user_places(environment)
+    return Host(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=open_watcher)
+
+
+class Workspace(Questions):
+    """A folder with its language servers. Questions may be asked side by side."""
+
+    def __init__(self, service: Service, client: ClientSession, shell: Host) -> None:
+        self._service = service
+        self._client = client
+        self._shell = shell
+
+    @property
+    def root(self) -> AbsPath:
+        """The folder itself, symbolic links resolved."""
+        return self._service.workspaces.of(self._client).root
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether the configuration wants models to have tools for questions."""
+        config = self._service.workspaces.of(self._client).config
+        return config.enabled and config.navigation_tools
+
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
+        """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
+        try:
+            asked = question(OPERATIONS[operation], arguments)
+        except Refused as refusal:
+            return api.answer(operation, None, api.Effort(errors=(api.error(refusal),)))
+        return await self.answer(asked)
+
+    async def answer(self, question: api.Question) -> api.Answer[Any]:
+        """The answer to a question that some tool has checked already."""
+        return await self._service.ask(question, self._client)
+
+    async def after_edit(
+        self, *paths: Path, kind: Kind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
+    ) -> api.Feedback:
+        """What to append to the result of the tool that changed these files: often nothing.
+
+        `texts` has the new text of files by path as given; of the others, the disk is read. `kind` says what was done:
+        an `edit` shows the edited file, a `write` also others that it broke, a `patch` every file that it changed.
+        """
+        touch = api.Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
+        return await self._service.touched(touch, self._client)
+
+    async def check(self, *paths: Path, texts: Mapping[str, str] | None = None) -> Diagnostics:
+        """The verdict on files, by path; a text in `texts` is judged instead of what is on disk."""
+        return await self._service.check(self._client, _spelled(paths), texts=texts)
+
+    async def warm(self, *paths: Path) -> None:
+        """Start the servers of these files and wait until each has answered once, whatever it says."""
+        await self.check(*paths)
+
+    def serves(self, path: Path) -> bool:
+        """Whether some server is for files like this one, installed or not."""
+        return self._service.workspaces.of(self._client).serves(AbsPath(os.path.join(self._client.cwd, path)))
+
+    def missing(self, path: Path) -> Unavailable | None:
+        """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
+        workspace = self._service.workspaces.of(self._client)
+        choice = workspace.servers_for(AbsPath(os.path.realpath(os.path.join(self._client.cwd, path))))
+        if choice.servers or choice.expected is None:
+            return None
+        return workspace.why_unavailable(choice.expected)
+
+    async def word(self, question: api.Question) -> str | None:
+        """The identifier at the place that a question gives in numbers, if its file may be read."""
+        if question.file_path is None or question.line is None or question.character is None:
+            return None
+        try:
+            admitted = admit(question.file_path, self._service.workspaces.of(self._client).boundary)
+            text = Text((await self._shell.files.read_text(admitted.path)).text)
+        except Refused:
+            return None
+        return word_at(text, Position(question.line - 1, question.character - 1))
+
+    def status(self) -> api.Snapshot:
+        """Every server of this workspace at this moment, those in trouble first."""
+        return self._service.status(self._client)
+
+
+def _client(root: Path, cwd: Path | None, host: str | None) -> ClientSession:
+    folder = AbsPath(os.path.abspath(root))
+    here = folder if cwd is None else AbsPath(os.path.abspath(cwd))
+    return ClientSession(f"library {os.getpid()}.{next(_numbers)}", folder, here, host)
+
+
+def _spelled(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(os.fspath(path) for path in paths)

@@ -1,0 +1,124 @@
+"""The verbs of all operations, made from their rows: a row more is a verb more."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pilotfish.api import Answer, Operation
+from pilotfish.errors import Failure
+from pilotfish.operations.rows import ROWS, Row
+from pilotfish.surfaces.inside import json_option, root_option, with_workspace
+from pilotfish.surfaces.places import numbered, place_of
+from pilotfish.surfaces.printing import print_answer
+from pilotfish.surfaces.verdicts import ending, refused
+
+if TYPE_CHECKING:
+    from pilotfish.library.workspace import Workspace
+
+GROUPS = {
+    "calls": "Who calls a function, and what it calls.",
+    "types": "What a type is derived from, and what from it.",
+}
+"""Verbs of two words."""
+
+PLACE = "PLACE is FILE:LINE:COL, or FILE SYMBOL, or FILE:LINE SYMBOL, or SYMBOL alone."
+
+
+def _place() -> click.Parameter:
+    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE")
+
+
+def _line() -> click.Parameter:
+    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]")
+
+
+ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE"}
+"""How a field that is needed stands on the command line."""
+
+OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "includeDeclaration": ("--declaration/--no-declaration", {"default": True, "help": "Whether it counts as a use."}),
+    "apply": ("--apply", {"is_flag": True, "help": "Write the changes: all of them or none."}),
+    "kind": ("--kind", {"metavar": "KIND", "help": "Only such actions: quickfix, refactor, source."}),
+    "action": ("--action", {"metavar": "N", "help": "Show what this action would do, by number or title."}),
+    "filePath": ("--file", {"metavar": "FILE", "help": "Ask the servers of this file only."}),
+}
+"""How a field that may be left out does; a place has its own ways."""
+
+
+def verb(row: Row) -> click.Command:
+    """The command of an operation."""
+    form, needs_line = row.forms[0], "line" in row.forms[0].required
+    needed = () if row.takes_place or needs_line else form.required
+    params: list[click.Parameter] = [_place()] if row.takes_place else [_line()] if needs_line else []
+    params += [click.Argument([_snake(name)], metavar=ARGUMENTS[name]) for name in (*needed, *row.required)]
+    optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
+    params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
+    text = row.description + (f"\n\n{PLACE}" if row.takes_place else "")
+    name = row.verb.rpartition(" ")[2]
+    command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
+    return root_option(json_option(command))
+
+
+def _ask(
+    operation: Operation,
+    *,
+    root: str | None,
+    as_json: bool,
+    place: tuple[str, ...] | None = None,
+    line_place: str | None = None,
+    **fields: object,
+) -> None:
+    """Ask, print, and end with the code that follows from the answer."""
+
+    async def asking(workspace: Workspace) -> tuple[Answer[Any], str]:
+        from pilotfish.surfaces.waiting import waiting_shown
+        from pilotfish.surfaces.waking import wake
+
+        given = {_camel(name): value for name, value in fields.items()}
+        if place is not None:
+            given |= place_of(place)
+        if line_place is not None:
+            given |= numbered(line_place)
+        async with waiting_shown(workspace):
+            await wake(workspace, given.get("filePath"))
+            return await workspace.ask(operation, given), workspace.root
+
+    try:
+        found, folder = with_workspace(root, asking)
+    except Failure as failure:
+        found, folder = refused(operation, failure), ""
+    print_answer(found, folder, as_json=as_json)
+    click.get_current_context().exit(ending(found))
+
+
+def _snake(field: str) -> str:
+    """A field's name as click has it, which takes no capitals."""
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", field)
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
+
+
+def _commands() -> dict[str, click.Command]:
+    commands: dict[str, click.Command] = {
+        name: click.Group(name, help=text, no_args_is_help=True) for name, text in GROUPS.items()
+    }
+    for row in ROWS.values():
+        group, _, word = row.verb.rpartition(" ")
+        if row.operation is Operation.DIAGNOSTICS:
+            continue
+        parent = commands.get(group)
+        if isinstance(parent, click.Group):
+            parent.add_command(verb(row))
+        else:
+            commands[word] = verb(row)
+    return commands
+
+
+COMMANDS = _commands()

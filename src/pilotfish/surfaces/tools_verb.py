@@ -1,0 +1,31 @@
+"""`pilotfish tools`: the tool schemas, for whoever wires a model to us by hand."""
+
+import json
+
+import click
+
+from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
+
+
+@click.command()
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([one.value for one in Format]),
+    default=Format.JSON.value,
+    show_default=True,
+    help="Whose form the schemas have.",
+)
+@click.option(
+    "--tools",
+    "tools_",
+    type=click.Choice([one.value for one in ToolSet]),
+    help="Which tools: one per operation, the single tool lsp, or the six of Opta (the default for openai).",
+)
+@click.option("--root", hidden=True, help="Has no say here: the tools are the same everywhere.")
+@click.option("--json", is_flag=True, hidden=True, help="Has no say here: schemas are always JSON.")
+def tools(format_: str, tools_: str | None, **_same_everywhere: object) -> None:
+    """Print the tool schemas for models."""
+    wanted = Format(format_)
+    chosen = default_tools(wanted) if tools_ is None else ToolSet(tools_)
+    click.echo(json.dumps(tool_schemas(wanted, chosen), indent=2))

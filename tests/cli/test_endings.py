@@ -1,0 +1,136 @@
+"""How a command ends when something goes wrong, and what it costs when nothing does."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
+from pilotfish.library.workspace import Workspace
+from pilotfish.surfaces import crash
+from pilotfish.surfaces.cli import run, told
+from pilotfish.surfaces.inside import Opening
+
+Captured = pytest.CaptureFixture[str]
+
+pytestmark = pytest.mark.proves("CLI-1")
+
+
+def raising(error: BaseException) -> Opening:
+    @asynccontextmanager
+    async def opened(root: str, cwd: str) -> AsyncGenerator[Workspace]:
+        raise error
+        yield  # pragma: no cover
+
+    return Opening(opened)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(Refused(Code.ROOT_GONE, "no folder"), 3, id="refused"),
+        pytest.param(Unavailable(Code.OVERLOADED, "busy"), 2, id="unavailable"),
+        pytest.param(ServerFailed(Code.SERVER_CRASHED, "crashed"), 2, id="server failed"),
+        pytest.param(Bug("oops"), 2, id="bug"),
+    ],
+)
+def test_a_failure_ends_with_its_code_and_no_traceback(
+    error: Exception, code: int, folder: Path, capsys: Captured
+) -> None:
+    assert run(["definition", "a.py:1:1"], raising(error)) == code
+    said = capsys.readouterr()
+    assert str(error) in said.out + said.err
+    assert "Traceback" not in said.out + said.err
+
+
+def test_what_nobody_foresaw_is_short_and_its_traceback_is_kept(folder: Path, capsys: Captured) -> None:
+    assert run(["definition", "a.py:1:1"], raising(ZeroDivisionError("one \x1b[31mby nought"))) == 2
+    said = capsys.readouterr().err
+    log = Path(os.environ["PILOTFISH_HOME"]) / "logs" / "crash.log"
+    assert said.splitlines() == [
+        "pilotfish failed: ZeroDivisionError: one by nought",
+        f"This is a fault in pilotfish: please report it, with the end of {log}",
+    ]
+    assert "Traceback" in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+
+
+def test_the_log_does_not_grow_for_ever(folder: Path) -> None:
+    for _ in range(3):
+        crash.kept(ValueError("x" * crash.MAX_BYTES), os.environ)
+    log = Path(os.environ["PILOTFISH_HOME"]) / "logs" / "crash.log"
+    assert log.stat().st_size < 3 * crash.MAX_BYTES
+
+
+def test_where_it_cannot_be_kept_it_is_shown(folder: Path) -> None:
+    Path(os.environ["PILOTFISH_HOME"]).write_text("in the way")
+    assert crash.kept(ValueError("x"), os.environ).endswith("ValueError: x\n")
+
+
+def test_an_interrupt_is_no_verdict(folder: Path, capsys: Captured) -> None:
+    assert run(["check", "a.py"], raising(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err.strip() == "Interrupted."
+
+
+def test_a_failure_is_told_with_what_to_do_and_the_last_words() -> None:
+    scene = Scene(server="ty", stderr=("panic\x1b[31m", "at the disco"))
+    failure = ServerFailed(Code.SERVER_CRASHED, "ty crashed", hint="Look.", scene=scene)
+    assert told(failure) == "ty crashed\nLook.\npanic\nat the disco"
+
+
+def test_no_verb_is_wrong_use_and_shows_the_verbs(folder: Path, capsys: Captured) -> None:
+    assert run([]) == 3
+    assert "type-definition" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(folder: Path, capsys: Captured) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == "pilotfish 0.1.0\n"
+
+
+# --- As a program ---------------------------------------------------------------------------------------------------
+
+
+def pilotfish(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # pyright: ignore[reportCallIssue, reportUnknownVariableType] -- options of the test
+        [sys.executable, "-m", "pilotfish", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,  # pyright: ignore[reportArgumentType]
+    )
+
+
+def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
+    argv = f"{sys.executable} -m pilotfish tools --format mcp | head -c 10"
+    done = subprocess.run(["bash", "-c", argv], capture_output=True, text=True, check=False)
+    assert (len(done.stdout), done.stderr) == (10, "")
+
+
+HEAVY = {"anyio", "asyncio", "msgspec", "pydantic", "psutil", "rich", "mcp", "textual"}
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        pytest.param("--help", set[str](), id="help"),
+        pytest.param("--version", set[str](), id="version"),
+        pytest.param("servers", {"msgspec"}, id="servers"),
+        pytest.param("check --help", {"msgspec"}, id="help of a verb"),
+        pytest.param("definition --help", {"msgspec"}, id="help of a question"),
+        pytest.param("tools", {"msgspec"}, id="tools"),
+    ],
+)
+def test_a_cheap_verb_imports_nothing_heavy(words: str, allowed: set[str], folder: Path) -> None:
+    code = (
+        "import sys; from pilotfish.surfaces.cli import run; "
+        f"run({words.split()!r}); print('imported', *sorted(set(sys.modules) & {HEAVY!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()[-1].split()) - {"imported"} <= allowed

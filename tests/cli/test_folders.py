@@ -1,0 +1,58 @@
+"""Which files of a folder are looked at."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pilotfish.model import AbsPath
+from pilotfish.surfaces.folders import files_below
+from pilotfish.surfaces.inside import top_of
+
+pytestmark = pytest.mark.proves("CLI-1")
+
+FILES = (
+    "a.py", "build/x.py", "keep/build/y.py", "log/today.log", "log/keep.log", "node_modules/m/index.js",
+    ".venv/lib/z.py", ".hidden/h.py", "src/gen/g.py", "src/b.py", "src/.gitignore", "vendor/v.go",
+)  # fmt: skip
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = Path(tmp_path.resolve())
+    for name in FILES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("/build/\n*.log\n!keep.log\n# comment\n")
+    (root / "src" / ".gitignore").write_text("gen/\n")
+    (root / "link.py").symlink_to(root / "a.py")
+    (root / "loop").symlink_to(root)
+    os.mkfifo(root / "pipe.py")
+    return root
+
+
+def below(folder: Path) -> list[str]:
+    return [os.path.relpath(path, folder) for path in files_below(AbsPath(str(folder)))]
+
+
+@pytest.mark.proves("WATCH-4")
+def test_ignored_hidden_and_foreign_files_are_left_out(tree: Path) -> None:
+    assert below(tree) == [".gitignore", "a.py", "keep/build/y.py", "log/keep.log", "src/.gitignore", "src/b.py"]
+
+
+def test_the_rules_of_the_folders_above_hold_too(tree: Path) -> None:
+    assert below(tree / "log") == ["keep.log"]
+    assert below(tree / "src") == [".gitignore", "b.py"]
+
+
+def test_a_folder_that_cannot_be_listed_is_empty(tmp_path: Path) -> None:
+    assert below(tmp_path / "nowhere") == []
+
+
+def test_the_workspace_is_the_worktree_around_the_current_folder(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert top_of(str(tree / "src")) == str(tree)
+    monkeypatch.setenv("HOME", str(tree))
+    assert top_of(str(tree / "src")) == str(tree / "src")

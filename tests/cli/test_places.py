@@ -1,0 +1,53 @@
+"""Places as people write them."""
+
+import pytest
+
+from pilotfish.errors import Code, Refused
+from pilotfish.surfaces.places import numbered, place_of
+
+FILES = {"a.py", "dir/b c#.py", "odd:3", "src"}
+
+pytestmark = pytest.mark.proves("CLI-1", "OPS-3")
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        pytest.param(["a.py:10:5"], {"filePath": "a.py", "line": 10, "character": 5}, id="numbers"),
+        pytest.param(["a.py:10:5:"], {"filePath": "a.py", "line": 10, "character": 5}, id="as a compiler writes it"),
+        pytest.param(["a.py:10"], {"filePath": "a.py", "line": 10}, id="a line alone"),
+        pytest.param(["C:\\x.py:1:2"], {"filePath": "C:\\x.py", "line": 1, "character": 2}, id="colon before it"),
+        pytest.param(["dir/b c#.py:1:2"], {"filePath": "dir/b c#.py", "line": 1, "character": 2}, id="odd names"),
+        pytest.param(["new.py:1:2"], {"filePath": "new.py", "line": 1, "character": 2}, id="no such file"),
+        pytest.param(["Class.method"], {"symbol": "Class.method"}, id="symbol"),
+        pytest.param(["Class.method[1]"], {"symbol": "Class.method[1]"}, id="symbol with an index"),
+        pytest.param(["ns::Class::method"], {"symbol": "ns::Class::method"}, id="symbol with colons"),
+        pytest.param(["a.py", "greet"], {"filePath": "a.py", "symbol": "greet"}, id="file and symbol"),
+        pytest.param(["a.py:7", "greet"], {"filePath": "a.py", "line": 7, "symbol": "greet"}, id="on a line"),
+        pytest.param(["odd:3", "greet"], {"filePath": "odd:3", "symbol": "greet"}, id="a name with a number"),
+    ],
+)
+def test_a_place_is_read(words: list[str], fields: dict[str, object]) -> None:
+    assert place_of(words, FILES.__contains__) == fields
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["a.py"], "a.py is a file, and not a place in it.", id="a file alone"),
+        pytest.param(["odd:3"], "odd:3 is a file, and not a place in it.", id="a file that looks like a place"),
+        pytest.param(["a", "b", "c"], "3 words do not make a place.", id="too many"),
+        pytest.param([], "0 words do not make a place.", id="none"),
+    ],
+)
+def test_what_is_no_place_is_refused_with_the_forms_that_are(words: list[str], message: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        place_of(words, FILES.__contains__)
+    assert refusal.value.code is Code.INVALID_INPUT
+    assert refusal.value.message == message
+    assert "FILE:LINE:COL" in str(refusal.value.hint)
+
+
+def test_a_line_of_a_file_needs_no_column() -> None:
+    assert numbered("a.py:3", FILES.__contains__) == {"filePath": "a.py", "line": 3}
+    assert numbered("a.py", FILES.__contains__) == {"filePath": "a.py"}

@@ -1,0 +1,198 @@
+"""Every operation from the shell: what it asks, what it prints, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotfish import api
+from pilotfish.api import Effort, Operation, Question
+from pilotfish.errors import Code
+from pilotfish.operations.answers import read_answer
+from pilotfish.operations.rows import ROWS
+from pilotfish.surfaces.cli import VERBS, root, run
+from support.scripted_workspace import ScriptedWorkspace, fresh, place
+
+Captured = pytest.CaptureFixture[str]
+
+pytestmark = pytest.mark.proves("CLI-1")
+
+AT = {"file_path": "a.py", "line": 1, "character": 5}
+QUESTIONS: dict[Operation, tuple[list[str], dict[str, Any]]] = {
+    Operation.DEFINITION: (["definition", "a.py:1:5"], AT),
+    Operation.DECLARATION: (["declaration", "a.py:1:5"], AT),
+    Operation.TYPE_DEFINITION: (["type-definition", "a.py:1:5"], AT),
+    Operation.IMPLEMENTATION: (["implementation", "a.py", "greet"], {"file_path": "a.py", "symbol": "greet"}),
+    Operation.REFERENCES: (["references", "--no-declaration", "a.py:1:5"], {**AT, "include_declaration": False}),
+    Operation.HOVER: (["hover", "a.py:1", "greet"], {"file_path": "a.py", "line": 1, "symbol": "greet"}),
+    Operation.SIGNATURE: (["signature", "greet"], {"symbol": "greet"}),
+    Operation.DOCUMENT_SYMBOL: (["symbols", "a.py"], {"file_path": "a.py"}),
+    Operation.WORKSPACE_SYMBOL: (
+        ["workspace-symbols", "gre", "--file", "a.py"],
+        {"query": "gre", "file_path": "a.py"},
+    ),
+    Operation.PREPARE_CALLS: (["calls", "prepare", "a.py:1:5"], AT),
+    Operation.INCOMING_CALLS: (["calls", "in", "a.py:1:5"], AT),
+    Operation.OUTGOING_CALLS: (["calls", "out", "a.py:1:5"], AT),
+    Operation.SUPERTYPES: (["types", "super", "a.py:1:5"], AT),
+    Operation.SUBTYPES: (["types", "sub", "a.py:1:5"], AT),
+    Operation.RENAME: (["rename", "a.py:1:5", "hello", "--apply"], {**AT, "new_name": "hello", "apply": True}),
+    Operation.RENAME_FILE: (["rename-file", "a.py", "b.py"], {"file_path": "a.py", "new_path": "b.py"}),
+    Operation.CODE_ACTIONS: (
+        ["actions", "a.py:2", "--action", "1", "--kind", "quickfix"],
+        {"file_path": "a.py", "line": 2, "action": "1", "kind": "quickfix"},
+    ),
+}
+"""A command line for every operation, and the question that it is."""
+
+
+def test_every_operation_has_a_verb() -> None:
+    assert QUESTIONS.keys() | {Operation.DIAGNOSTICS} == ROWS.keys()
+    for operation, (words, _) in QUESTIONS.items():
+        assert " ".join(words).startswith(ROWS[operation].verb)
+
+
+@pytest.mark.parametrize("operation", QUESTIONS)
+def test_a_verb_asks_its_question(operation: Operation, workspace: ScriptedWorkspace) -> None:
+    words, fields = QUESTIONS[operation]
+    assert workspace.run(*words) == 0
+    assert workspace.asked == [Question(operation=operation, **fields)]
+
+
+@pytest.mark.parametrize("operation", QUESTIONS)
+@pytest.mark.proves("OPS-6")
+def test_json_is_the_envelope(operation: Operation, workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    assert workspace.run(*QUESTIONS[operation][0], "--json") == 0
+    said = read_answer(capsys.readouterr().out.encode())
+    assert (said.operation, said.ok, said.meta.empty) == (operation, True, True)
+
+
+def test_a_rename_by_symbol_takes_the_last_word_as_the_new_name(workspace: ScriptedWorkspace) -> None:
+    assert workspace.run("rename", "a.py", "greet", "hello") == 0
+    assert workspace.run("rename", "greet", "hello") == 0
+    assert workspace.asked == [
+        Question(operation=Operation.RENAME, file_path="a.py", symbol="greet", new_name="hello"),
+        Question(operation=Operation.RENAME, symbol="greet", new_name="hello"),
+    ]
+
+
+def test_servers_settle_before_the_question(workspace: ScriptedWorkspace, folder: Path) -> None:
+    workspace.run("definition", "a.py:1:5")
+    assert workspace.warmed == ["a.py"]
+
+
+def test_for_a_symbol_anywhere_the_most_frequent_kinds_of_files_are_made_ready(
+    workspace: ScriptedWorkspace, folder: Path
+) -> None:
+    for name in ("b.py", "x.txt", "y.txt", "z.txt"):
+        (folder / name).write_text("")
+    workspace.run("references", "greet")
+    assert workspace.warmed == [str(folder / "a.py")]
+
+
+def test_in_a_pipe_a_result_is_a_line(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.reply = lambda asked: fresh(asked.operation, (place("a.py", text="def greet(name):"),))
+    assert workspace.run("definition", "greet") == 0
+    assert capsys.readouterr().out == "a.py:1:5  def greet(name):\n"
+
+
+def test_paths_count_from_the_current_folder_in_text_and_from_the_root_in_json(
+    workspace: ScriptedWorkspace, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub")
+    found = (place("a.py"), place("/usr/lib/x.py", external=True), place("jdt://x/y", external=True))
+    workspace.reply = lambda asked: fresh(asked.operation, found)
+    workspace.run("definition", "greet")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ["../a.py:1:5", "/usr/lib/x.py:1:5 (external)", "jdt://x/y:1:5 (external)"]
+    workspace.run("definition", "greet", "--json")
+    assert json.loads(capsys.readouterr().out)["data"][0]["path"] == "a.py"
+
+
+MISSING = api.Error("ty", 'LSP server "ty" is not available.\nInstall it with: pip install ty', Code.SERVER_MISSING)
+
+
+@pytest.mark.parametrize(
+    ("data", "effort", "code"),
+    [
+        pytest.param((place(),), Effort(server_hits=1), 0, id="found"),
+        pytest.param((), Effort(server_hits=1), 0, id="nothing there"),
+        pytest.param((place(),), Effort(server_hits=1, caveats=("indexing",)), 0, id="some of it found"),
+        pytest.param((), Effort(server_hits=1, caveats=("indexing",)), 2, id="nothing found so far"),
+        pytest.param(None, Effort(errors=(MISSING,)), 2, id="no server"),
+        pytest.param(None, Effort(timed_out=True), 2, id="time-out"),
+        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.FILE_MISSING),)), 3, id="no such file"),
+        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.AMBIGUOUS),)), 3, id="ambiguous"),
+        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.UNSUPPORTED),)), 2, id="unserved type"),
+    ],
+)
+def test_the_exit_code_follows_from_the_answer(
+    data: Any, effort: Effort, code: int, workspace: ScriptedWorkspace
+) -> None:
+    workspace.reply = lambda asked: api.answer(asked.operation, data, effort)
+    assert workspace.run("definition", "a.py:1:5") == code
+    assert workspace.run("definition", "a.py:1:5", "--json") == code
+
+
+@pytest.mark.proves("REG-6")
+def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.reply = lambda asked: api.answer(asked.operation, None, Effort(errors=(MISSING,)))
+    workspace.run("definition", "a.py:1:5")
+    said = capsys.readouterr().out
+    assert said == 'unavailable: LSP server "ty" is not available.\nInstall it with: pip install ty\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["definition", "a.py"], "a.py is a file", id="no place"),
+        pytest.param(["definition", "a.py:1"], "character is missing", id="half a place"),
+        pytest.param(["definition", "a", "b", "c"], "3 words do not make a place", id="too many words"),
+        pytest.param(["actions", "a.py"], "line is missing", id="no line"),
+        pytest.param(["definition"], "Missing argument 'PLACE'", id="nothing"),
+        pytest.param(["symbols"], "Missing argument 'FILE'", id="no file"),
+        pytest.param(["calls"], "calls [OPTIONS] COMMAND", id="half a verb"),
+        pytest.param(["calls", "up"], "No such command 'up'", id="no such half"),
+        pytest.param(["hover", "--nope", "x"], "No such option", id="unknown option"),
+        pytest.param(["nope"], "No such command 'nope'", id="unknown verb"),
+    ],
+)
+@pytest.mark.proves("OPS-5")
+def test_wrong_use_is_told_on_standard_error_and_ends_with_3(
+    words: list[str], message: str, workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    assert workspace.run(*words) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert message in said.err
+
+
+@pytest.mark.proves("OPS-6")
+def test_wrong_use_with_json_is_an_envelope_too(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    assert workspace.run("definition", "a.py", "--json") == 3
+    said = read_answer(capsys.readouterr().out.encode())
+    assert [error.code for error in said.errors] == [Code.INVALID_INPUT]
+
+
+def test_a_root_that_is_no_folder_is_refused(folder: Path, capsys: Captured) -> None:
+    assert run(["definition", "a.py:1:5", "--root", str(folder / "nowhere"), "--json"]) == 3
+    assert [error.code for error in read_answer(capsys.readouterr().out.encode()).errors] == [Code.ROOT_GONE]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str, folder: Path, capsys: Captured) -> None:
+    assert run([verb, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Usage: pilotfish {verb}")
+    command = root.get_command(root.make_context("pilotfish", ["x"], resilient_parsing=True), verb)
+    assert command is not None
+    assert command.get_short_help_str(200) == VERBS[verb].help
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in {"calls", "types", "config"}])
+def test_root_and_json_work_everywhere(verb: str) -> None:
+    command = root.get_command(root.make_context("pilotfish", ["x"], resilient_parsing=True), verb)
+    assert command is not None
+    assert {"--root", "--json"} <= {option for parameter in command.params for option in parameter.opts}

@@ -1,0 +1,182 @@
+"""The command line as a program, with a real language server behind it."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pilotfish.errors import Code
+from pilotfish.operations.answers import read_answer
+from support.real_servers import User, make_user, require
+from support.scripted_workspace import data_of
+
+pytestmark = [pytest.mark.server("basedpyright"), pytest.mark.proves("CLI-1")]
+
+FILES = {
+    "greeting.py": "def greet(name: str) -> str:\n    return name\n",
+    "main.py": 'from greeting import greet\n\n\tx = "😀"; greet(1)\n'.replace("\tx", "x"),
+    "clean.py": "VALUE: int = 1\n",
+    "sub/note.txt": "",
+}
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    require(["basedpyright"])
+    user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
+    for name, text in FILES.items():
+        (user.workspace / name).parent.mkdir(exist_ok=True)
+        (user.workspace / name).write_text(text)
+    return user
+
+
+def pilotfish(
+    user: User, *arguments: str, given: str | None = None, cwd: str = "."
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pilotfish", *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=user.workspace / cwd,
+        env=dict(user.environment),
+    )
+
+
+def test_check_tells_findings_from_clean_from_no_verdict_from_wrong_use(user: User) -> None:
+    findings = pilotfish(user, "check", "main.py", "--json")
+    assert findings.returncode == 1
+    found = data_of(findings.stdout)["main.py"]
+    assert [one.code for one in found if one.severity == "error"] == ["reportArgumentType"]
+    clean = pilotfish(user, "check", "clean.py")
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "No diagnostics.\n", "")
+    assert pilotfish(user, "check", "sub/note.txt").returncode == 2
+    assert pilotfish(user, "check", "nope.py").returncode == 3
+
+
+@pytest.mark.proves("DIAG-9")
+def test_check_judges_a_text_that_is_not_on_disk(user: User) -> None:
+    proposed = pilotfish(user, "check", "--stdin", "clean.py", given="VALUE: int = 'x'\n")
+    assert proposed.returncode == 1
+    assert proposed.stdout.startswith("clean.py:1:14  error: ")
+    assert (user.workspace / "clean.py").read_text() == FILES["clean.py"]
+
+
+@pytest.mark.proves("OPS-1", "OPS-2")
+def test_questions_are_answered_from_a_folder_below(user: User) -> None:
+    found = pilotfish(user, "references", "--root", "..", "../main.py:3:10", cwd="sub")
+    assert found.stdout.splitlines() == [
+        "3 results in 2 files:",
+        "../greeting.py:1:5  def greet(name: str) -> str:",
+        "../main.py:1:22  from greeting import greet",
+        '../main.py:3:10  x = "😀"; greet(1)',
+    ]
+
+
+@pytest.mark.proves("OPS-3")
+def test_a_symbol_alone_is_enough(user: User) -> None:
+    found = pilotfish(user, "definition", "greet", "--json")
+    assert found.returncode == 0
+    (place,) = data_of(found.stdout)
+    assert (place.path, place.line, place.character) == ("greeting.py", 1, 5)
+
+
+@pytest.mark.proves("OPS-4")
+def test_a_rename_is_a_preview_of_every_file(user: User) -> None:
+    preview = pilotfish(user, "rename", "greeting.py:1:5", "hello")
+    assert preview.stdout.startswith("Preview: 2 files, 3 edits. Nothing was written.\n")
+    assert (user.workspace / "main.py").read_text() == FILES["main.py"]
+
+
+@pytest.mark.proves("FMT-2", "HOOK-1")
+def test_touched_prints_feedback_and_ends_with_0(user: User) -> None:
+    broken = pilotfish(user, "touched", "main.py", "--kind", "edit")
+    assert broken.returncode == 0
+    assert re.search(r'^<diagnostics file="main.py">\nERROR \[3:16\] .*\n</diagnostics>$', broken.stdout, re.MULTILINE)
+    fine = pilotfish(user, "touched", "clean.py")
+    assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "")
+
+
+@pytest.mark.proves("REG-6")
+def test_a_missing_server_comes_with_what_to_do(user: User) -> None:
+    (Path(user.environment["PATH"]) / "basedpyright-langserver").unlink()
+    missing = pilotfish(user, "definition", "main.py:3:12", "--json")
+    assert missing.returncode == 2
+    (error,) = read_answer(missing.stdout.encode()).errors
+    assert error.code is Code.SERVER_MISSING
+    assert "Install it with: pip install basedpyright" in error.message
+    assert "rg -n '\\bgreet\\b' -g '*.py'" in error.message
+
+
+def terminal(user: User, *arguments: str, **environment: str) -> str:
+    """What a person sees."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pilotfish", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=user.workspace,
+        env={**user.environment, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+    )
+    os.close(theirs)
+    seen = "".join(_read(ours))
+    assert process.wait() in {0, 1}
+    os.close(ours)
+    return seen.replace("\r\n", "\n")
+
+
+def _read(descriptor: int) -> Iterator[str]:
+    while True:
+        try:
+            chunk = os.read(descriptor, 65536)
+        except OSError:  # The other end is closed: the terminal is gone.
+            return
+        if not chunk:
+            return
+        yield chunk.decode()
+
+
+def test_a_person_sees_colours_and_a_mark_below_the_source(user: User) -> None:
+    seen = terminal(user, "check", "main.py")
+    assert "\x1b[31merror\x1b[0m" in seen
+    assert f'    x = "😀"; greet(1)\n    \x1b[31m{" " * 16}^\x1b[0m' in seen
+
+
+def test_unless_they_want_no_colour(user: User) -> None:
+    seen = terminal(user, "check", "clean.py", NO_COLOR="1")
+    assert re.fullmatch(r"(.*\r +\r)?No problems in 1 file \(\d+\.\d s\)\n", seen, re.DOTALL)
+
+
+@pytest.mark.proves("WATCH-5")
+def test_a_watched_file_is_checked_again_when_it_changes(user: User) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "pilotfish", "check", "clean.py", "--watch", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=user.workspace,
+        env=dict(user.environment),
+    ) as process:
+        assert process.stdout is not None
+        assert json.loads(_line(process.stdout.fileno()))["meta"]["empty"] is True
+        (user.workspace / "clean.py").write_text("VALUE: int = 'x'\n")
+        assert json.loads(_line(process.stdout.fileno()))["data"]["clean.py"]
+        process.send_signal(2)
+        assert process.wait(30) == 130
+
+
+def _line(descriptor: int) -> bytes:
+    """One line, within a time that only a hang exceeds."""
+    line = b""
+    while not line.endswith(b"\n"):
+        assert select.select([descriptor], [], [], 40)[0], "nothing came"
+        line += os.read(descriptor, 65536)
+    return line

@@ -11,6 +11,8 @@ settings.load_profile("suite")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cycles", type=int, default=200, help="how often a leak test kills its parent")
+    parser.addoption("--operations", type=int, default=3_000, help="how many random file operations a watcher follows")
+    parser.addoption("--rounds", type=int, default=3, help="how often sixteen clients race to start the daemon")
     parser.addoption("--race", type=int, default=2_000, help="how often a file is opened while its folder is swapped")
 
 

@@ -192,6 +192,8 @@ class Changes(Api, frozen=True):
     files: tuple[FileChange, ...]
     confirm: tuple[str, ...] = ()
     """What the server wants a person to confirm; such changes are never applied here."""
+    feedback: "Feedback | None" = None
+    """What the servers say about the changed files, once the changes were applied."""
 
 
 class Action(Api, frozen=True):
@@ -437,6 +439,25 @@ class Counts(Api, frozen=True):
     total: int
 
 
+class WatchState(Api, frozen=True):
+    """How changes on disk below a root are noticed. Degraded: some folders are polled, or not looked at."""
+
+    state: Literal["ok", "degraded"]
+    reason: str | None = None
+    watched: int = 0
+    polled: int = 0
+    overflows: int = 0
+
+
+class SidecarRow(Api, frozen=True):
+    """What runs beside a server. Without `pid` it does not run, and `reason` says why."""
+
+    pid: int | None = None
+    starts: int = 0
+    reason: str | None = None
+    stderr: tuple[str, ...] = ()
+
+
 class ServerRow(Api, frozen=True):
     """One known or configured server."""
 
@@ -450,6 +471,9 @@ class ServerRow(Api, frozen=True):
     broken: BrokenState | None = None
     diagnostics: Counts | None = None
     last_seen_at: int | None = None
+    watching: WatchState | None = None
+    """Of several roots, the one with the most trouble."""
+    sidecars: tuple[SidecarRow, ...] = ()
 
 
 class Totals(Api, frozen=True):

@@ -27,6 +27,7 @@ class Code(StrEnum):
     LIMIT_EXCEEDED = "limit_exceeded"
     ROOT_GONE = "root_gone"
     SHUTTING_DOWN = "shutting_down"
+    UPGRADE = "upgrade"
     CRASH_LOOP = "crash_loop"
     INVALID_INPUT = "invalid_input"
     INVALID_CONFIG = "invalid_config"
@@ -39,6 +40,7 @@ class Code(StrEnum):
     EXTERNAL = "external"
     PROTECTED = "protected"
     STALE = "stale"
+    NEEDS_CONFIRMATION = "needs_confirmation"
     BUG = "bug"
 
 

@@ -14,6 +14,7 @@ from pilotfish.api import (
     Edge,
     Effort,
     Error,
+    Feedback,
     FileChange,
     HierarchyItem,
     Hover,
@@ -22,6 +23,7 @@ from pilotfish.api import (
     Point,
     Signature,
     Span,
+    State,
     Symbol,
     answer,
 )
@@ -181,6 +183,18 @@ FORMS: list[Any] = [
         Changes(applied=True, files=(FileChange("a.py", "rename", "b.py", 1, DIFF),)),
         "Applied: 1 file, 1 edit.\nrename a.py -> b.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y",
         id="applied",
+    ),
+    pytest.param(
+        Operation.RENAME,
+        Changes(True, (FileChange("a.py"),), feedback=Feedback("a.py is broken now", State.FRESH, 1)),
+        "Applied: 1 file, 0 edits.\nedit a.py\n\na.py is broken now",
+        id="applied, and what became of it",
+    ),
+    pytest.param(
+        Operation.RENAME,
+        Changes(True, (FileChange("a.py"),), feedback=Feedback("", State.PARTIAL, 1, "s has not answered")),
+        "Applied: 1 file, 0 edits.\nedit a.py\nChecking the changed files: partial: s has not answered",
+        id="applied, and nobody knows what became of it",
     ),
     pytest.param(
         Operation.CODE_ACTIONS,

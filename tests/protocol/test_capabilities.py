@@ -295,6 +295,17 @@ def test_the_same_id_replaces() -> None:
     assert not capabilities.supports("textDocument/diagnostic")
 
 
+@pytest.mark.proves("C50", "C110", "WATCH-1")
+def test_of_watched_files_the_same_id_adds_and_one_word_takes_all_back() -> None:
+    method = "workspace/didChangeWatchedFiles"
+    capabilities = Capabilities({})
+    capabilities.register(registration("1", method, {"watchers": [{"globPattern": "a"}, {"globPattern": "b"}]}))
+    capabilities.register(registration("1", method, {"watchers": [{"globPattern": "b"}, {"globPattern": "c"}]}))
+    assert [watcher.glob.glob.pattern for watcher in capabilities.watchers()] == ["b", "c", "a"]
+    capabilities.unregister(unregistration("1", method))
+    assert capabilities.watchers() == ()
+
+
 @pytest.mark.proves("C52")
 @pytest.mark.parametrize(
     ("answer", "method"),

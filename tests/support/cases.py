@@ -2,6 +2,8 @@
 
 Settings: `server` names the one server that is enabled, `servers` several; `severity` is the least bad that counts
 (`hint` unless said); `config` is JSON laid over the user's `lsp.json`; `trust: no` leaves the workspace untrusted.
+`dependents: partial` is for a server that does not say when it has thought again about a file whose own text stays as
+it was: the answer about such a file may be partial, and is then asked for again. A fresh one must be right at once.
 """
 
 import json
@@ -12,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from support.archive import Archive, Section, parse
-from support.expectations import DIAGNOSTIC, LOC, WORDS
+from support.expectations import DIAGNOSTIC, EXTERNAL, LOC, NO_VERDICT, WORDS
 from support.markers import Golden, Label, Marker, Place, labels_of, marked
 
-SETTINGS = frozenset({"server", "servers", "severity", "config", "trust"})
+SETTINGS = frozenset({"server", "servers", "severity", "config", "trust", "dependents"})
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,17 @@ class Step:
     number: int
     written: dict[str, bytes]
     """The files that this step writes."""
+    changed: frozenset[str]
+    """Those of them whose text is another than before."""
     texts: dict[str, str]
     """All files as they are then, with plain line endings."""
     markers: tuple[Marker, ...]
+    """Those of the files that this step writes: what it asks about."""
+    all_markers: tuple[Marker, ...]
 
     @cached_property
     def labels(self) -> dict[str, Place]:
-        return labels_of(self.markers)
+        return labels_of(self.all_markers)
 
 
 @dataclass(frozen=True)
@@ -57,21 +63,34 @@ class Case:
         return self.archive.settings.get("trust", "yes") != "no"
 
     @property
+    def partial_dependents(self) -> bool:
+        return self.archive.settings.get("dependents") == "partial"
+
+    @property
     def config(self) -> dict[str, Any]:
         return json.loads(self.archive.settings.get("config", "{}"))
 
+    @property
+    def expects_no_verdict(self) -> bool:
+        return any(marker.name == NO_VERDICT for step in self.steps() for marker in step.markers)
+
     def steps(self) -> Iterator[Step]:
         current: dict[str, Section] = {}
+        before: dict[str, str] = {}
         for number in sorted({section.version for section in self.archive.files}):
             now = {section.name: section for section in self.archive.files if section.version == number}
             current |= now
             files = {name: marked(name, section.body) for name, section in current.items()}
+            texts = {name: file.text for name, file in files.items()}
             yield Step(
                 number,
-                {name: section.written(files[name].text) for name, section in now.items()},
-                {name: file.text for name, file in files.items()},
+                {name: section.written(texts[name]) for name, section in now.items()},
+                frozenset(name for name in now if texts[name] != before.get(name)),
+                texts,
+                tuple(marker for name in now for marker in files[name].markers),
                 tuple(marker for file in files.values() for marker in file.markers),
             )
+            before = texts
 
 
 def read_case(path: Path) -> Case:
@@ -83,32 +102,27 @@ def faults(case: Case) -> list[str]:
     found = [f"unknown setting {name}" for name in case.archive.settings if name not in SETTINGS]
     if not case.archive.settings.keys() & {"server", "servers"}:
         found.append("no server is named")
-    goldens: set[str] = set()
+    made: set[str] = set()
+    used: set[str | Label | Golden] = set()
     for step in case.steps():
         found += _step_faults(step)
-        goldens |= {argument.name for _, argument in _arguments(step) if isinstance(argument, Golden)}
-    found += [f"the golden {name} is never used" for name in case.archive.goldens.keys() - goldens]
-    return found
+        made |= step.labels.keys()
+        used |= {argument for marker in step.markers if marker.name != LOC for argument in marker.arguments}
+    found += [f"the label {name} is never used" for name in made if Label(name) not in used]
+    return found + [f"the golden {name} is never used" for name in case.archive.goldens if Golden(name) not in used]
 
 
 def _step_faults(step: Step) -> list[str]:
-    words = WORDS.keys() | {LOC, DIAGNOSTIC}
+    words = WORDS.keys() | {LOC, DIAGNOSTIC, NO_VERDICT}
     found = [f"{marker}: unknown word" for marker in step.markers if marker.name not in words]
     found += [
         f"{marker}: expected {marker.name}{WORDS[marker.name].usage}"
         for marker in step.markers
         if marker.name in WORDS and not WORDS[marker.name].fits(marker)
     ]
-    used = {
-        argument.name
-        for marker, argument in _arguments(step)
-        if isinstance(argument, Label) and marker.name not in {LOC, DIAGNOSTIC}
-    }
-    found += [f"the label {name} is never made" for name in used - step.labels.keys() - {"external"}]
-    return found + [f"the label {name} is never used" for name in step.labels.keys() - used]
-
-
-def _arguments(step: Step) -> Iterator[tuple[Marker, str | Label | Golden]]:
-    for marker in step.markers:
-        for argument in marker.arguments:
-            yield marker, argument
+    return found + [
+        f"{marker}: the label {argument.name} is never made"
+        for marker in step.markers
+        for argument in marker.arguments
+        if isinstance(argument, Label) and marker.name in WORDS and argument.name not in {*step.labels, EXTERNAL}
+    ]

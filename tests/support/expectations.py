@@ -1,12 +1,15 @@
 """What the words of the marker tests mean: the question that each asks, and what is wrong with an answer.
 
 diagnostic("text", "pattern"[, severity])   exactly one diagnostic at the text; an error unless said otherwise
+no_verdict("pattern")                       the file cannot be checked, and the reason says so
 definition("text", label…)                  exactly these places; also declaration, type_definition, implementation,
                                             references, calls_in, calls_out, supertypes, subtypes
+definition_of("Class.method", label…)       the same for a symbol of the file, asked for by its name
 workspace_symbol("query", label…)           exactly these symbols
 hover("text", "pattern" or @golden)         also signature (asked at the end of the text) and actions (by title)
 symbols(@golden)                            the outline of the file
 rename("text", "new name", @golden)         the diff
+rename_file("new/path", @golden)            the diff of moving the file
 
 The label `external` stands for any place outside the workspace. An answer that is not fresh is always wrong.
 """
@@ -22,6 +25,8 @@ from support.markers import Golden, Label, Marker, Place
 
 LOC = "loc"
 DIAGNOSTIC = "diagnostic"
+NO_VERDICT = "no_verdict"
+EXTERNAL = "external"
 SEVERITIES = ("error", "warning", "information", "hint")
 
 Answer = api.Answer[Any]
@@ -33,6 +38,16 @@ class Expected:
 
     labels: Mapping[str, Place]
     goldens: Mapping[str, str]
+    texts: Mapping[str, str]
+    severity: str
+    """The least bad that counts among diagnostics."""
+
+    def place(self, file: str, extent: api.Extent) -> Place:
+        """The extent; one over several lines counts up to the end of its first line."""
+        line = extent.line - 1
+        one_line = extent.end_line == extent.line
+        end = extent.end_character - 1 if one_line else len(self.texts[file].split("\n")[line])
+        return Place(file, line, extent.character - 1, end)
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,11 @@ def golden_of(marker: Marker) -> Golden | None:
     return next((argument for argument in marker.arguments if isinstance(argument, Golden)), None)
 
 
+def visible(text: str) -> str:
+    """A text as it can stand in a golden: the archive has plain line endings."""
+    return text.replace("\r", "␍")
+
+
 def not_fresh(answer: Answer) -> str | None:
     if answer.meta.state is api.State.FRESH:
         return None
@@ -66,40 +86,39 @@ def not_fresh(answer: Answer) -> str | None:
 
 
 def diagnostics_problem(
-    file: str, lines: Sequence[str], markers: Iterable[Marker], answer: Answer, *, least: str
+    file: str, markers: Sequence[Marker], answer: Answer, expected: Expected, *, may_be_partial: bool = False
 ) -> str | None:
-    """Match diagnostics and markers one to one; `least` is the least bad severity that counts."""
-    if (stale := not_fresh(answer)) is not None:
+    """Match diagnostics and markers one to one."""
+    reasons = [str(marker.arguments[0]) for marker in markers if marker.name == NO_VERDICT]
+    stale = not_fresh(answer)
+    if reasons:
+        told = all(re.search(reason, stale or "") for reason in reasons)
+        return None if told else f"expected no verdict because of {reasons}, found {stale or answer.data}"
+    if stale is not None and not (may_be_partial and answer.meta.partial):
         return stale
-    counted = SEVERITIES[: SEVERITIES.index(least) + 1]
-    unexpected = [one for one in answer.data.get(file, ()) if one.severity in counted]
+    counted = SEVERITIES[: SEVERITIES.index(expected.severity) + 1]
+    data = cast("Mapping[str, Sequence[api.Diagnostic]]", answer.data)
+    unexpected = [one for one in data.get(file, ()) if one.severity in counted]
     missing: list[Marker] = []
     for marker in markers:
-        match = next((one for one in unexpected if _is_meant(marker, one, file, lines)), None)
+        match = next((one for one in unexpected if _is_meant(marker, one, expected)), None)
         if match is None:
             missing.append(marker)
         else:
             unexpected.remove(match)
     told = [f"  missing: {marker}" for marker in missing]
-    told += [f"  unexpected: {_place(file, one, lines)} {one.severity} {one.message!r}" for one in unexpected]
+    told += [f"  unexpected: {expected.place(file, one)} {one.severity} {one.message!r}" for one in unexpected]
     return "\n".join(["diagnostics:", *told]) if told else None
 
 
-def _is_meant(marker: Marker, found: api.Diagnostic, file: str, lines: Sequence[str]) -> bool:
+def _is_meant(marker: Marker, found: api.Diagnostic, expected: Expected) -> bool:
     text, pattern, *rest = marker.arguments
     assert isinstance(text, str), f"{marker}: diagnostic(text, pattern, severity)"
     assert isinstance(pattern, str), f"{marker}: diagnostic(text, pattern, severity)"
     severity = rest[0].name if rest and isinstance(rest[0], Label) else "error"
     assert severity in SEVERITIES, f"{marker}: severity is one of {SEVERITIES}"
-    at = _place(file, found, lines)
+    at = expected.place(marker.file, found)
     return at == marker.place(text) and severity == found.severity and bool(re.search(pattern, found.message))
-
-
-def _place(file: str, extent: api.Extent, lines: Sequence[str]) -> Place:
-    """The extent; one over several lines counts up to the end of its first line."""
-    line = extent.line - 1
-    end = extent.end_character - 1 if extent.end_line == extent.line else len(lines[line])
-    return Place(file, line, extent.character - 1, end)
 
 
 # --- Places -------------------------------------------------------------------------------------------------------
@@ -122,17 +141,21 @@ def _at_start(operation: Operation) -> Callable[[Marker], Question]:
     return question
 
 
+def _by_name(marker: Marker) -> Question:
+    return Question(operation=Operation.DEFINITION, symbol=_text(marker), file_path=marker.file)
+
+
 def _symbol_query(marker: Marker) -> Question:
     return Question(operation=Operation.WORKSPACE_SYMBOL, query=_text(marker), file_path=marker.file)
 
 
 def _wrong_places(marker: Marker, answer: Answer, expected: Expected) -> str | None:
     wanted = sorted(
-        "external" if label.name == "external" else str(expected.labels[label.name])
+        EXTERNAL if label.name == EXTERNAL else str(expected.labels[label.name])
         for label in marker.arguments
         if isinstance(label, Label)
     )
-    found = sorted(_told(location) for location in map(_location, answer.data or ()))
+    found = sorted(_told(location, expected) for location in map(_location, answer.data or ()))
     return None if found == wanted else f"expected {wanted}, found {found}"
 
 
@@ -149,11 +172,8 @@ def _location(item: object) -> api.Location:
             return cast("api.Location", item)
 
 
-def _told(location: api.Location) -> str:
-    if location.external:
-        return "external"
-    end = location.end_character - 1 if location.end_line == location.line else -1
-    return str(Place(location.path, location.line - 1, location.character - 1, end))
+def _told(location: api.Location, expected: Expected) -> str:
+    return EXTERNAL if location.external else str(expected.place(location.path, location))
 
 
 # --- Texts --------------------------------------------------------------------------------------------------------
@@ -176,16 +196,15 @@ def _golden_word(
 
 
 def _has_pattern(marker: Marker) -> bool:
-    first, second, *rest = (*marker.arguments, None, None)
-    return isinstance(first, str) and isinstance(second, str | Golden) and rest == [None, None]
+    return len(marker.arguments) == 2 and not any(isinstance(one, Label) for one in marker.arguments)
 
 
 def _wrong_text(shown: Callable[[Any], str]) -> Callable[[Marker, Answer, Expected], str | None]:
     def problem(marker: Marker, answer: Answer, expected: Expected) -> str | None:
-        found, wanted = "" if answer.data is None else shown(answer.data), marker.arguments[-1]
+        found, wanted = "" if answer.data is None else visible(shown(answer.data)), marker.arguments[-1]
         if isinstance(wanted, Golden):
             golden = expected.goldens.get(wanted.name, "")
-            same = found.rstrip("\n") == golden.rstrip("\n")
+            same = found.strip("\n") == golden.strip("\n")
             return None if same else f"expected the golden {wanted.name}:\n{golden}\nfound:\n{found}"
         assert isinstance(wanted, str)
         return None if re.search(wanted, found) else f"expected {wanted!r}, found:\n{found}"
@@ -214,6 +233,10 @@ def _rename(marker: Marker) -> Question:
     )
 
 
+def _rename_file(marker: Marker) -> Question:
+    return Question(operation=Operation.RENAME_FILE, file_path=marker.file, new_path=_text(marker))
+
+
 def _outline(symbols: Iterable[api.Symbol]) -> str:
     return "\n".join(
         f"{'  ' * symbol.depth}{symbol.kind} {symbol.name} {symbol.line}:{symbol.character}-{symbol.end_character}"
@@ -235,7 +258,7 @@ def _contents(hover: api.Hover) -> str:
 
 
 def _diff(changes: api.Changes) -> str:
-    return "".join(file.diff or f"{file.kind} {file.path}\n" for file in changes.files)
+    return "".join(file.diff or f"{file.kind} {file.path} {file.new_path or ''}\n" for file in changes.files)
 
 
 def _text(marker: Marker) -> str:
@@ -246,6 +269,7 @@ def _text(marker: Marker) -> str:
 
 WORDS: Mapping[str, Word] = {
     "definition": _place_word(Operation.DEFINITION),
+    "definition_of": Word(Operation.DEFINITION, '("symbol", label…)', _names_labels, _by_name, _wrong_places),
     "declaration": _place_word(Operation.DECLARATION),
     "type_definition": _place_word(Operation.TYPE_DEFINITION),
     "implementation": _place_word(Operation.IMPLEMENTATION),
@@ -262,4 +286,5 @@ WORDS: Mapping[str, Word] = {
     "actions": _text_word(Operation.CODE_ACTIONS, _at_start(Operation.CODE_ACTIONS), _titles),
     "symbols": _golden_word(Operation.DOCUMENT_SYMBOL, "(@golden)", _of_file, _outline),
     "rename": _golden_word(Operation.RENAME, '("text", "new name", @golden)', _rename, _diff),
+    "rename_file": _golden_word(Operation.RENAME_FILE, '("new path", @golden)', _rename_file, _diff),
 }

@@ -65,7 +65,7 @@ def make_user(base: Path, servers: Iterable[str], config: Mapping[str, Any], *, 
         "XDG_STATE_HOME": str(home / "state"),
     }
     user = User(workspace, environment)
-    own = {
+    own: dict[str, Any] = {
         "lsp": {server: {"disabled": True} for server in load() if server not in wanted},
         "security": {"trustedProjectRoots": [str(workspace)] if trusted else []},
     }

@@ -13,6 +13,7 @@ from pilotfish.host.clock import WallClock
 from pilotfish.host.files import DiskFiles
 from pilotfish.host.process import spawn
 from pilotfish.host.vitals import SystemVitals
+from pilotfish.host.watcher import open_watcher
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
@@ -57,7 +58,9 @@ async def real_service(
         "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
     }
-    host = Host(spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment)
+    host = Host(
+        spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=open_watcher
+    )
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     async with Service(host, limits).running() as service:
         yield RealService(service, root, client)

@@ -1,7 +1,7 @@
 """The ways to ask: every surface of the product as the marker tests see it.
 
-A surface takes a `Question` and gives an `Answer`, whatever lies between. To add one, write a class with `operations`
-and `opened`, and put it into `SURFACES`.
+A surface takes a `Question` and gives an `Answer`, whatever lies between. To add one, write a class with `opened`,
+`takes` and `ask`, and put it into `SURFACES`.
 """
 
 import json
@@ -19,6 +19,7 @@ from pilotfish.host.clock import WallClock
 from pilotfish.host.files import DiskFiles
 from pilotfish.host.process import spawn
 from pilotfish.host.vitals import SystemVitals
+from pilotfish.host.watcher import open_watcher
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Push
 from pilotfish.protocol.uris import path_of, uri_of
@@ -34,8 +35,9 @@ Accepts = Callable[[Answer], bool]
 
 
 class Surface(Protocol):
-    operations: ClassVar[frozenset[Operation]]
-    """What can be asked this way."""
+    def takes(self, question: Question) -> bool:
+        """Whether this can be asked this way."""
+        ...
 
     async def ask(self, question: Question, accepts: Accepts) -> Answer:
         """The answer. Only a surface that cannot know when a server is done may wait for one that `accepts`."""
@@ -45,10 +47,10 @@ class Surface(Protocol):
 class Way(Protocol):
     """How a surface is reached; the block is its lifetime."""
 
-    operations: ClassVar[frozenset[Operation]]
-
     @classmethod
-    def opened(cls, user: User, file: str) -> AbstractAsyncContextManager[Surface]: ...
+    def opened(cls, user: User, file: str) -> AbstractAsyncContextManager[Surface]:
+        """Ready for questions; `file` is one of those that will be asked about."""
+        ...
 
 
 def client_of(user: User) -> ClientSession:
@@ -59,8 +61,6 @@ def client_of(user: User) -> ClientSession:
 class ViaService:
     """The façade in this process: what every other surface stands on."""
 
-    operations: ClassVar = frozenset(Operation)
-
     def __init__(self, service: Service, client: ClientSession) -> None:
         self._service = service
         self._client = client
@@ -68,9 +68,12 @@ class ViaService:
     @classmethod
     @asynccontextmanager
     async def opened(cls, user: User, file: str) -> AsyncGenerator[Surface]:
-        host = Host(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment)
+        host = Host(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=open_watcher)
         async with Service(host).running() as service:
             yield cls(service, client_of(user))
+
+    def takes(self, question: Question) -> bool:
+        return True
 
     async def ask(self, question: Question, accepts: Accepts) -> Answer:
         return await self._service.ask(question, self._client)
@@ -82,12 +85,6 @@ class ViaSession:
     It knows nothing of freshness and of loading, so it asks again after every message until the answer is accepted.
     """
 
-    operations: ClassVar = frozenset({
-        Operation.DIAGNOSTICS,
-        Operation.DEFINITION,
-        Operation.REFERENCES,
-        Operation.HOVER,
-    })  # fmt: skip
     seconds: ClassVar = 30.0
     """A cold server on a busy machine needs ten; nothing that works comes near this."""
 
@@ -115,16 +112,26 @@ class ViaSession:
                 lambda name: workspace.servers_for(path(name)).servers[0].language_id,
             )
 
+    def takes(self, question: Question) -> bool:
+        return question.operation in {Operation.DIAGNOSTICS, *_METHODS} and question.symbol is None
+
     async def ask(self, question: Question, accepts: Accepts) -> Answer:
         name = question.file_path or ""
-        self._session.sync(self._path(name), self._language_of(name), self._text(name))
-        answer = api.answer(question.operation, None, api.Effort(caveats=("nothing has come yet",)))
+        self._show(name)
+        answer: Answer = api.answer(question.operation, None, api.Effort(caveats=("nothing has come yet",)))
         with anyio.move_on_after(self.seconds):
             while not accepts(answer):
                 answer = await self._once(question, name)
                 if not accepts(answer):
                     await self._session.changed.wait()
         return answer
+
+    def _show(self, name: str) -> None:
+        """Make the server see the file as it is on disk."""
+        path, documents = self._path(name), self._session.documents
+        before = documents.version(path) if documents.is_open(path) else None
+        if self._session.sync(path, self._language_of(name), self._text(name)) != before:
+            self._session.save(path)
 
     async def _once(self, question: Question, name: str) -> Answer:
         if question.operation is Operation.DIAGNOSTICS:

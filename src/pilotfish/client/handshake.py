@@ -12,6 +12,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import client_capabilities
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import ResponseError
+from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
 
 
@@ -28,6 +29,8 @@ class SessionOptions:
     request_seconds: float = 10.0
     did_change_extra: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Members that this server understands in `didChange` beside the standard ones."""
+    watches: tuple[WatchRegistration, ...] = ()
+    """The files whose changes on disk it is told of as long as it registers nothing of its own."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
 

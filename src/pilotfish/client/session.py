@@ -9,7 +9,7 @@ on that change.
 import logging
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
@@ -36,6 +36,7 @@ from pilotfish.protocol.positions import UnknownEncoding, negotiated
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import FileChange, WatchRegistration, batch
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
@@ -82,6 +83,7 @@ class Session:
         """Beats whenever a message may have changed what is known: diagnostics, progress, registrations, death."""
         self.encoding = Encoding.UTF16
         self.info = ServerInfo()
+        self.started_at = anyio.current_time()
         self._options = options
         self._process = process
         self._folder = WorkspaceFolder(uri_of(options.root), os.path.basename(options.root) or options.root)
@@ -199,6 +201,17 @@ class Session:
         """Tell the server something that no document's text says, if it offers to hear of it."""
         if self.supports(method):
             self._connection.notify(method, params)
+
+    def watchers(self) -> tuple[WatchRegistration, ...]:
+        """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
+        return self.capabilities.watchers() or self._options.watches
+
+    def tell_changes(self, changes: Iterable[FileChange]) -> bool:
+        """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""
+        params = batch(changes, self.watchers(), (self.root,))
+        if params is not None:
+            self._connection.notify("workspace/didChangeWatchedFiles", params)
+        return params is not None
 
     # --- Questions -------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ class Request:
     places: Places
     catalogue: Catalogue
     host: str | None = None
+    handed_over: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What the host said when it started us, in our own words; every file counts more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,8 @@ def _layers(request: Request, reading: _Reading, believed: dict[str, Json]) -> l
     if request.host in PRESETS:
         layers.append(Layer(Origin(Source.HOST), {"feedback": {"preset": request.host}}))
     layers.append(Layer(Origin(Source.CATALOGUE), {"lsp": catalogue}))
+    if request.handed_over:
+        layers.append(Layer(Origin(Source.HOST), request.handed_over))
     if reading.user:
         # Rules that cannot be believed are left out: the defaults are the strictest.
         said = {key: item for key, item in reading.user.value.items() if key != "security" or reading.rules}

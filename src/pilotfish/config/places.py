@@ -26,6 +26,11 @@ class Places:
         """The folder of trust records."""
         return AbsPath(os.path.join(self.state, "trust"))
 
+    @property
+    def journals(self) -> AbsPath:
+        """The folder of what is being written right now."""
+        return AbsPath(os.path.join(self.state, "journal"))
+
 
 def user_places(environment: Mapping[str, str]) -> Places:
     """The folders that `environment` names; relative names are ignored, as the XDG specification asks."""

@@ -1,8 +1,9 @@
 """What a server's habits have shown about its publishes. Pure; kept per server and root.
 
-Only servers whose publishes carry no version need it: how soon after a change the first publish for it has come at the
-earliest, how far apart two publishes for one change have come at the most, and how long it has taken at the most.
-Few observations teach nothing: a wrong habit would be a wrong answer, so the bounds are generous.
+Only servers whose publishes carry no version need it: how far apart two publishes for one change have come at the most,
+and how long the last one has taken at the most.
+To wait longer needs no proof: a wider gap counts once it was seen. To call silence an answer needs one: few
+observations teach nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from pilotfish.feedback.settle import FIRST_GAP_SECONDS, Traits
 from pilotfish.servers.spec import Freshness
 
 ENOUGH = 5
-"""Changes observed before a habit counts."""
+"""Changes observed before silence can mean something."""
 
 MARGIN = 2.0
 """How much longer than ever seen we wait."""
@@ -23,10 +24,11 @@ LONGEST_GAP_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What was seen. `fastest` and `slowest`: seconds from a change to its first and last publish."""
+    """What was seen, in seconds."""
 
     changes: int = 0
     slowest: float = 0.0
+    """From a change to its last publish."""
     widest_gap: float = 0.0
     silences: int = 0
     """Changes after which it published nothing, although the answer was known by another sign."""
@@ -45,11 +47,19 @@ def observed(habits: Habits, *, sent_at: float, publishes: tuple[float, ...]) ->
     )
 
 
+def heard_late(habits: Habits, gap: float) -> Habits:
+    """The habits after a publish that came `gap` seconds after its change had been called settled.
+
+    Without it no gap wider than the pause could ever be learned: the pause ends the watching.
+    """
+    return habits if gap > LONGEST_GAP_SECONDS else replace(habits, widest_gap=max(habits.widest_gap, gap))
+
+
 def traits_of(freshness: Freshness, habits: Habits) -> Traits:
     """What the catalogue says, and what was learned where it says nothing."""
     silent = freshness.publishes_unchanged is False
     enough = habits.changes >= ENOUGH
-    gap = min(LONGEST_GAP_SECONDS, max(FIRST_GAP_SECONDS, habits.widest_gap * MARGIN)) if enough else FIRST_GAP_SECONDS
+    gap = min(LONGEST_GAP_SECONDS, max(FIRST_GAP_SECONDS, habits.widest_gap * MARGIN))
     return Traits(
         phases=freshness.phases,
         # Half of the server's own pause: publishes cannot be about a change that its pause still holds back.

@@ -16,9 +16,12 @@ from pilotfish.servers.spec import Phases
 FIRST_GAP_SECONDS = 0.15
 """The settling pause before anything is learned about a server."""
 
-
 DISTURBED_SECONDS = 0.5
-"""How long a server may take to speak again of an unchanged file after another one changed."""
+"""How long a server usually takes to speak again of an unchanged file after another one changed."""
+
+ECHO_SECONDS = 3.0
+"""What a server says again because of a change, it says within this time. A publish that follows a change sooner after
+something else was sent or said may still be the echo of that."""
 
 
 class Asked(StrEnum):
@@ -63,8 +66,11 @@ class Facts:
     asked: Asked = Asked.IMPOSSIBLE
     published: Published | None = None
     barrier: Behind = Behind.NONE
-    disturbed_at: float = 0.0
-    """When any other document of this server last changed: what it said of this file before may not hold any more."""
+    disturbed_at: float | None = None
+    """When another document last changed, after this text was sent and before it was asked about: what was said of this
+    file until then may not hold any more."""
+    stirred_at: float = float("inf")
+    """When, before that, anything was last sent, or said of this text; never settled: for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +153,21 @@ def _version_matches(facts: Facts) -> bool:
 def _undisturbed(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     """A publish for this text, unless another file changed after it: then the server must have had time to say more."""
     assert facts.published is not None
-    if facts.published.at >= facts.disturbed_at:
+    disturbed_at = facts.disturbed_at
+    if disturbed_at is None:
         return Fresh()
-    # A barrier proves nothing here: clangd answers one for a dependent before it has read the changed header again.
-    quiet_at = facts.disturbed_at + max(traits.gap_seconds, DISTURBED_SECONDS)
+    is_echo = facts.stirred_at > disturbed_at - ECHO_SECONDS
+    if facts.published.at >= disturbed_at and not is_echo:
+        return Fresh()
+    return _quiet(disturbed_at, traits, now)
+
+
+def _quiet(disturbed_at: float, traits: Traits, now: float) -> Fresh | Waiting:
+    """Another file changed, and no sign tells that the server has thought of this one since.
+
+    A barrier is none: clangd answers one for a dependent before it has read the changed header again.
+    """
+    quiet_at = disturbed_at + max(traits.gap_seconds, DISTURBED_SECONDS)
     return Fresh(assumed=True) if now >= quiet_at else Waiting(quiet_at)
 
 
@@ -167,18 +184,22 @@ def _unversioned_answer(facts: Facts, traits: Traits) -> bool:
 
 def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     assert facts.published is not None
-    if facts.working and traits.phases is not Phases.ONE:
+    if facts.barrier is Behind.PENDING or (facts.working and traits.phases is not Phases.ONE):
         return Waiting(float("inf"))
+    disturbed_at = facts.disturbed_at
+    if disturbed_at is not None and facts.published.at <= disturbed_at + traits.floor_seconds:
+        return _quiet(disturbed_at, traits, now)
     quiet_at = facts.published.at + traits.gap_seconds
-    return Fresh() if now >= quiet_at else Waiting(quiet_at)
+    return Fresh() if facts.barrier is Behind.PASSED or now >= quiet_at else Waiting(quiet_at)
 
 
 def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     """Nothing was published for this text. Only a server that is silent when nothing changed can mean something."""
     if facts.barrier is Behind.PASSED and traits.silent_when_unchanged:
-        return Fresh()
+        return Fresh() if facts.disturbed_at is None else _quiet(facts.disturbed_at, traits, now)
     if traits.silent_when_unchanged and facts.finished and not facts.working:
-        return Fresh()
+        # It may be the work of an earlier change that has ended.
+        return Fresh(assumed=True)
     if traits.silent_when_unchanged and traits.silence_seconds is not None:
         assumed_at = facts.sent_at + traits.silence_seconds
         return Fresh(assumed=True) if now >= assumed_at else Waiting(assumed_at)

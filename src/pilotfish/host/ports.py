@@ -1,4 +1,4 @@
-"""The interfaces of the shell: all that the layers above may know of processes, files and time.
+"""The interfaces of the shell: all that the layers above may know of processes, files, their changes and time.
 
 Implementations stand beside this file and are seen by composition roots only.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import FileChange, WatchRegistration
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +134,55 @@ class Vitals(Protocol):
     async def memory_mib(self, pid: int) -> float | None: ...
 
     async def cpu_seconds(self, pid: int) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Which changes on disk somebody wants to know of: what is registered, and what lies in `folders` (not deeper)."""
+
+    roots: tuple[AbsPath, ...]
+    """The folders of the workspace, which registered globs without a base are relative to."""
+    registrations: tuple[WatchRegistration, ...] = ()
+    folders: frozenset[AbsPath] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class WatchHealth:
+    """How changes are noticed. `degraded` says why not all of them are events; None when all are."""
+
+    watched: int = 0
+    """Folders that the system tells us about."""
+    polled: int = 0
+    """Folders that are looked at again and again instead."""
+    overflows: int = 0
+    """How often the system dropped events; all folders were looked at again each time."""
+    degraded: str | None = None
+
+
+class Watcher(Protocol):
+    """Notices what changes below the folders of one root."""
+
+    async def cover(self, interest: Interest) -> None:
+        """From now on notice what `interest` says, and nothing else."""
+
+    async def drain(self) -> tuple[FileChange, ...]:
+        """What has changed since the last call, as far as the system can tell now; waits for nothing to happen."""
+        ...
+
+    async def stirred(self) -> None:
+        """Wait until `drain` may have something."""
+
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+        """The files, all or those in `folders`, that changed at wall time `since` or later, as if just created."""
+        ...
+
+    @property
+    def health(self) -> WatchHealth: ...
+
+
+class OpenWatcher(Protocol):
+    """Makes watchers."""
+
+    def __call__(self) -> AbstractAsyncContextManager[Watcher]:
+        """A watcher that covers nothing yet, for as long as the block lasts."""
+        ...

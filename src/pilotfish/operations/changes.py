@@ -60,8 +60,12 @@ def preview(plan: EditPlan, view: View) -> Changes:
     stage = _Stage(view)
     for operation in plan.operations:
         stage.perform(operation)
-    confirm = dict.fromkeys(label for operation in plan.operations for label in _to_confirm(operation))
-    return Changes(applied=False, files=stage.changes(), confirm=tuple(confirm))
+    return Changes(applied=False, files=stage.changes(), confirm=to_confirm(plan))
+
+
+def to_confirm(plan: EditPlan) -> tuple[str, ...]:
+    """What the server wants a person to agree to first."""
+    return tuple(dict.fromkeys(label for operation in plan.operations for label in _to_confirm(operation)))
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from pilotfish.api import Answer
+from pilotfish.api import Answer, Feedback
 from pilotfish.sanitise import sanitised, sanitised_lines
 
 MAX_PATH = 500
@@ -23,14 +23,14 @@ MAX_HOVER = 8000
 MAX_DIFF = 40_000
 """Of one file: a larger change is not read as a diff."""
 
-_LIMITS = {"contents": MAX_HOVER, "documentation": MAX_HOVER, "diff": MAX_DIFF}
+_LIMITS = {"contents": MAX_HOVER, "documentation": MAX_HOVER, "text": MAX_HOVER, "diff": MAX_DIFF}
 """By field of the structured form; `MAX_MESSAGE` for the others."""
 
 _WORD_FOR_WORD = frozenset({"data", "uri"})
 """Members of an item that go back to the server."""
 
 
-def structured(answer: Answer[Any]) -> dict[str, object]:
+def structured(answer: Answer[Any] | Feedback) -> dict[str, object]:
     """The answer as plain JSON values, every text in it clean; only what goes back to a server stays word for word."""
     plain = cast("dict[str, object]", msgspec.to_builtins(answer))
     return _members(plain)

@@ -15,6 +15,7 @@ from pilotfish.api import (
     Data,
     Diagnostic,
     Edge,
+    Feedback,
     FileChange,
     HierarchyItem,
     Hover,
@@ -151,6 +152,16 @@ def _changes(changes: Changes) -> Iterator[str]:
     yield from (f"needs confirmation: {_message(label)}" for label in changes.confirm)
     for file in changes.files:
         yield from _file_change(file)
+    if changes.feedback is not None:
+        yield from _feedback(changes.feedback)
+
+
+def _feedback(feedback: Feedback) -> Iterator[str]:
+    """What became of the changed files. Nothing is said of clean ones, but what is not known is not clean."""
+    if feedback.state is not State.FRESH:
+        yield f"Checking the changed files: {feedback.state}: {_message(feedback.reason or '')}"
+    if feedback.text:
+        yield f"\n{feedback.text}"
 
 
 def _file_change(change: FileChange) -> Iterator[str]:

@@ -31,13 +31,13 @@ def open_beneath(root: AbsPath, segments: Sequence[str], flags: int, mode: int =
 
     Raises `Refused`: `outside_workspace` for a link or a step out, `not_a_file`, `file_missing`, `file_unreadable`.
     """
-    with parent_of(root, segments) as (folder, name), _explained(segments):
+    with parent_of(root, segments) as (folder, name), explained(segments):
         # Opening a device can have effects of its own: look first, and again at what was opened.
-        if (status := _status(folder, name)) is not None:
-            _refuse_unless_regular(status, segments)
+        if (status := status_of(folder, name)) is not None:
+            refuse_unless_regular(status, segments)
         descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=folder)
         try:
-            _refuse_unless_regular(os.fstat(descriptor), segments)
+            refuse_unless_regular(os.fstat(descriptor), segments)
         except Refused:
             os.close(descriptor)
             raise
@@ -46,13 +46,13 @@ def open_beneath(root: AbsPath, segments: Sequence[str], flags: int, mode: int =
 
 def create_beneath(root: AbsPath, segments: Sequence[str], content: bytes) -> Identity:
     """Write a file that is not there yet, all of it or nothing; `invalid_input` when something is."""
-    with parent_of(root, segments) as (folder, name), _explained(segments):
+    with parent_of(root, segments) as (folder, name), explained(segments):
         with _temporary(folder, name, NEW_FILE_MODE) as (temporary, descriptor):
-            _write_all(descriptor, content)
+            write_all(descriptor, content)
             # A link never replaces anything, unlike a rename: no check that could be too old.
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             written = identity_of(os.fstat(descriptor))
-        _sync(folder)
+        sync_folder(folder)
         return written
 
 
@@ -61,25 +61,25 @@ def replace_beneath(root: AbsPath, segments: Sequence[str], content: bytes, expe
 
     Returns what is there now. Another file there than `expected` is `stale`.
     """
-    with parent_of(root, segments) as (folder, name), _explained(segments):
+    with parent_of(root, segments) as (folder, name), explained(segments):
         before = _expected(folder, name, expected, segments)
         with _temporary(folder, name, 0o600) as (temporary, descriptor):
             os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-            _write_all(descriptor, content)
+            write_all(descriptor, content)
             _expected(folder, name, expected, segments)
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             written = identity_of(os.fstat(descriptor))
-        _sync(folder)
+        sync_folder(folder)
         return written
 
 
 def rename_beneath(root: AbsPath, old: Sequence[str], new: Sequence[str]) -> None:
     """Move a regular file to a name below the same root that nothing has yet."""
-    with parent_of(root, old) as (source, old_name), parent_of(root, new) as (target, new_name), _explained(old):
-        status = _status(source, old_name)
+    with parent_of(root, old) as (source, old_name), parent_of(root, new) as (target, new_name), explained(old):
+        status = status_of(source, old_name)
         if status is None:
             raise Refused(Code.FILE_MISSING, f"{_shown(old)} does not exist")
-        _refuse_unless_regular(status, old)
+        refuse_unless_regular(status, old)
         # As above: the new name must be free, and only the system can say so in time.
         os.link(old_name, new_name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         os.unlink(old_name, dir_fd=source)
@@ -87,11 +87,11 @@ def rename_beneath(root: AbsPath, old: Sequence[str], new: Sequence[str]) -> Non
 
 def remove_beneath(root: AbsPath, segments: Sequence[str]) -> None:
     """Delete a regular file below `root`."""
-    with parent_of(root, segments) as (folder, name), _explained(segments):
-        status = _status(folder, name)
+    with parent_of(root, segments) as (folder, name), explained(segments):
+        status = status_of(folder, name)
         if status is None:
             raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist")
-        _refuse_unless_regular(status, segments)
+        refuse_unless_regular(status, segments)
         os.unlink(name, dir_fd=folder)
 
 
@@ -116,7 +116,7 @@ def parent_of(root: AbsPath, segments: Sequence[str]) -> Generator[tuple[int, st
 def make_folders_beneath(root: AbsPath, segments: Sequence[str]) -> None:
     """Make the folders on the way to a file that is to be written."""
     for depth in range(1, len(segments)):
-        with parent_of(root, segments[:depth]) as (folder, name), _explained(segments), suppress(FileExistsError):
+        with parent_of(root, segments[:depth]) as (folder, name), explained(segments), suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
 
 
@@ -135,24 +135,24 @@ def _plain(segments: Sequence[str]) -> Sequence[str]:
 
 
 def _step(folder: int, name: str, segments: Sequence[str]) -> int:
-    with _explained(segments):
+    with explained(segments):
         try:
             return os.open(name, STEP_FLAGS, dir_fd=folder)
         except NotADirectoryError:
             # A link gives this too, since a folder was asked for.
-            if (status := _status(folder, name)) is not None and stat.S_ISLNK(status.st_mode):
+            if (status := status_of(folder, name)) is not None and stat.S_ISLNK(status.st_mode):
                 raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} leads through a symbolic link") from None
             raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist") from None
 
 
-def _status(folder: int, name: str) -> os.stat_result | None:
+def status_of(folder: int, name: str) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> None:
+def refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} is a symbolic link")
     if not stat.S_ISREG(status.st_mode):
@@ -160,9 +160,9 @@ def _refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> N
 
 
 def _expected(folder: int, name: str, expected: Identity, segments: Sequence[str]) -> os.stat_result:
-    status = _status(folder, name)
+    status = status_of(folder, name)
     if status is not None:
-        _refuse_unless_regular(status, segments)
+        refuse_unless_regular(status, segments)
     if status is None or identity_of(status) != expected:
         raise Refused(Code.STALE, f"{_shown(segments)} has changed since it was read")
     return status
@@ -181,14 +181,14 @@ def _temporary(folder: int, name: str, mode: int) -> Generator[tuple[str, int]]:
             os.unlink(temporary, dir_fd=folder)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[os.write(descriptor, left) :]
     os.fsync(descriptor)
 
 
-def _sync(folder: int) -> None:
+def sync_folder(folder: int) -> None:
     """Make a rename last. A folder that may be written but not read cannot be synced: the file itself was."""
     with suppress(PermissionError):
         readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -199,7 +199,7 @@ def _sync(folder: int) -> None:
 
 
 @contextmanager
-def _explained(segments: Sequence[str]) -> Generator[None]:
+def explained(segments: Sequence[str]) -> Generator[None]:
     """What the system says, as what it means here."""
     try:
         yield

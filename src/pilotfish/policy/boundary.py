@@ -31,6 +31,8 @@ class Want(Enum):
     FOLDER = auto()
     TARGET = auto()
     """A regular file, or a place where one could be written."""
+    TREE = auto()
+    """A folder that may be moved or deleted with all that is in it."""
 
 
 class Place(Enum):
@@ -102,6 +104,9 @@ def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
             _refuse_unless_folder(admitted)
         case Want.TARGET:
             _refuse_unless_writable(admitted, boundary)
+        case Want.TREE:
+            _refuse_protected(admitted, boundary)
+            _refuse_unless_folder(admitted)
     return admitted
 
 
@@ -175,17 +180,21 @@ def _refuse_unless_folder(admitted: Admitted) -> None:
 
 
 def _refuse_unless_writable(admitted: Admitted, boundary: Boundary) -> None:
+    _refuse_protected(admitted, boundary)
+    try:
+        os.close(open_admitted(admitted))
+    except Refused as refusal:
+        if refusal.code is not Code.FILE_MISSING:
+            raise
+
+
+def _refuse_protected(admitted: Admitted, boundary: Boundary) -> None:
     if admitted.root not in _roots(boundary):
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{admitted.path} is outside the workspace: it may be read, not written")
     if (part := protected(admitted.segments)) is not None:
         raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: {part} decides what other programs do")
     if any(is_inside(admitted.path, folder) for folder in boundary.private):
         raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: it is pilotfish's own")
-    try:
-        os.close(open_admitted(admitted))
-    except Refused as refusal:
-        if refusal.code is not Code.FILE_MISSING:
-            raise
 
 
 def _worktree(workspace: str) -> str:

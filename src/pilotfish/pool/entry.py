@@ -10,6 +10,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping, Why, setback
+from pilotfish.pool.sidecar import Sidecar, Wanted
 from pilotfish.protocol.documents import Documents
 
 Restore = Callable[[Session, Documents | None], Awaitable[None]]
@@ -24,6 +25,8 @@ class Entry:
     slot: Slot
     changed: Pulse = field(default_factory=Pulse)
     session: Session | None = None
+    sidecar: Sidecar | None = None
+    """What runs beside the session, if anything is to."""
     documents: Documents | None = None
     """What was open when the last session ended; the next one opens it again."""
     breakage: Broken | None = None
@@ -116,6 +119,7 @@ class Entry:
         if self.session is not None:
             self.documents = self.session.documents
             self.session = None
+        self.sidecar = None
         self.memory_mib = None
 
     def _update(self) -> None:
@@ -134,3 +138,4 @@ class Recipe:
     """May raise `Unavailable` or `ServerFailed` with `server_missing`."""
     restore: Restore
     fingerprint: str = ""
+    sidecar: Wanted = lambda: None

@@ -38,6 +38,7 @@ from pilotfish.pool.plan import (
     Why,
     admission,
 )
+from pilotfish.pool.sidecar import running_sidecar
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +202,10 @@ class Pool:
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
         with entry.life:
-            async with open_session(recipe.options(), self._spawn) as session:
+            async with (
+                open_session(recipe.options(), self._spawn) as session,
+                running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
+            ):
                 await recipe.restore(session, entry.documents)
                 entry.runs(session, anyio.current_time())
                 self._monitor.look_again()

@@ -9,6 +9,8 @@ Rules:
 - An offer is anything but absent, null or false: `{}` is one, and many servers send it.
 - Registrations are kept by method and id, and the same pair again replaces; a static offer with an `id` can be taken
   back by it. Registrations may come before the answer to `initialize`.
+- Only of watched files does the same pair again add to what was there, as VS Code and Neovim have it: pyrefly (seen:
+  1.4) registers its libraries under the id of the workspace, and telling it too much harms nobody.
 - A registration that cannot be read is skipped, and the others of its batch stand. One for a method that we do not know
   is kept and does nothing.
 Both halves stand in one file because each is wrong without the other: what we claim decides what is registered.
@@ -24,7 +26,7 @@ from msgspec import Raw
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.documents import SyncKind, SyncOptions, save_options, sync_kind, sync_options
-from pilotfish.protocol.selectors import fields, selects
+from pilotfish.protocol.selectors import fields, items, selects
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
 
@@ -72,7 +74,9 @@ METHODS: Mapping[str, Row] = {
 }
 """One row per method. The four of document synchronisation are read by `sync`, for they have a shape of their own."""
 
-SPELLINGS: Mapping[str, str] = {"workspace.didChangeWatchedFiles": "workspace/didChangeWatchedFiles"}
+WATCHED_FILES = "workspace/didChangeWatchedFiles"
+
+SPELLINGS: Mapping[str, str] = {"workspace.didChangeWatchedFiles": WATCHED_FILES}
 """Methods as some servers misspell them when they register (seen: qmlls 6.4 to 6.11)."""
 
 MAX_REGISTRATIONS = 1_000
@@ -202,6 +206,8 @@ class Capabilities:
         key = offer.method, offer.id
         if key not in self._dynamic and len(self._dynamic) >= MAX_REGISTRATIONS:
             raise Malformed(f"{offer.method}: more than {MAX_REGISTRATIONS} registrations")
+        if key in self._dynamic and offer.method == WATCHED_FILES:
+            offer = _added(self._dynamic[key], offer)
         # Taken out first, so that what is registered again counts as the latest.
         self._dynamic.pop(key, None)
         self._dynamic[key] = offer
@@ -248,6 +254,13 @@ def _dynamic_offer(registration: Registration) -> _Offer:
         # Read now, so that a kind nobody knows is skipped here and cannot spoil `sync` later.
         sync_kind(options.get("syncKind"))
     return _Offer(method, registration.id, options)
+
+
+def _added(before: _Offer, offer: _Offer) -> _Offer:
+    """The watchers of both, each once, the new ones first: there may be more than are ever looked at."""
+    watchers = [*items(offer.options.get("watchers")), *items(before.options.get("watchers"))]
+    unique = list({repr(watcher): watcher for watcher in watchers}.values())
+    return _Offer(offer.method, offer.id, {**offer.options, "watchers": unique[:MAX_WATCHERS]})
 
 
 # --- Our claims ---------------------------------------------------------------------------------------------------

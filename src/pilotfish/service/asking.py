@@ -73,8 +73,8 @@ class Asking:
         started = anyio.current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
-        subject = await self._subject(question, client, workspace)
-        candidates = self._candidates(question, subject, workspace)
+        subject = await self.subject(question, client, workspace)
+        candidates = self.candidates(question, subject, workspace)
         replies = await self._replies(row, question, subject, candidates, client, workspace)
         data, effort = await self._answer(row, question, replies, workspace)
         duration = round((anyio.current_time() - started) * 1000)
@@ -82,7 +82,7 @@ class Asking:
 
     # --- The subject -------------------------------------------------------------------------------------------------
 
-    async def _subject(self, question: api.Question, client: ClientSession, workspace: Workspace) -> Subject:
+    async def subject(self, question: api.Question, client: ClientSession, workspace: Workspace) -> Subject:
         item = question.call_hierarchy_item or question.type_hierarchy_item
         if item is not None:
             path = path_of(item.uri)
@@ -145,9 +145,9 @@ class Asking:
 
     # --- The servers -------------------------------------------------------------------------------------------------
 
-    def _candidates(self, question: api.Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
+    def candidates(self, question: api.Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
         if subject.path is None:
-            return self._active(workspace)
+            return self.active(workspace)
         first_line = subject.text.line(0) if subject.text else None
         choice = workspace.servers_for(subject.path, first_line)
         item = question.call_hierarchy_item or question.type_hierarchy_item
@@ -162,7 +162,7 @@ class Asking:
         install = workspace.install_hint(choice.expected.spec)
         raise no_server(question, Expected(choice.expected.spec.id, install), word)
 
-    def _active(self, workspace: Workspace) -> tuple[Candidate, ...]:
+    def active(self, workspace: Workspace) -> tuple[Candidate, ...]:
         """The servers that run for this workspace; a question about all of it starts none."""
         found = [
             Candidate(workspace.specs[key.server], key.root, "")
@@ -225,10 +225,10 @@ class Asking:
         async with self._checks.standing(session).shared():
             if subject.path is not None and subject.text is not None:
                 session.sync(subject.path, candidate.language_id, subject.text.string)
-            caveat = await self._indexed(session)
+            caveat = await self.indexed(session)
             if not session.supports(request.prepare or request.method, subject.path):
                 return Reply(session.server)
-            asked = await self._asked(session, request, question, subject)
+            asked = await self.asked(session, request, question, subject)
             answer = await session.request(request.method, request.build(asked), about=subject.path)
         try:
             reading = request.read(answer, asked)
@@ -237,7 +237,7 @@ class Asking:
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat)
 
-    async def _indexed(self, session: Session) -> str | None:
+    async def indexed(self, session: Session) -> str | None:
         """Wait while the server says that it is loading; what it says when the patience ends is partial."""
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
             while session.readiness.busy and not self._checks.standing(session).answered:
@@ -245,7 +245,7 @@ class Asking:
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"
 
-    async def _asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
+    async def asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
         text = subject.text or Text("")
         asked = Asked(
             question,

@@ -1,7 +1,8 @@
 """Checking files: all of them, and all servers of each, side by side under one deadline."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 import anyio
 
@@ -17,13 +18,17 @@ from pilotfish.pool.pool import Pool
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.documents import Documents
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.checking import Check, FileAtHand, Outcome, Standing, no_verdict
+from pilotfish.service.checking import Check, Outcome, no_verdict
+from pilotfish.service.standing import FileAtHand, Standing
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 
 MAX_OPEN_DOCUMENTS = 200
 """Documents open at one server; the least recently used beyond it are closed."""
+
+GRACE_SECONDS = 0.5
+"""A check ends by itself at its deadline and says how far it came; this only ends one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,15 @@ class Patience:
 class Checks:
     """The only keeper of what is known about our dealings with each session."""
 
-    def __init__(self, pool: Pool, texts: Texts) -> None:
+    def __init__(
+        self, pool: Pool, texts: Texts, started: Callable[[Session], None] = lambda _session: None
+    ) -> None:
         self._pool = pool
         self._texts = texts
+        self._started = started
         self._standings: dict[Session, Standing] = {}
         self._touched: set[Key] = set()
+        self._orders = count(1)
 
     async def run(
         self,
@@ -76,16 +85,20 @@ class Checks:
     ) -> tuple[FileVerdict, ...]:
         """Raises `Refused` for a path that is outside, missing or no text."""
         workspace.require_enabled()
-        files = [await self.text(workspace, path, (texts or {}).get(path)) for path in paths]
+        files: dict[AbsPath, FileAtHand] = {}
+        for path in paths:
+            given = (texts or {}).get(path)
+            real, text = await self.text(workspace, path, given)
+            files[real] = FileAtHand(real, "", text, order=next(self._orders), given=given is not None)
         verdicts: dict[AbsPath, FileVerdict] = {}
 
-        async def one(path: AbsPath, text: str) -> None:
-            verdicts[path] = await self._file(client, workspace, path, text, patience or Patience())
+        async def one(file: FileAtHand) -> None:
+            verdicts[file.path] = await self._file(client, workspace, file, patience or Patience())
 
         async with owned_tasks() as tasks:
-            for path, text in dict(files).items():
-                tasks.start_soon(one, path, text)
-        return tuple(verdicts[path] for path in dict(files))
+            for file in files.values():
+                tasks.start_soon(one, file)
+        return tuple(verdicts[path] for path in files)
 
     async def text(self, workspace: Workspace, path: str, given: str | None = None) -> tuple[AbsPath, str]:
         """The real path and its text: the caller's where given, which wins over the disk."""
@@ -96,13 +109,13 @@ class Checks:
 
     def standing(self, session: Session) -> Standing:
         if session not in self._standings:
-            running = {entry.session for entry in self._pool.entries().values()}
-            self._standings = {known: kept for known, kept in self._standings.items() if known in running}
-            self._standings[session] = Standing()
+            alive = {known: kept for known, kept in self._standings.items() if known.failure is None}
+            self._standings = {**alive, session: Standing()}
         return self._standings[session]
 
     async def restore(self, session: Session, before: Documents | None) -> None:
         """After a restart: open again what was open, with the text that is on disk now."""
+        self._started(session)
         if before is None:
             return
         for path in before.paths:
@@ -111,17 +124,35 @@ class Checks:
             except Refused:
                 # It is gone or no longer text: there is nothing to open.
                 continue
-            session.sync(path, before.language_id(path) or "", file.text)
+            self.standing(session).open_again(session, path, before.language_id(path) or "", file.text)
+
+    async def follow(self, session: Session, path: AbsPath, *, gone: bool) -> bool:
+        """A file changed on disk: an open document takes its text, or is closed. False: not now, it is being checked."""
+        standing, language = self.standing(session), session.documents.language_id(path)
+        if language is None:
+            if gone:
+                session.reports.forget(path)
+            return True
+        try:
+            text = (await self._texts.current(path)).text
+        except Refused:
+            if standing.is_using(path):
+                return False
+            standing.close(session, path)
+            return True
+        if session.documents.is_open(path):
+            standing.send(session, FileAtHand(path, language, text, order=next(self._orders)))
+        return True
 
     async def _file(
-        self, client: ClientSession, workspace: Workspace, path: AbsPath, text: str, patience: Patience
+        self, client: ClientSession, workspace: Workspace, file: FileAtHand, patience: Patience
     ) -> FileVerdict:
-        choice = workspace.servers_for(path, text.partition("\n")[0])
+        choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
         outcomes: dict[str, Outcome] = {}
 
         async def one(candidate: Candidate) -> None:
-            file = FileAtHand(path, candidate.language_id, text)
-            outcomes[candidate.spec.id] = await self._on(client, workspace, candidate, file, patience)
+            named = replace(file, language_id=candidate.language_id)
+            outcomes[candidate.spec.id] = await self._on(client, workspace, candidate, named, patience)
 
         async with owned_tasks() as tasks:
             for candidate in choice.servers:
@@ -129,7 +160,7 @@ class Checks:
         ordered = [outcomes[candidate.spec.id] for candidate in choice.servers]
         if choice.expected is not None:
             ordered.append(no_verdict(choice.expected.spec.id, workspace.why_unavailable(choice.expected), 0.0))
-        return FileVerdict(path, text, tuple(ordered))
+        return FileVerdict(file.path, file.text, tuple(ordered))
 
     async def _on(
         self,
@@ -145,15 +176,19 @@ class Checks:
         deadline = started + self._seconds(recipe, settings.timing, patience)
 
         async def work(session: Session) -> Outcome:
+            nonlocal file
+            if scope.deadline > deadline:
+                # The server died under it: what the disk has by now is what the next one should see.
+                file = await self._read_again(file)
+            scope.deadline = deadline + GRACE_SECONDS
             standing = self.standing(session)
             async with standing.shared():
                 outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
-            for path in session.documents.least_recently_used(MAX_OPEN_DOCUMENTS):
-                session.close(path)
+            standing.close_all_but(MAX_OPEN_DOCUMENTS, session)
             return outcome
 
         try:
-            with anyio.fail_after(deadline - started):
+            with anyio.fail_after(deadline - started) as scope:
                 outcome = await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
         except TimeoutError:
             late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time")
@@ -164,6 +199,14 @@ class Checks:
             self._touched.add(recipe.key)
         self._count(outcome)
         return outcome
+
+    async def _read_again(self, file: FileAtHand) -> FileAtHand:
+        if file.given:
+            return file
+        try:
+            return replace(file, text=(await self._texts.current(file.path)).text, order=next(self._orders))
+        except Refused:
+            return file
 
     def _seconds(self, recipe: Recipe, timing: Timing, patience: Patience) -> float:
         if recipe.key not in self._touched:

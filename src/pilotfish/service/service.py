@@ -7,29 +7,37 @@ file, a server or a configuration does.
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from pilotfish import api
+from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure
-from pilotfish.feedback.delta import Change, Delta, Snapshot, delta
+from pilotfish.feedback.delta import Change, Delta
 from pilotfish.feedback.limits import Limits as Shown
 from pilotfish.feedback.limits import limits_of
 from pilotfish.feedback.select import Checked, findings, selection
-from pilotfish.feedback.text import Form, feedback_text, shown_path
-from pilotfish.host.ports import Clock, Files, Spawner, Vitals
+from pilotfish.feedback.text import Form, feedback_text, named
+from pilotfish.host.ports import Clock, Files, OpenWatcher, Spawner, Vitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
+from pilotfish.protocol.wire import Json
+from pilotfish.service.applying import Applying, changes_files
 from pilotfish.service.asking import Asking
+from pilotfish.service.baselines import Baselines
 from pilotfish.service.checks import Checks, FileVerdict, Patience
 from pilotfish.service.others import Others
-from pilotfish.service.recent import Recent
+from pilotfish.service.preview import Previews
 from pilotfish.service.status import snapshot
+from pilotfish.service.supposing import Supposing
 from pilotfish.service.texts import Texts
+from pilotfish.service.transaction import Recovery, recover
+from pilotfish.service.watching import Watching
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 
@@ -37,10 +45,6 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
-
-
-MAX_BASELINES = 500
-"""Files whose last fresh state is kept with its text; for one that fell out, nothing is said to be new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +57,42 @@ class Host:
     vitals: Vitals
     places: Places
     environment: Mapping[str, str]
+    handed_over: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Configuration that the host gave us by hand, in our own words."""
+    watch: OpenWatcher | None = None
+    """None: nobody tells us of changes on disk, only the files that are asked about are looked at."""
 
 
 class Service:
     def __init__(self, host: Host, limits: Limits | None = None) -> None:
         self.pool = Pool(host.spawn, host.vitals, limits=limits)
-        self.workspaces = Workspaces(host.places, host.environment)
+        self.workspaces = Workspaces(host.places, host.environment, host.handed_over)
         self._clock = host.clock
         self._texts = Texts(host.files, host.clock)
-        self._checks = Checks(self.pool, self._texts)
+        self._checks = Checks(self.pool, self._texts, self._started)
+        self.watching = Watching(host.watch, self._checks, host.clock)
         self._others = Others(self.pool, self._checks)
         self._asking = Asking(self.pool, self._checks, self._texts)
-        self._baselines: Recent[tuple[AbsPath, str | None], Snapshot] = Recent(MAX_BASELINES)
+        self._baselines = Baselines()
+        supposing = Supposing(self.pool, self._checks, self._texts)
+        self._previews = Previews(self._checks, self._others, supposing, self._baselines)
+        self._journals = host.places.journals
+        self._applying = Applying(
+            self.pool, self._asking, self._checks, self._texts, journals=self._journals, touched=self.touched
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
-        async with self.pool.running():
+        await self._recover()
+        async with self.watching.running(), self.pool.running():
             yield self
+
+    def _started(self, session: Session) -> None:
+        self.watching.join(session)
 
     def status(self, client: ClientSession) -> api.Snapshot:
         """Every known server as it stands for this workspace."""
-        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock)
+        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.watching.health)
 
     def end(self, client: ClientSession) -> None:
         """The client session is over; ending it twice is harmless."""
@@ -85,11 +104,11 @@ class Service:
         if not touch.paths:
             return api.Feedback("", api.State.UNAVAILABLE, 0, "no file was named")
         try:
-            workspace = self.workspaces.of(client)
+            workspace = await self._workspace(client)
             verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
         except Failure as failure:
             return api.Feedback("", api.State.UNAVAILABLE, _milliseconds(started), failure.message)
-        changes = {verdict.path: self._compared(client, verdict) for verdict in verdicts}
+        changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
         others = await self._related(touch, client, workspace, verdicts, started)
         text = _text(workspace, touch, changes, others)
         return _feedback(text, verdicts, tuple(changes.values()), _milliseconds(started))
@@ -100,25 +119,65 @@ class Service:
         if question.operation is api.Operation.DIAGNOSTICS and question.file_path is not None:
             texts = None if question.text is None else {question.file_path: question.text}
             return await self.check(client, (question.file_path,), texts=texts)
+        answering = self._applying if changes_files(question) else self._asking
         try:
-            return await self._asking.run(question, client, self.workspaces.of(client))
+            return await answering.run(question, client, await self._workspace(client))
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(question.operation, None, effort)
 
     async def check(
-        self, client: ClientSession, paths: Sequence[str], *, texts: Mapping[str, str] | None = None
+        self,
+        client: ClientSession,
+        paths: Sequence[str],
+        *,
+        texts: Mapping[str, str] | None = None,
+        written: bool = False,
+        patience: Patience = CERTAIN,
     ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
-        """The verdict on files: errors, clean, or none and why."""
+        """The verdict on files: errors, clean, or none and why.
+
+        Files in `texts` are judged as if they had those texts, which nobody keeps; so are the others with them.
+        `written` says that the texts are those of an edit just made: they stand, and the disk is not read.
+        """
+        if texts and not written:
+            return await self.preview(client, paths, texts, patience=patience)
         started = anyio.current_time()
         try:
-            workspace = self.workspaces.of(client)
-            verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=CERTAIN)
+            workspace = await self._workspace(client)
+            verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(api.Operation.DIAGNOSTICS, None, effort)
-        data = {shown_path(verdict.path, workspace.root): self._listed(client, verdict) for verdict in verdicts}
+        changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
+        data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         return api.answer(api.Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
+
+    async def preview(
+        self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
+    ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
+        """The verdict on files if some had other texts, and on those elsewhere that this would break."""
+        started = anyio.current_time()
+        try:
+            workspace = await self._workspace(client)
+            previewed = await self._previews.run(client, workspace, paths, texts, patience)
+        except Failure as failure:
+            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
+            return api.answer(api.Operation.DIAGNOSTICS, None, effort)
+        data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
+        return api.answer(api.Operation.DIAGNOSTICS, data, _effort(previewed.asked, _milliseconds(started)))
+
+    async def _recover(self) -> None:
+        """Finish or undo what a process that was killed had begun to write."""
+        recovery = await anyio.to_thread.run_sync(recover, self._journals)
+        if recovery != Recovery():
+            logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
+
+    async def _workspace(self, client: ClientSession) -> Workspace:
+        """Where the client works, its servers in step with the disk."""
+        workspace = self.workspaces.of(client)
+        await self.watching.catch_up(workspace.holds)
+        return workspace
 
     async def _related(
         self,
@@ -133,20 +192,11 @@ class Service:
             return {}
         deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
         verdicts = await self._others.run(client, workspace, edited, deadline)
-        return {verdict.path: self._compared(client, verdict) for verdict in verdicts}
+        return {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
 
-    def _listed(self, client: ClientSession, verdict: FileVerdict) -> tuple[api.Diagnostic, ...]:
-        found = findings(self._compared(client, verdict))
-        return tuple(api.diagnostic(finding.diagnostic, introduced=finding.introduced) for finding in found)
 
-    def _compared(self, client: ClientSession, verdict: FileVerdict) -> Change:
-        """The change since the last fresh set of this file; a fresh verdict becomes the next baseline."""
-        key = (verdict.path, client.host)
-        now = Snapshot(verdict.text, verdict.diagnostics)
-        change = delta(self._baselines.get(key), now)
-        if verdict.is_fresh:
-            self._baselines.put(key, now)
-        return change
+def _listed(change: Change) -> tuple[api.Diagnostic, ...]:
+    return tuple(api.diagnostic(found.diagnostic, introduced=found.introduced) for found in findings(change))
 
 
 def _text(

@@ -1,7 +1,7 @@
 """All servers of a workspace at one moment, as `status` and the panel show them. Reading it changes nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 import anyio
@@ -9,10 +9,11 @@ import anyio
 from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.config.values import Source
-from pilotfish.host.ports import Clock
-from pilotfish.model import Severity
+from pilotfish.host.ports import Clock, WatchHealth
+from pilotfish.model import AbsPath, Severity
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Running, Starting
+from pilotfish.pool.sidecar import SidecarState
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.service.workspace import Workspace
 
@@ -20,7 +21,13 @@ ORDER = ("broken", "spawning", "connected", "idle", "disabled")
 """What needs a person comes first."""
 
 
-def snapshot(workspace: Workspace, entries: Mapping[Key, Entry], clock: Clock) -> api.Snapshot:
+Watched = Callable[[AbsPath], WatchHealth | None]
+"""How changes below a root are noticed; None when nobody watches there."""
+
+
+def snapshot(
+    workspace: Workspace, entries: Mapping[Key, Entry], clock: Clock, watched: Watched = lambda _root: None
+) -> api.Snapshot:
     """Every known and configured server: those in trouble first, then by id."""
     own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
     for key, entry in entries.items():
@@ -29,7 +36,7 @@ def snapshot(workspace: Workspace, entries: Mapping[Key, Entry], clock: Clock) -
     # Slots count on the monotonic clock, people read the other one.
     ahead = clock.wall() - anyio.current_time()
     rows = sorted(
-        (_row(workspace, server, kept, ahead) for server, kept in own.items()),
+        (_row(workspace, server, kept, ahead, watched) for server, kept in own.items()),
         key=lambda row: (ORDER.index(state_of(row)), row.server_id),
     )
     return api.Snapshot(_milliseconds(clock.wall()), tuple(rows), _totals(rows))
@@ -46,7 +53,9 @@ def state_of(row: api.ServerRow) -> str:
     return "connected" if row.connected_roots else "idle"
 
 
-def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], ahead: float) -> api.ServerRow:
+def _row(
+    workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], ahead: float, watched: Watched
+) -> api.ServerRow:
     spec, slots = workspace.specs[server], [(key.root, entry) for key, entry in kept]
     connected = [root for root, entry in slots if isinstance(entry.slot, Running)]
     broken = [_broken(entry.slot, ahead) for _, entry in slots if isinstance(entry.slot, Broken | Missing)]
@@ -62,7 +71,22 @@ def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], a
         broken=max(broken, key=lambda one: one.retry_at, default=None),
         diagnostics=_counts(entry for _, entry in slots) if connected else None,
         last_seen_at=_milliseconds(max(seen) + ahead) if seen else None,
+        watching=_watching(health for root in connected if (health := watched(root)) is not None),
+        sidecars=tuple(_sidecar(entry.sidecar.state) for _, entry in slots if entry.sidecar is not None),
     )
+
+
+def _watching(found: Iterable[WatchHealth]) -> api.WatchState | None:
+    """The root with the most trouble."""
+    worst = max(found, key=lambda one: (one.degraded is not None, one.polled, one.overflows), default=None)
+    if worst is None:
+        return None
+    state = "ok" if worst.degraded is None else "degraded"
+    return api.WatchState(state, worst.degraded, worst.watched, worst.polled, worst.overflows)
+
+
+def _sidecar(state: SidecarState) -> api.SidecarRow:
+    return api.SidecarRow(state.pid, state.starts, state.why, state.stderr)
 
 
 def _broken(slot: Broken | Missing, ahead: float) -> api.BrokenState:

@@ -13,7 +13,7 @@ from pilotfish.config.changes import fingerprint
 from pilotfish.config.load import Loaded
 from pilotfish.config.places import Places
 from pilotfish.config.values import ServerConfig
-from pilotfish.errors import Code, Scene, Unavailable
+from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -24,11 +24,12 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import child_environment, search_path
-from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled
+from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
 from pilotfish.servers.resolve import Candidate, Choice, Resolver, Scope, choose
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.unasked import own_files
 
 
 @dataclass(slots=True)
@@ -103,12 +104,24 @@ class Workspace:
         code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
         return Unavailable(code, message, scene=scene)
 
+    def shortcoming(self, server: str) -> Unavailable | None:
+        """Why a server could not be started for the workspace itself; None when it could."""
+        self._look_again()
+        candidate = Candidate(self.specs[server], self.root, "")
+        return None if self._is_available(candidate) else self.why_unavailable(candidate)
+
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
         program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
         config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
-        return Recipe(Key(spec.id, root, config), lambda: self._options(candidate), restore, self._whereabouts.fingerprint)
+        return Recipe(
+            Key(spec.id, root, config),
+            lambda: self._options(candidate),
+            restore,
+            self._whereabouts.fingerprint,
+            lambda: self._sidecar(candidate),
+        )
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
@@ -132,8 +145,28 @@ class Workspace:
             initialize_seconds=self.settings(spec.id).timing.initialize_timeout_ms / 1000,
             request_seconds=self.settings(spec.id).timing.request_timeout_ms / 1000,
             did_change_extra=spec.freshness.did_change_extra,
+            watches=own_files(spec),
             death_signs=spec.death_signs,
         )
+
+    def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
+        """What runs beside the server. Whether `watch` may be named is decided with the configuration (TRUST-1)."""
+        spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
+        server = self._located(spec, root)
+        allowed = admitted(spec, trusted=self.config.trusted)
+        if isinstance(allowed, Withheld) or not isinstance(server, Found):
+            return None
+        command = sidecar(self._filled(allowed, root, server))
+        if command is None:
+            return None
+        if spec.watch is None and not self.config.trusted:
+            # It follows from options that a project may set by itself.
+            return Unavailable(Code.UNTRUSTED, f"{command[0]} is not run: the workspace is not trusted", scene=scene)
+        program = locate(command[0], root, self._lookup)
+        if not isinstance(program, Found):
+            return Unavailable(Code.SERVER_MISSING, f"{command[0]} was not found, or may not run here", scene=scene)
+        environment = child_environment(self._environment, spec.env, self._lookup.path)
+        return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: Found) -> ServerSpec:
         def fill(name: str) -> str | None:

@@ -12,6 +12,7 @@ from pilotfish.config.load import Catalogue, Loaded, Request, load
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import boundary_of
+from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
@@ -39,9 +40,12 @@ class _Known:
 
 
 class Workspaces:
-    def __init__(self, places: Places, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, places: Places, environment: Mapping[str, str], handed_over: Mapping[str, Json] | None = None
+    ) -> None:
         self._places = places
         self._environment = environment
+        self._handed_over = handed_over or {}
         self._known: Recent[tuple[AbsPath, AbsPath, str | None], _Known] = Recent(MAX_WORKSPACES)
 
     def of(self, client: ClientSession) -> Workspace:
@@ -51,7 +55,7 @@ class Workspaces:
         if known is not None and _signature(known.loaded.watched) == known.files:
             return known.workspace
         catalogue = Catalogue(builtin_layer(), canonical_id)
-        request = Request(client.root, self._places, catalogue, client.host)
+        request = Request(client.root, self._places, catalogue, client.host, self._handed_over)
         loaded = load(request, known.loaded if known else None)
         made = _Known(loaded, self._workspace(client, loaded), _signature(loaded.watched))
         self._known.put(key, made)

@@ -1,0 +1,61 @@
+"""The daemon's log: one file of bounded size with one predecessor, for the user alone.
+
+Standard output and error are the same file, so that what the interpreter itself says (a crash, all stacks) is there,
+too; they move along when a new file is begun. Lines are sanitised: some repeat what a server said (T32).
+What goes in are names, counts and times, never the text of a file.
+"""
+
+import logging
+import os
+
+from pilotfish.sanitise import sanitised_lines
+
+MAX_BYTES = 1024 * 1024
+"""Of one file: weeks of starts and stops, or one bad day."""
+
+MAX_RECORD = 8000
+"""Code points of one record: a traceback."""
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+class LogFile(logging.Handler):
+    """Writes to `path`, and begins anew when that has grown to `max_bytes`."""
+
+    def __init__(self, path: str, *, max_bytes: int = MAX_BYTES, standard: tuple[int, ...] = (1, 2)) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(FORMAT))
+        self._path = path
+        self._max_bytes = max_bytes
+        self._standard = standard
+        """Descriptors that are kept the same file as ours."""
+        self._descriptor = -1
+        self._open()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if os.fstat(self._descriptor).st_size >= self._max_bytes:
+                self._begin_anew()
+            line = sanitised_lines(self.format(record), MAX_RECORD) + "\n"
+            os.write(self._descriptor, line.encode(errors="backslashreplace"))
+        except OSError:
+            # A full disk must not stop the daemon, and there is nowhere else to say it.
+            return
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        super().close()
+
+    def _begin_anew(self) -> None:
+        os.replace(self._path, f"{self._path}.1")
+        os.close(self._descriptor)
+        self._open()
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(self._path, flags, 0o600)
+        os.fchmod(self._descriptor, 0o600)
+        for number in self._standard:
+            os.dup2(self._descriptor, number)

@@ -1,0 +1,170 @@
+"""The daemon at work: the composition root of everything that clients reach over the socket.
+
+Ending is a ladder, and bounded: nobody new comes in, clients are told and hung up on, sessions end, servers are
+stopped side by side. What is not over after `STOP_SECONDS` is ended by the process itself ending, which the
+supervisors of all servers notice.
+"""
+
+import faulthandler
+import logging
+import os
+import resource
+import signal
+from collections.abc import Callable
+from typing import Never
+
+import anyio
+
+from pilotfish.daemon.door import Door
+from pilotfish.daemon.life import Life
+from pilotfish.daemon.logs import LogFile
+from pilotfish.daemon.pids import gone
+from pilotfish.daemon.settings import Settings, settings_of
+from pilotfish.daemon.start import Claim
+from pilotfish.daemon.upgrading import UPGRADES
+from pilotfish.library.workspace import computer
+from pilotfish.pool.plan import Running
+from pilotfish.service.service import Host, Service
+from pilotfish.surfaces.calls import About, Attendee
+from pilotfish.surfaces.log_tail import last_lines
+from pilotfish.surfaces.methods import Methods
+from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
+from pilotfish.surfaces.rpc import Connection
+from pilotfish.surfaces.sessions import Sessions
+from pilotfish.surfaces.upgrades import Upgrades
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 10.0
+"""For everything: 8 s are the servers', whose ladders run side by side, 1 s the clients'."""
+
+HANG_UP_SECONDS = 1.5
+"""For all clients at once: each has 1 s to hear the last word."""
+
+DESCRIPTORS = 4096
+"""64 servers with five each, 256 clients, watches; far below what makes programs slow that close them all at start."""
+
+FAILED = 70
+"""The exit code of a fault of ours."""
+
+
+def run(claim: Claim) -> Never:
+    """Serve until the end of the daemon's life, which is that of the process."""
+    logging.raiseExceptions = False
+    handler = LogFile(claim.place.log)
+    root = logging.getLogger("pilotfish")
+    root.addHandler(handler)
+    root.setLevel(os.environ.get("PILOTFISH_LOG", "INFO").upper())
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1)
+    allow_descriptors(DESCRIPTORS)
+    code = 0
+    try:
+        host = computer(os.environ)
+        anyio.run(_live, claim, host, settings_of(host.places, os.environ))
+    except BaseException:
+        logger.exception("the daemon failed")
+        code = FAILED
+    handler.close()
+    os._exit(code)
+
+
+async def _live(claim: Claim, host: Host, settings: Settings) -> None:
+    daemon = Daemon(claim, host, settings)
+    # A thread of its own: whatever hangs, this does not.
+    await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
+    faulthandler.cancel_dump_traceback_later()
+
+
+def allow_descriptors(wanted: int) -> None:
+    """Raise our own limit, as far as the system lets us; shells set it to 1024 or 256."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class Daemon:
+    """All parts together, and what the socket's methods need of them."""
+
+    def __init__(self, claim: Claim, host: Host, settings: Settings, upgrades: Upgrades = UPGRADES) -> None:
+        self._claim = claim
+        self._settings = settings
+        self._upgrades = upgrades
+        self._service = Service(host, settings.limits)
+        self._sessions = Sessions(self._service.end, gone)
+        self._life = Life(self._sessions, settings.idle_seconds)
+        self._started = anyio.current_time()
+
+    async def live(self, bounded: Callable[[], None]) -> None:
+        """From the first client to the end; `bounded` is called when that begins, and sees to it that it ends."""
+        logger.info("started pid=%d socket=%s build=%d", os.getpid(), self._claim.place.socket, BUILD)
+        async with self._service.running(), self._sessions.running(), anyio.create_task_group() as tasks:
+            methods = Methods(self._service, self._sessions, self, tasks)
+            door = Door(self._claim, lambda stream: Connection(stream, methods, self._upgrades))
+            tasks.start_soon(self._heed_signals)
+            tasks.start_soon(self._life.run)
+            tasks.start_soon(door.run, tasks)
+            tasks.start_soon(self._stay_reachable, door)
+            try:
+                await self._life.ending.wait()
+            finally:
+                bounded()
+                door.close()
+            with anyio.move_on_after(HANG_UP_SECONDS):
+                await door.empty(f"the daemon is ending: {self._life.why}")
+            tasks.cancel_scope.cancel()
+        logger.info("ended why=%s", self._life.why)
+
+    def met(self, build: int) -> bool:
+        return self._life.met(build)
+
+    def stop(self, why: str) -> None:
+        self._life.stop(why)
+
+    def log_lines(self, count: int) -> tuple[str, ...]:
+        return last_lines(self._claim.place.log, count)
+
+    def about(self) -> About:
+        servers: dict[str, int] = {}
+        for key, entry in self._service.pool.entries().items():
+            if isinstance(entry.slot, Running):
+                servers[key.server] = servers.get(key.server, 0) + 1
+        return About(
+            pid=os.getpid(),
+            protocol=PROTOCOL,
+            build=BUILD,
+            seconds=anyio.current_time() - self._started,
+            socket=self._claim.place.socket,
+            log=self._claim.place.log,
+            superseded=self._life.superseded,
+            sessions=self._attendees(),
+            servers=servers,
+        )
+
+    def _attendees(self) -> tuple[Attendee, ...]:
+        return tuple(
+            Attendee(
+                session=session.client.id,
+                host=session.caller.host,
+                conversation=session.caller.conversation,
+                root=session.client.root,
+                attached=session.hang_up is not None,
+                calls=session.calls,
+            )
+            for session in self._sessions.all()
+        )
+
+    async def _heed_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async for number in signals:
+                if self._life.ending.is_set():
+                    # Told twice: the supervisors end the servers as soon as we are gone.
+                    logger.warning("ending at once signal=%s", number.name)
+                    os._exit(FAILED)
+                self._life.stop(number.name)
+
+    async def _stay_reachable(self, door: Door) -> None:
+        await door.stay_reachable()
+        logger.warning("the lock is not ours any more")
+        self._life.supersede()

@@ -1,0 +1,48 @@
+"""What the user's own configuration says about the daemon and its servers as a whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pilotfish.config.load import Catalogue, Request, load
+from pilotfish.config.places import Places
+from pilotfish.config.values import Pool
+from pilotfish.errors import Refused
+from pilotfish.pool.plan import Limits
+from pilotfish.servers.catalogue import builtin_layer, canonical_id
+
+IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
+"""Overrides how long the daemon stays without client sessions; `pool.idleMinutes` says it otherwise."""
+
+SHORTEST_IDLE = 1.0
+"""Seconds: whoever started the daemon is about to call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    limits: Limits
+    idle_seconds: float
+
+
+def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
+    """Read once, when the daemon starts. Nothing that a file says can keep it from starting."""
+    try:
+        # `pool` is the user's alone: no project is asked, so the folder makes no difference.
+        pool = load(Request(places.home, places, Catalogue(builtin_layer(), canonical_id))).config.pool
+    except Refused:
+        return Settings(Limits(), _idle_seconds(environment, Limits().idle_seconds))
+    return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
+
+
+def _limits(pool: Pool) -> Limits:
+    return Limits(
+        idle_seconds=pool.idle_minutes * 60.0,
+        memory_mib_per_server=pool.memory_mib_per_server,
+        memory_mib=pool.memory_mib,
+    )
+
+
+def _idle_seconds(environment: Mapping[str, str], configured: float) -> float:
+    try:
+        return max(SHORTEST_IDLE, float(environment.get(IDLE_VARIABLE, "")))
+    except ValueError:
+        return configured

@@ -1,0 +1,28 @@
+"""What a connection to the daemon can be upgraded to."""
+
+from dataclasses import dataclass
+
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.schemas import ToolSet
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.rpc import NULL
+from pilotfish.surfaces.mcp_connection import Options, serve
+from pilotfish.surfaces.upgrades import Upgraded, Upgrades
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a client says with the request for MCP."""
+
+    tools: ToolSet | None = None
+
+
+async def _mcp(upgraded: Upgraded) -> None:
+    try:
+        wanted = Wanted() if upgraded.params == NULL else decode(upgraded.params, Wanted)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
+    await serve(upgraded.wire, upgraded.service, upgraded.session, Options(wanted.tools))
+
+
+UPGRADES: Upgrades = {"mcp": _mcp}

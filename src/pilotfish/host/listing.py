@@ -1,0 +1,85 @@
+"""What is in a folder right now. Links are names like files; pipes, sockets and devices are not there."""
+
+import os
+import stat
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from pilotfish.model import AbsPath
+
+
+class Kind(Enum):
+    FILE = auto()
+    """A regular file, or a link to anything."""
+    FOLDER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name. `stamp` is the time of the last change of status in nanoseconds: nobody can set that."""
+
+    kind: Kind
+    inode: int
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    inode: int
+    """That of the folder itself."""
+    files: dict[str, int]
+    """Name → time of the last change of status, in nanoseconds."""
+    folders: dict[str, int]
+    """Name → inode."""
+
+
+def look_at(path: AbsPath) -> Entry | None:
+    """What has that name; None when nothing has that counts."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+    return None if kind is None else Entry(kind, status.st_ino, status.st_ctime_ns)
+
+
+def inode_of(folder: AbsPath) -> int | None:
+    """The inode of a folder, or of the one that a link leads to; None when there is none."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_ino if stat.S_ISDIR(status.st_mode) else None
+
+
+def listing(folder: AbsPath, *, follow: bool) -> Listing | None:
+    """All that is in a folder; None when it cannot be listed. `follow` says that it may be a link to one."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    except OSError:
+        return None
+    files: dict[str, int] = {}
+    folders: dict[str, int] = {}
+    try:
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders[entry.name] = entry.inode()
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                    try:
+                        files[entry.name] = entry.stat(follow_symlinks=False).st_ctime_ns
+                    except FileNotFoundError:
+                        # It is gone by now.
+                        continue
+        return Listing(os.fstat(descriptor).st_ino, files, folders)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def join(folder: AbsPath, name: str) -> AbsPath:
+    return AbsPath(f"{folder}{os.sep}{name}" if folder != os.sep else os.sep + name)
+
+
+_KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.FILE, stat.S_IFDIR: Kind.FOLDER}

@@ -1,0 +1,120 @@
+"""A program that runs beside a server and dies with it, for example a generator of files that the server reads.
+
+What it writes reaches the server by the watcher, as everybody's writing does. It may fail as it likes: it is started
+again, later each time, and the server goes on without it; `state` says why.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import anyio
+
+from pilotfish.errors import Failure
+from pilotfish.host.ports import Exit, Launch, Process, Spawner
+from pilotfish.host.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+FIRST_DELAY = 1.0
+LONGEST_DELAY = 60.0
+JITTER = 0.2
+"""Back-off: 1 s × 2ⁿ up to 60 s, ±20 %. It waits for nobody, so it may try sooner than a server."""
+
+STEADY_SECONDS = 60.0
+"""One that ran for this long was well: whatever ended it, the next start is the first of a new row."""
+
+TERMINATE_SECONDS = 1.0
+"""Between SIGTERM and SIGKILL: time to finish the file that it is writing."""
+
+Wanted = Callable[[], Launch | Failure | None]
+"""What is to run: a launch, the reason why it may not or cannot run, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarState:
+    """For status. It runs when it has a `pid`; otherwise `why` says why not."""
+
+    pid: int | None = None
+    starts: int = 0
+    why: str | None = None
+    retry_at: float | None = None
+    """When it is started again, on the monotonic clock."""
+    stderr: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def running_sidecar(
+    wanted: Wanted, spawn: Spawner, jitter: Callable[[], float]
+) -> AsyncGenerator["Sidecar | None"]:
+    """Run it for as long as the block lasts; at its end nothing of it is left."""
+    launch = wanted()
+    if launch is None:
+        yield None
+    elif isinstance(launch, Failure):
+        yield Sidecar(spawn, jitter, SidecarState(why=launch.message))
+    else:
+        sidecar = Sidecar(spawn, jitter, SidecarState())
+        async with owned_tasks() as tasks:
+            tasks.start_soon(sidecar.run, launch)
+            try:
+                yield sidecar
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+class Sidecar:
+    def __init__(self, spawn: Spawner, jitter: Callable[[], float], state: SidecarState) -> None:
+        self._spawn = spawn
+        self._jitter = jitter
+        self._state = state
+        self._process: Process | None = None
+
+    @property
+    def state(self) -> SidecarState:
+        process = self._process
+        return self._state if process is None else replace(self._state, stderr=process.stderr_tail())
+
+    async def run(self, launch: Launch) -> None:
+        """Start it again and again, until cancelled."""
+        failures = 0
+        while True:
+            started = anyio.current_time()
+            why = await self._run_once(launch)
+            now = anyio.current_time()
+            failures = 1 if now - started >= STEADY_SECONDS else failures + 1
+            delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1)) * (1 + JITTER * self._jitter())
+            self._state = replace(self._state, pid=None, why=why, retry_at=now + delay)
+            logger.warning("ended sidecar=%s why=%s again_in=%.0f", launch.name, why, delay)
+            await anyio.sleep(delay)  # noqa: TID251 -- the back-off
+
+    async def _run_once(self, launch: Launch) -> str:
+        """From start to end; returns why it ended."""
+        try:
+            async with self._spawn(launch) as process:
+                self._state = SidecarState(process.pid, self._state.starts + 1)
+                self._process = process
+                try:
+                    return _ending(await _exit_of(process))
+                finally:
+                    with anyio.move_on_after(TERMINATE_SECONDS, shield=True):
+                        await process.terminate()
+                        await process.wait()
+                    self._state = replace(self._state, stderr=process.stderr_tail())
+                    self._process = None
+        except Failure as failure:
+            self._state = replace(self._state, starts=self._state.starts + 1, stderr=failure.scene.stderr)
+            return failure.message
+
+
+async def _exit_of(process: Process) -> Exit:
+    while await process.receive():
+        # What it says is for nobody, but it must be able to say it.
+        pass
+    return await process.wait()
+
+
+def _ending(status: Exit) -> str:
+    how = f"exited with code {status.code}" if status.signal is None else f"was killed by signal {status.signal}"
+    return f"it {how}"

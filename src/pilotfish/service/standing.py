@@ -1,0 +1,208 @@
+"""What we know of our own dealings with one session, beyond what the session keeps.
+
+`Standing.send` is the one way by which texts are sent: what was sent, when and as which of all changes, is what every
+verdict rests on. An older text is never sent after a newer one, so what a server has only ever becomes newer.
+"""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.client.session import Session
+from pilotfish.feedback.learned import Habits
+from pilotfish.model import AbsPath
+from pilotfish.protocol.diagnostics import Report
+
+
+@dataclass(frozen=True, slots=True)
+class FileAtHand:
+    """A file to check. `saved` says that this text is what is on disk."""
+
+    path: AbsPath
+    language_id: str
+    text: str
+    saved: bool = True
+    order: int | None = None
+    """Rises with every text that is read or given; None for a text that is sent whatever the server has."""
+    given: bool = False
+    """Handed in by the caller: the disk has no say about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The text that a file has at the server."""
+
+    version: int
+    number: int
+    """As which of all changes it was sent."""
+    at: float
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an answer about a file takes into account."""
+
+    version: int
+    changes: int
+    """How many texts of any file had been sent."""
+    refreshes: int
+    """How often the server had said that earlier answers may be old."""
+
+    def covers(self, other: "Reach") -> bool:
+        return (
+            self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered to our own question about a file, whole and of one state."""
+
+    reach: Reach
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The last fresh verdict on a file. The reports are kept: a late publish of an older text may replace them."""
+
+    reach: Reach
+    reports: tuple[Report, ...]
+    push: Report | None
+    at: float
+    """When the last of it was said."""
+
+
+@dataclass(slots=True)
+class Standing:
+    since: float = field(default_factory=anyio.current_time)
+    answered: bool = False
+    """It has settled once: work that it tells of now is no longer its loading."""
+    changes: int = 0
+    changed_at: float = 0.0
+    changed_before: float = 0.0
+    """When the change before the last one was sent."""
+    answers: dict[AbsPath, Answer] = field(default_factory=dict[AbsPath, Answer])
+    settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
+    habits: Habits = field(default_factory=Habits)
+    _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
+    _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
+    _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])
+    _checks: int = 0
+    _previewing: bool = False
+    _left: Pulse = field(default_factory=Pulse)
+
+    # --- Texts -------------------------------------------------------------------------------------------------------
+
+    def send(self, session: Session, file: FileAtHand) -> Sent:
+        """Make the server see the text, unless it has a newer one already; returns what it has now."""
+        path, known = file.path, self._sent.get(file.path)
+        newest = known.order if known is not None else 0
+        order = newest if file.order is None else file.order
+        if order >= newest or not session.documents.is_open(path):
+            _show(session, file)
+        version = session.documents.version(path)
+        if known is None or known.version != version:
+            known = self._changed(version, order)
+            if file.saved:
+                session.save(path)
+        self._sent[path] = replace(known, order=max(newest, order))
+        return self._sent[path]
+
+    def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
+        """Show a new process what the old one had. It reads the same disk, so for other files nothing changes."""
+        session.sync(path, language_id, text)
+        self._sent[path] = Sent(session.documents.version(path), self.changes, anyio.current_time(), 0)
+
+    def told_of_files(self) -> None:
+        """The server was told of changes on disk: what it said before about any file may not hold any more."""
+        self._changed(0, 0)
+
+    def close(self, session: Session, path: AbsPath) -> None:
+        """Take a document from the server; for the other files that is a change like any other."""
+        session.close(path)
+        for kept in (self._sent, self.answers, self.settled):
+            kept.pop(path, None)
+        self._changed(0, 0)
+
+    def close_all_but(self, most: int, session: Session) -> None:
+        """Close the least recently used documents beyond `most`; never one that is being checked."""
+        for path in session.documents.least_recently_used(most):
+            if not self._in_use[path]:
+                session.close(path)
+                for kept in (self._sent, self.answers, self.settled, self._in_use):
+                    kept.pop(path, None)
+
+    def _changed(self, version: int, order: int) -> Sent:
+        self.changes += 1
+        self.changed_before, self.changed_at = self.changed_at, anyio.current_time()
+        return Sent(version, self.changes, self.changed_at, order)
+
+    # --- Turns -------------------------------------------------------------------------------------------------------
+
+    def is_using(self, path: AbsPath) -> bool:
+        """Whether it is being checked."""
+        return self._in_use[path] > 0
+
+    @contextmanager
+    def using(self, path: AbsPath) -> Generator[None]:
+        self._in_use[path] += 1
+        try:
+            yield
+        finally:
+            self._in_use[path] -= 1
+
+    @asynccontextmanager
+    async def turn(self, path: AbsPath) -> AsyncGenerator[None]:
+        """One question about a file at a time: `unchanged` means what we held when we asked, and answers overtake."""
+        lock = self._turns.setdefault(path, anyio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.statistics().locked and not lock.statistics().tasks_waiting:
+                self._turns.pop(path, None)
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncGenerator[None]:
+        """An ordinary check: many at once, but none while a proposed text is at the server.
+
+        Without a preview nothing is waited for, not even a turn of the loop: the texts of a patch go out together.
+        """
+        while self._previewing:
+            await self._left.wait()
+        self._checks += 1
+        try:
+            yield
+        finally:
+            self._checks -= 1
+            self._left.beat()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """A preview: after the checks under way, and before any other."""
+        while self._previewing:
+            await self._left.wait()
+        self._previewing = True
+        try:
+            while self._checks:
+                await self._left.wait()
+            yield
+        finally:
+            self._previewing = False
+            self._left.beat()
+
+
+def _show(session: Session, file: FileAtHand) -> None:
+    documents, path = session.documents, file.path
+    before = (documents.version(path), documents.text(path).string) if documents.is_open(path) else None
+    session.sync(path, file.language_id, file.text)
+    if before is not None and before[0] == documents.version(path) and before[1] != file.text:
+        # It does not follow changes: opening the document anew is the only way to show it another text.
+        session.close(path)
+        session.sync(path, file.language_id, file.text)

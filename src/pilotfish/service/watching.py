@@ -1,0 +1,271 @@
+"""Sessions that know the disk as it is: one watcher per root, shared by the servers that run for it.
+
+What somebody writes, be it a shell, git or a formatter, reaches each server as the protocol has it: one notification
+with all that its globs match, a new text for a document that is open, the end of one whose file is gone.
+Before an answer `catch_up` hands over what the system knows by then, without a pause; otherwise changes are gathered
+until they cease, so that a branch switch is one notification per server.
+
+Where a watcher cannot be had or fails, servers go on as they are, and `health` says so.
+"""
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Failure
+from pilotfish.host.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
+from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, Coalescer, FileChange, WatchRegistration
+from pilotfish.service.checks import Checks
+
+logger = logging.getLogger(__name__)
+
+QUIET_SECONDS = 0.1
+"""Changes are handed over when none has come for this long. Nobody waits for it: who asks gets them at once."""
+
+GATHER_SECONDS = 5.0
+"""And at the latest this long after the first one: a build may write for minutes."""
+
+CATCH_UP_SECONDS = 2.0
+"""How long an answer may wait for a tree that is being covered for the first time: 40,000 files take 0.5 s."""
+
+SLACK_SECONDS = 0.1
+"""The clock of file systems is behind by up to this much."""
+
+MAX_PENDING = 250_000
+"""Changed paths that one server may be told of at once, 30 MB of notification. One that missed more is started anew."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """One session and what it has not been told yet."""
+
+    session: Session
+    started: float
+    """Wall time of its start: from then on it may have read anything."""
+    looked: bool = False
+    offers: tuple[object, ...] = ()
+    registrations: tuple[WatchRegistration, ...] = ()
+    documents: tuple[AbsPath, ...] = ()
+    pending: Coalescer = field(default_factory=lambda: Coalescer(MAX_PENDING))
+    delivering: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def look(self) -> bool:
+        """Whether it registered something, or something was opened or closed, since the last look."""
+        offers = self.session.capabilities.options("workspace/didChangeWatchedFiles")
+        documents = self.session.documents.paths
+        if self.looked and (offers, documents) == (self.offers, self.documents):
+            return False
+        self.looked, self.offers, self.documents = True, offers, documents
+        self.registrations = self.session.watchers()
+        return True
+
+
+class Watching:
+    def __init__(self, open_watcher: OpenWatcher | None, checks: Checks, clock: Clock) -> None:
+        self._open_watcher = open_watcher
+        self._checks = checks
+        self._clock = clock
+        self._roots: dict[AbsPath, _Root] = {}
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        async with owned_tasks() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def join(self, session: Session) -> None:
+        """Watch for a session that has just started, until it ends."""
+        if self._tasks is not None and self._open_watcher is not None:
+            self._tasks.start_soon(self._accompany, session, self._open_watcher)
+
+    async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
+        """Make the sessions of these roots see the disk as it is now."""
+        async with owned_tasks() as tasks:
+            for path, root in self._roots.items():
+                if concerns(path):
+                    tasks.start_soon(root.catch_up)
+
+    def health(self, root: AbsPath) -> WatchHealth | None:
+        """How changes below a root are noticed; None when nobody watches there."""
+        known = self._roots.get(root)
+        return None if known is None else known.health
+
+    async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
+        root = self._roots.get(session.root)
+        if root is None:
+            root = self._roots[session.root] = _Root(session.root, self._checks, self._clock)
+            assert self._tasks is not None  # `join` looked
+            self._tasks.start_soon(root.run, open_watcher)
+        try:
+            await root.accompany(session)
+        except Exception:
+            logger.exception("watching failed server=%s root=%s", session.server, session.root)
+        finally:
+            if root.is_deserted:
+                del self._roots[session.root]
+                root.end()
+
+
+class _Root:
+    """One watcher and the sessions that it is for."""
+
+    def __init__(self, path: AbsPath, checks: Checks, clock: Clock) -> None:
+        self._path = path
+        self._checks = checks
+        self._clock = clock
+        self._members: dict[Session, _Member] = {}
+        self._watcher: Watcher | None = None
+        self._covered = Interest((path,))
+        self._covering = anyio.Lock()
+        self._covered_at = clock.wall()
+        self._life = anyio.CancelScope()
+        self._failure: str | None = None
+
+    @property
+    def is_deserted(self) -> bool:
+        return not self._members
+
+    @property
+    def health(self) -> WatchHealth:
+        if self._watcher is not None:
+            return self._watcher.health
+        return WatchHealth(degraded=self._failure or "watching has not begun yet")
+
+    # --- Life --------------------------------------------------------------------------------------------------------
+
+    async def run(self, open_watcher: OpenWatcher) -> None:
+        """Hand over changes as they come, until `end`."""
+        try:
+            with self._life:
+                async with open_watcher() as watcher:
+                    self._watcher = watcher
+                    await self._cover()
+                    while True:
+                        await watcher.stirred()
+                        await self._gather(watcher)
+                        await self._deliver_all()
+        except Exception as error:
+            logger.exception("watching failed root=%s", self._path)
+            self._failure = f"watching failed: {error}"
+        finally:
+            self._watcher = None
+
+    def end(self) -> None:
+        self._life.cancel()
+
+    async def accompany(self, session: Session) -> None:
+        """Follow what one session wants to know, until it ends."""
+        age = anyio.current_time() - session.started_at
+        member = self._members[session] = _Member(session, self._clock.wall() - age - SLACK_SECONDS)
+        try:
+            while session.failure is None:
+                if member.look():
+                    await self._cover()
+                    continue
+                await session.changed.wait()
+        finally:
+            del self._members[session]
+
+    async def catch_up(self) -> None:
+        with anyio.move_on_after(CATCH_UP_SECONDS):
+            changed = [member for member in self._members.values() if member.look()]
+            if changed:
+                await self._cover()
+            if self._watcher is not None:
+                await self._drain(self._watcher)
+            await self._deliver_all()
+
+    # --- What is watched ---------------------------------------------------------------------------------------------
+
+    async def _cover(self) -> None:
+        """Let the watcher follow what the sessions want now."""
+        async with self._covering:
+            interest, watcher = self._interest(), self._watcher
+            if watcher is None or interest == self._covered:
+                return
+            before, since = self._covered, self._covered_at
+            self._covered, self._covered_at = interest, self._clock.wall() - SLACK_SECONDS
+            await watcher.cover(interest)
+            self._make_up_for(watcher, before, since)
+
+    def _interest(self) -> Interest:
+        members = tuple(self._members.values())
+        registrations = dict.fromkeys(one for member in members for one in member.registrations)
+        folders = frozenset(AbsPath(os.path.dirname(path)) for member in members for path in member.documents)
+        return Interest((self._path,), tuple(registrations), folders)
+
+    def _make_up_for(self, watcher: Watcher, before: Interest, since: float) -> None:
+        """Tell of what changed before it was watched: since a server's start, or since a document was opened."""
+        known = frozenset(before.registrations)
+        for member in self._members.values():
+            if not known.issuperset(member.registrations):
+                _add(member, watcher.recent(member.started))
+        opened = self._covered.folders - before.folders
+        written = [found.path for found in watcher.recent(since, opened)] if opened else []
+        for member in self._members.values():
+            _add(member, (FileChange(path, Change.CHANGED) for path in written if path in member.documents))
+
+    # --- What is handed over -----------------------------------------------------------------------------------------
+
+    async def _gather(self, watcher: Watcher) -> None:
+        """Take in changes until they cease."""
+        latest = anyio.current_time() + GATHER_SECONDS
+        await self._drain(watcher)
+        while anyio.current_time() < latest:
+            with anyio.move_on_after(QUIET_SECONDS) as quiet:
+                await watcher.stirred()
+            if quiet.cancelled_caught:
+                return
+            await self._drain(watcher)
+
+    async def _drain(self, watcher: Watcher) -> None:
+        found = await watcher.drain()
+        for member in self._members.values():
+            _add(member, found)
+
+    async def _deliver_all(self) -> None:
+        async with owned_tasks() as tasks:
+            for member in tuple(self._members.values()):
+                tasks.start_soon(self._deliver, member)
+
+    async def _deliver(self, member: _Member) -> None:
+        session, standing = member.session, self._checks.standing(member.session)
+        try:
+            async with member.delivering, standing.shared():
+                flush = member.pending.flush()
+                if flush.rescan:
+                    session.condemn("missed too many changes on disk at once")
+                elif session.tell_changes(flush.changes):
+                    standing.told_of_files()
+                await self._follow(member, flush.changes)
+        except Failure:
+            # It is stopping or dead. The next one reads the disk by itself.
+            logger.debug("not told server=%s root=%s", session.server, session.root)
+
+    async def _follow(self, member: _Member, changes: Iterable[FileChange]) -> None:
+        """Documents that are open follow their files. What is left when we are interrupted stays to be done."""
+        left = {found.path: found for found in changes}
+        try:
+            for path, found in tuple(left.items()):
+                if await self._checks.follow(member.session, path, gone=found.change is Change.DELETED):
+                    del left[path]
+        finally:
+            _add(member, left.values())
+
+
+def _add(member: _Member, changes: Iterable[FileChange]) -> None:
+    for found in changes:
+        member.pending.add(found)

@@ -1,0 +1,16 @@
+"""`python -I -S …/hook.py HOST`: the hook program as hosts start it, without the packages of any environment.
+
+A script is compiled each time it runs and an imported module is not, so nothing is here that can be elsewhere.
+"""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    try:
+        sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+        from pilotfish.surfaces.relay import run
+
+        run(sys.argv[1:])
+    finally:
+        os._exit(0)

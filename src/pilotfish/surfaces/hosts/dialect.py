@@ -1,0 +1,70 @@
+"""What a host's hook says and wants to hear: one `Dialect` per host, all of them run in the daemon.
+
+A dialect is pure. `read` makes one of four things of the bytes that the host gave to the hook program, `written` makes
+what the host shows its model. A new host is a module with a dialect and a line in `DIALECTS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
+
+from pilotfish import api
+from pilotfish.errors import Code, Refused
+
+DIALECTS: Mapping[str, str] = {
+    "plain": "pilotfish.surfaces.hosts.plain",
+}
+"""Host → the module whose `dialect` speaks for it; imported when that host first calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A tool of the host has changed or read files; `touch.kind` says which."""
+
+    touch: api.Touch
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A conversation has begun."""
+
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A conversation is over; hosts may say so twice."""
+
+    conversation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """None of our business: another tool, or an edit that failed."""
+
+
+HostEvent = Touched | Began | Ended | Nothing
+
+
+class Dialect(Protocol):
+    def read(self, event: bytes) -> HostEvent:
+        """What the host says; raises `Refused` (`invalid_input`) when that cannot be understood."""
+        ...
+
+    def written(self, feedback: str) -> bytes:
+        """What the hook program prints for feedback that is not empty."""
+        ...
+
+
+def dialect_of(host: str) -> Dialect:
+    """Raises `Refused` for a host that nobody knows."""
+    if host not in DIALECTS:
+        known = ", ".join(sorted(DIALECTS))
+        raise Refused(Code.INVALID_INPUT, f"no host is called {host!r}", hint=f"Known are: {known}.")
+    return import_module(DIALECTS[host]).dialect

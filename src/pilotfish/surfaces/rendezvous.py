@@ -1,0 +1,147 @@
+"""Where clients and the daemon meet: the folder, its locks and its socket, and what both ends check before they talk.
+
+Rules:
+- Everything lies in folders that are ours alone (0700, our user, no link); a socket that is not ours is not spoken to,
+  and neither is a peer that is another user (T22, T23).
+- A socket file proves nothing. Whoever holds the lock is the daemon, and the lock ends with its process.
+- The names carry the version of the protocol, so that two versions live beside each other and never mix.
+
+Imports next to nothing: this runs for every edit. `dataclasses`, `socket` or `json` would cost as much as the whole
+program may.
+"""
+
+import os
+import stat
+import sys
+
+# `socket` wraps this module in enums, for ten times the price. `typing` costs as much.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping
+else:
+    import _socket as socket
+
+PROTOCOL = 1
+"""Counts up when a client could misunderstand the daemon, or the other way round. New methods and fields do not."""
+
+BUILD = os.stat(__file__).st_mtime_ns
+"""When this code was installed. A daemon that meets a client with newer code makes room for it as soon as it can."""
+
+MAX_SOCKET_PATH = 107 if sys.platform == "linux" else 103
+"""Bytes of a socket's path that the kernel takes, without the zero at its end."""
+
+SHORT_FOLDER = "/tmp"  # noqa: S108 - what is made in it is a private folder, checked before use
+"""Where the socket goes when the usual path is too long."""
+
+
+class Missed(Exception):
+    """They did not meet."""
+
+
+class NoDaemon(Missed):
+    """Nobody listens; one can be started."""
+
+
+class Busy(Missed):
+    """Somebody listens, and cannot take one more."""
+
+
+class Unsafe(Missed):
+    """What is there is not ours, or could be changed by others."""
+
+
+class Place:
+    """Where one user's daemon is: a function of the environment alone."""
+
+    __slots__ = ("folder", "lock", "log", "socket", "socket_folder", "start_lock", "state")
+
+    def __init__(self, environment: "Mapping[str, str]") -> None:
+        self.state = state_folder(environment)
+        self.folder = os.path.join(self.state, "run")
+        self.lock = os.path.join(self.folder, f"daemon-{PROTOCOL}.lock")
+        self.start_lock = os.path.join(self.folder, f"start-{PROTOCOL}.lock")
+        self.log = os.path.join(self.state, "logs", "daemon.log")
+        self.socket_folder = self.folder
+        self.socket = os.path.join(self.folder, f"daemon-{PROTOCOL}.sock")
+        if len(os.fsencode(self.socket)) > MAX_SOCKET_PATH:
+            self.socket_folder = f"{SHORT_FOLDER}/pilotfish-{os.geteuid()}-{_digest(os.fsencode(self.state)):016x}"
+            self.socket = f"{self.socket_folder}/daemon-{PROTOCOL}.sock"
+
+
+def state_folder(environment: "Mapping[str, str]") -> str:
+    """The folder of our own state. The same as `config.places` says, which imports too much for here."""
+    own = environment.get("PILOTFISH_HOME")
+    if own:
+        return os.path.abspath(own)
+    base = environment.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):
+        home = environment.get("HOME", "")
+        base = os.path.join(home if os.path.isabs(home) else os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "pilotfish")
+
+
+def connected(place: Place, seconds: float) -> "socket.socket":
+    """A connection to the daemon that runs, each later step of which takes at most so long; raises `Missed`."""
+    _check_private(place.socket_folder)
+    check_socket(place.socket)
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        end.settimeout(seconds)
+        end.connect(place.socket)
+        if peer_user(end) != os.geteuid():
+            raise Unsafe(f"another user listens at {place.socket}")
+    except (FileNotFoundError, ConnectionRefusedError):
+        end.close()
+        raise NoDaemon(f"nobody listens at {place.socket}") from None
+    except (BlockingIOError, TimeoutError):
+        end.close()
+        raise Busy(f"the daemon at {place.socket} takes no connection") from None
+    except BaseException:
+        end.close()
+        raise
+    return end
+
+
+def check_socket(path: str) -> None:
+    """Raise `NoDaemon` when nothing is there, `Unsafe` when it is no socket of ours."""
+    status = _status(path)
+    if not stat.S_ISSOCK(status.st_mode):
+        raise Unsafe(f"{path} is no socket")
+    if status.st_uid != os.geteuid():
+        raise Unsafe(f"{path} belongs to another user")
+
+
+def peer_user(end: "socket.socket") -> int | None:
+    """The user at the other end; None where the system cannot say."""
+    if sys.platform == "linux":
+        option = socket.SOL_SOCKET, socket.SO_PEERCRED
+    elif sys.platform == "darwin":
+        option = 0, 1  # SOL_LOCAL, LOCAL_PEERCRED
+    else:
+        return None
+    # Both kinds of credentials have four other bytes first: the pid here, a version there.
+    return int.from_bytes(end.getsockopt(*option, 128)[4:8], sys.byteorder)
+
+
+def _check_private(folder: str) -> None:
+    status = _status(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise Unsafe(f"{folder} is no folder of ours")
+    if status.st_mode & 0o077:
+        raise Unsafe(f"{folder} is open to other users")
+
+
+def _status(path: str) -> os.stat_result:
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoDaemon(f"there is no {path}") from None
+
+
+def _digest(data: bytes) -> int:
+    """FNV-1a: tells one user's folders apart. `hashlib` loads a library for it; nobody else can write there anyway."""
+    digest = 0xCBF29CE484222325
+    for byte in data:
+        digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return digest

@@ -1,0 +1,88 @@
+"""The calls of one client: so many at work, so many waiting for their turn, in the order they came.
+
+The bound on the first makes clients fair to each other; the bound on the second keeps a flood from filling memory.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.protocol.rpc import Requested, RequestId
+
+MAX_AT_WORK = 16
+"""An agent asks a handful at once, and a flood of one client must leave room for the others."""
+
+MAX_WAITING = 1024
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+"""How many calls may wait, and how large they may be together: as large as one message may be."""
+
+
+class Turns:
+    """`work` answers one call; `cancelled` is told of one that was given up before it was answered."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        work: Callable[[Requested], Awaitable[None]],
+        cancelled: Callable[[RequestId], None],
+    ) -> None:
+        self._tasks = tasks
+        self._work = work
+        self._cancelled = cancelled
+        self._at_work: dict[RequestId, anyio.CancelScope] = {}
+        self._waiting: deque[Requested] = deque()
+        self._waiting_bytes = 0
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._at_work or self._waiting)
+
+    def admit(self, request: Requested) -> bool:
+        """Take a call on; False when there are too many."""
+        if len(self._at_work) < MAX_AT_WORK:
+            self._begin(request)
+            return True
+        size = _size(request)
+        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
+            return False
+        self._waiting.append(request)
+        self._waiting_bytes += size
+        return True
+
+    def cancel(self, identifier: RequestId) -> None:
+        """Give up a call, wherever it is; one that is over stays answered."""
+        if identifier in self._at_work:
+            self._at_work[identifier].cancel()
+            return
+        for request in self._waiting:
+            if request.id == identifier:
+                self._waiting.remove(request)
+                self._waiting_bytes -= _size(request)
+                self._cancelled(identifier)
+                return
+
+    def cancel_all(self) -> None:
+        self._waiting.clear()
+        for scope in self._at_work.values():
+            scope.cancel()
+
+    def _begin(self, request: Requested) -> None:
+        scope = self._at_work[request.id] = anyio.CancelScope()
+        self._tasks.start_soon(self._run, request, scope)
+
+    async def _run(self, request: Requested, scope: anyio.CancelScope) -> None:
+        with scope:
+            await self._work(request)
+        del self._at_work[request.id]
+        if scope.cancelled_caught:
+            self._cancelled(request.id)
+        if self._waiting:
+            following = self._waiting.popleft()
+            self._waiting_bytes -= _size(following)
+            self._begin(following)
+
+
+def _size(request: Requested) -> int:
+    return len(memoryview(request.params))

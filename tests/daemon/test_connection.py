@@ -1,0 +1,533 @@
+"""One client of the daemon: what it may say and when, and that nothing it does is felt by another."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from pilotfish.model import AbsPath
+from pilotfish.protocol.rpc import ErrorCode
+from pilotfish.surfaces import rpc, sessions, streams, turns
+from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
+from pilotfish.surfaces.upgrades import Upgraded
+from support.daemon_scenarios import answering, mute
+from support.desks import Desk, desk_on
+from support.lines import MemoryLine, Refusal
+
+pytestmark = pytest.mark.anyio
+
+HOVER = {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}
+NOT_READING = "the client does not read what it asked for"
+DEFINITION = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
+
+
+async def closed(line: MemoryLine) -> str:
+    """Wait until the daemon has hung up; the code that it gave."""
+    await line.closed.wait()
+    assert line.closing is not None
+    return line.closing["code"]
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait, in virtual time, for something that nobody announces."""
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.sleep(0.001)
+
+
+async def test_a_session_is_served(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+        line = desk.connect()
+        welcome = await line.hello(cwd=str(desk.ground.root), host="pi", conversation="7")
+        assert welcome["root"] == str(desk.ground.root)
+        assert (welcome["protocol"], welcome["build"]) == (PROTOCOL, BUILD)
+        feedback = await line.request("touched", {"paths": ["a.x"], "kind": "edit"})
+        assert (feedback["state"], "bad word" in feedback["text"]) == ("fresh", True)
+        checked = await line.request("check", {"paths": ["a.x"], "texts": {"a.x": "good\n"}})
+        assert (checked["meta"]["state"], checked["data"]) == ("fresh", {"a.x": []})
+        asked = await line.request("ask", DEFINITION)
+        assert [place["path"] for place in asked["data"]] == ["a.x"]
+        status = await line.request("status")
+        assert [row["serverId"] for row in status["rows"] if row["connectedRoots"]] == ["toy"]
+        assert await line.request("end") is True
+        assert await line.request("end") is False
+        with pytest.raises(Refusal) as refused:
+            await line.request("touched", {"paths": ["a.x"], "kind": "edit"})
+        assert refused.value.code == "invalid_input"
+
+
+@pytest.mark.proves("F77", "T24")
+async def test_a_session_of_one_root_gets_nothing_of_another(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "b.x").write_text("bad\n")
+        here, there = await desk.client(), await desk.client(cwd=str(other))
+        assert (await here.request("check", {"paths": ["a.x"]}))["ok"]
+        for path in (str(desk.ground.root / "a.x"), "../workspace/a.x"):
+            answer = await there.request("check", {"paths": [path]})
+            assert (answer["ok"], answer["errors"][0]["code"]) == (False, "outside_workspace")
+            feedback = await there.request("touched", {"paths": [path], "kind": "write"})
+            assert feedback["text"] == ""
+        status = await there.request("status")
+        assert [row["connectedRoots"] for row in status["rows"] if row["connectedRoots"]] == []
+
+
+@pytest.mark.parametrize("method", ["touched", "ask", "check", "status", "about", "stop", "logs", "end"])
+async def test_the_first_word_is_hello(tmp_path: Path, method: str) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = desk.connect()
+        with pytest.raises(Refusal) as refused:
+            await line.request(method, {})
+        assert refused.value.code == "invalid_input"
+        assert not desk.life.ending.is_set()
+
+
+async def test_a_connection_has_one_session(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = await desk.client()
+        with pytest.raises(Refusal):
+            await line.hello(cwd=str(tmp_path))
+        assert len(desk.sessions.all()) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        pytest.param({"cwd": "relative"}, "invalid_input", id="relative"),
+        pytest.param({"cwd": "/nul\0"}, "invalid_input", id="NUL"),
+        pytest.param({"cwd": "/nowhere/at/all", "root": "/nowhere/at/all"}, "root_gone", id="gone"),
+        pytest.param({"cwd": "/", "host": "x" * 201}, "invalid_input", id="long name"),
+        pytest.param({"cwd": 3}, "invalid_input", id="wrong type"),
+    ],
+)
+async def test_an_impossible_session_is_refused(tmp_path: Path, params: dict[str, Any], code: str) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        with pytest.raises(Refusal) as refused:
+            await desk.connect().hello(**params)
+        assert (refused.value.code, refused.value.data["kind"]) == (code, "refused")
+        assert desk.sessions.all() == ()
+
+
+@pytest.mark.proves("F71", "F92", "P32")
+async def test_an_older_client_is_told_to_upgrade_and_the_daemon_stays(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        with pytest.raises(Refusal) as refused:
+            await desk.connect().request("hello", {"protocol": PROTOCOL - 1, "cwd": "/"})
+        assert (refused.value.code, refused.value.data["kind"]) == ("upgrade", "refused")
+        assert not desk.life.superseded
+
+
+@pytest.mark.proves("F71", "F92", "P32")
+async def test_a_newer_protocol_is_told_to_come_back_and_the_daemon_goes(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        with pytest.raises(Refusal) as refused:
+            await desk.connect().request("hello", {"protocol": PROTOCOL + 1, "build": BUILD + 1, "cwd": "/"})
+        assert (refused.value.code, refused.value.data["kind"]) == ("upgrade", "unavailable")
+        assert desk.life.ending.is_set()
+
+
+@pytest.mark.proves("F71", "F92")
+async def test_newer_code_waits_for_whoever_is_attached_and_is_served_meanwhile(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x")
+        desk.tasks.start_soon(desk.life.run)
+        old = await desk.client()
+        new = await desk.client(build=BUILD + 1)
+        assert (await new.request("check", {"paths": ["a.x"]}))["ok"]
+        assert desk.life.superseded
+        assert not desk.life.ending.is_set()
+        new.hang_up()
+        await new.closed.wait()
+        assert not desk.life.ending.is_set()
+        old.hang_up()
+        await desk.life.ending.wait()
+
+
+async def test_newer_code_of_the_same_protocol_gets_a_daemon_of_its_own_when_nobody_is_attached(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = desk.connect()
+        with pytest.raises(Refusal) as refused:
+            await line.hello(cwd="/", build=BUILD + 1)
+        assert refused.value.code == "upgrade"
+        assert desk.life.ending.is_set()
+
+
+async def test_older_code_of_the_same_protocol_is_served(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        assert await desk.connect().hello(cwd="/", build=BUILD - 1)
+        assert not desk.life.superseded
+
+
+async def test_an_unknown_method_is_said_to_be_unknown(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = await desk.client()
+        with pytest.raises(Refusal) as refused:
+            await line.request("server/discover")
+        assert refused.value.rpc_code == ErrorCode.METHOD_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param({"operation": "fly"}, id="unknown operation"),
+        pytest.param({"operation": "hover"}, id="missing place"),
+        pytest.param({"operation": "hover", "filePath": "a.x", "line": "one"}, id="wrong type"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+async def test_a_wrong_question_is_answered_with_what_is_wrong(tmp_path: Path, params: dict[str, Any]) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        answer = await (await desk.client()).request("ask", params)
+        assert (answer["ok"], answer["errors"][0]["code"]) == (False, "invalid_input")
+
+
+@pytest.mark.parametrize("method", ["touched", "check", "ask"])
+async def test_parameters_of_the_wrong_shape_are_refused(tmp_path: Path, method: str) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        with pytest.raises(Refusal) as refused:
+            await (await desk.client()).request(method, [1])
+        assert refused.value.code == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"Content-Length: 2\r\n\r\n[]", id="batch"),
+        pytest.param(b"Content-Length: 1\r\n\r\n{", id="not JSON"),
+        pytest.param(b"Content-Length: 4\r\n\r\nnull", id="not a message"),
+        pytest.param(b"Content-Length: 99999999999\r\n\r\n", id="too long"),
+        pytest.param(b"Content-Length: ten\r\n\r\n", id="no length"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="HTTP"),
+        pytest.param(b'Content-Length: 36\r\n\r\n{"jsonrpc":"2.0","id":9,"result":0}  ', id="answer to nobody"),
+    ],
+)
+@pytest.mark.proves("F84", "T26")
+async def test_what_is_no_message_ends_the_connection_and_no_other(tmp_path: Path, said: bytes) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        other, line = await desk.client(), await desk.client()
+        line.say(said)
+        assert await closed(line) in {"protocol_error", "limit_exceeded"}
+        assert await other.request("about")
+        assert len(desk.sessions.all()) == 1
+
+
+@pytest.mark.proves("F73")
+async def test_half_a_message_is_waited_for_only_so_long(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        other, line = await desk.client(), await desk.client()
+        began = anyio.current_time()
+        line.say(b"Content-Length: 100\r\n\r\n{")
+        await anyio.sleep(rpc.FRAME_SECONDS / 2)
+        line.say(b'"')
+        assert await other.request("about")
+        assert await closed(line) == "ETIMEDOUT"
+        assert anyio.current_time() - began == pytest.approx(rpc.FRAME_SECONDS)
+        assert await other.request("about")
+
+
+@pytest.mark.proves("F73")
+async def test_silence_between_messages_is_no_fault(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = await desk.client()
+        await anyio.sleep(10 * rpc.FRAME_SECONDS)
+        assert await line.request("about")
+
+
+@pytest.mark.proves("F73")
+@pytest.mark.parametrize("said", [b"", b"Content-", b"Content-Length: 4\r\n\r\nnu"])
+async def test_whoever_does_not_say_hello_is_hung_up_on(tmp_path: Path, said: bytes) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = desk.connect()
+        line.say(said) if said else None
+        assert await closed(line) == "ETIMEDOUT"
+        assert anyio.current_time() <= rpc.HELLO_SECONDS + 1
+
+
+@pytest.mark.proves("F72")
+async def test_a_client_that_is_gone_gives_up_what_it_asked_and_its_server_stays(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, mute) as desk:
+        desk.ground.write("a.x")
+        other, line = await desk.client(), await desk.client()
+        await other.request("check", {"paths": ["a.x"]})
+        server = desk.ground.server("toy")
+        line.ask("ask", DEFINITION)
+        asked = await server.until("textDocument/definition")
+        line.hang_up()
+        await line.closed.wait()
+        await eventually(lambda: server.cancelled == [asked.id])
+        assert (await other.request("ask", HOVER))["data"]["contents"] == ["a word"]
+        assert [len(started) for started in desk.ground.started.values()] == [1]
+        assert len(desk.sessions.all()) == 1
+
+
+@pytest.mark.proves("F72")
+async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, mute) as desk:
+        desk.ground.write("a.x")
+        line = await desk.client()
+        call = line.ask("ask", DEFINITION)
+        await eventually(lambda: bool(desk.ground.started))
+        server = desk.ground.server("toy")
+        asked = await server.until("textDocument/definition")
+        line.cancel(call)
+        with pytest.raises(Refusal) as refused:
+            await line.answer(call)
+        assert refused.value.rpc_code == ErrorCode.REQUEST_CANCELLED
+        await eventually(lambda: server.cancelled == [asked.id])
+        line.cancel(call)
+        assert await line.request("about")
+
+
+@pytest.mark.proves("F74", "P22")
+@pytest.mark.parametrize("late", [True, False], ids=["that reads at last", "that never reads"])
+async def test_a_client_that_does_not_read_is_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    monkeypatch.setattr(streams.SendQueue.__init__, "__defaults__", (10_000,))
+    async with desk_on(tmp_path, answering) as desk:
+        other, line = await desk.client(), await desk.client()
+        line.taking = False
+        for _ in range(100):
+            line.ask("about")
+        await anyio.sleep(rpc.LAST_WORD_SECONDS / 2)
+        assert await other.request("about")
+        line.taking = late
+        line.took.beat()
+        await line.closed.wait()
+        assert line.closing == ({"code": "overloaded", "message": NOT_READING} if late else None)
+        assert await other.request("about")
+        assert desk.sessions.attached == 1
+
+
+@pytest.mark.proves("F74")
+async def test_a_client_that_takes_nothing_is_given_up_after_a_while(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        line = await desk.client()
+        line.taking = False
+        line.ask("about")
+        await line.closed.wait()
+        assert anyio.current_time() >= streams.STALL_SECONDS
+
+
+@pytest.mark.proves("F75", "P20")
+async def test_a_flood_of_one_client_leaves_the_others_alone_and_none_is_lost(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, mute) as desk:
+        desk.ground.write("a.x")
+        other, flood = await desk.client(), await desk.client()
+        await other.request("check", {"paths": ["a.x"]})
+        server = desk.ground.server("toy")
+        calls = [flood.ask("ask", DEFINITION) for _ in range(turns.MAX_AT_WORK + turns.MAX_WAITING + 3)]
+        await server.until("textDocument/definition", turns.MAX_AT_WORK)
+        assert (await other.request("ask", HOVER))["ok"]
+        for call in calls[-3:]:
+            with pytest.raises(Refusal) as refused:
+                await flood.answer(call)
+            assert (refused.value.code, refused.value.data["kind"]) == ("overloaded", "unavailable")
+        for call in reversed(calls[:-3]):
+            flood.cancel(call)
+        for call in calls[:-3]:
+            with pytest.raises(Refusal) as refused:
+                await flood.answer(call)
+            assert refused.value.rpc_code == ErrorCode.REQUEST_CANCELLED
+        asked = [message for message in server.received if message.method == "textDocument/definition"]
+        assert len(asked) == turns.MAX_AT_WORK
+        assert (await flood.request("ask", HOVER))["ok"]
+
+
+async def test_waiting_calls_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "MAX_WAITING_BYTES", 1000)
+    async with desk_on(tmp_path, mute) as desk:
+        desk.ground.write("a.x")
+        line = await desk.client()
+        for _ in range(turns.MAX_AT_WORK):
+            line.ask("ask", DEFINITION)
+        with pytest.raises(Refusal) as refused:
+            await line.request("check", {"paths": ["a.x"], "texts": {"a.x": "x" * 1000}})
+        assert refused.value.code == "overloaded"
+
+
+@pytest.mark.proves("F75", "F90")
+async def test_a_fault_of_ours_fails_one_call_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+
+        async def broken(*_: object, **__: object) -> None:
+            raise ZeroDivisionError("not for the client")
+
+        line = await desk.client()
+        with monkeypatch.context() as patched:
+            patched.setattr(desk.ground.service, "check", broken)
+            with pytest.raises(Refusal) as refused:
+                await line.request("check", {"paths": ["a.x"]})
+        assert (refused.value.code, refused.value.data["kind"]) == ("bug", "bug")
+        assert "not for the client" not in str(refused.value)
+        assert (await line.request("check", {"paths": ["a.x"]}))["ok"]
+
+
+# --- Upgrades -------------------------------------------------------------------------------------------------------
+
+
+async def echo(upgraded: Upgraded) -> None:
+    while data := await upgraded.wire.receive():
+        await upgraded.wire.send(data.upper())
+
+
+@pytest.mark.proves("MCP-1")
+async def test_an_upgraded_connection_carries_bytes_and_its_sessions_end_with_it(tmp_path: Path) -> None:
+    seen: list[Upgraded] = []
+
+    async def surface(upgraded: Upgraded) -> None:
+        seen.append(upgraded)
+        await echo(upgraded)
+
+    async with desk_on(tmp_path, answering, upgrades={"mcp": surface}) as desk:
+        line = await desk.client(host="pi")
+        assert await line.request("mcp", {"tools": "lsp"}) is True
+        line.upgraded = True
+        line.say(b"Content-Length: oops")
+        assert await line.until_raw(20) == b"CONTENT-LENGTH: OOPS"
+        (upgraded,) = seen
+        assert bytes(upgraded.params) == b'{"tools":"lsp"}'
+        assert upgraded.service is desk.ground.service
+        own = upgraded.session(None)
+        assert own.root == str(desk.ground.root)
+        assert upgraded.session(own.root) == own
+        elsewhere = upgraded.session(AbsPath(str(tmp_path)))
+        assert (elsewhere.root, elsewhere.cwd, elsewhere.host) == (str(tmp_path), str(tmp_path), "pi")
+        assert desk.sessions.attached == 2
+        line.hang_up()
+        await line.closed.wait()
+        assert desk.sessions.all() == ()
+
+
+async def test_an_upgraded_connection_that_is_used_does_not_grow_old(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering, upgrades={"mcp": echo}) as desk:
+        line = await desk.client()
+        await line.request("mcp")
+        line.upgraded = True
+        for _ in range(3):
+            await anyio.sleep(sessions.ATTACHED_SECONDS * 0.9)
+            line.say(b"x")
+        await anyio.sleep(1)
+        assert desk.sessions.attached == 1
+        await anyio.sleep(sessions.ATTACHED_SECONDS)
+        assert line.closed.is_set()
+
+
+@pytest.mark.parametrize("ready", [True, False], ids=["calls under way", "no session"])
+async def test_an_upgrade_needs_a_session_that_is_at_rest(tmp_path: Path, ready: bool) -> None:
+    async with desk_on(tmp_path, mute, upgrades={"mcp": echo}) as desk:
+        desk.ground.write("a.x")
+        line = await desk.client() if ready else desk.connect()
+        if ready:
+            line.ask("ask", DEFINITION)
+        with pytest.raises(Refusal) as refused:
+            await line.request("mcp")
+        assert refused.value.code == "invalid_input"
+
+
+async def test_a_surface_that_fails_ends_its_connection_only(tmp_path: Path) -> None:
+    async def broken(upgraded: Upgraded) -> None:
+        await upgraded.wire.receive()
+        raise ZeroDivisionError
+
+    async with desk_on(tmp_path, answering, upgrades={"mcp": broken}) as desk:
+        other = await desk.client()
+        line = MemoryLine()
+
+        async def serve() -> None:
+            with pytest.raises(ExceptionGroup):
+                await rpc.Connection(line, desk.methods, desk.upgrades).run()
+
+        desk.tasks.start_soon(serve)
+        await line.hello(cwd=str(desk.ground.root))
+        await line.request("mcp")
+        line.say(b"x")
+        await line.closed.wait()
+        assert await other.request("about")
+        assert desk.sessions.attached == 1
+
+
+# --- Hooks ----------------------------------------------------------------------------------------------------------
+
+
+def hook(desk: Desk, event: bytes, host: str = "plain", **more: Any) -> dict[str, Any]:
+    cwd = str(desk.ground.root).encode().hex()
+    return {"protocol": PROTOCOL, "build": BUILD, "host": host, "cwd": cwd, "event": event.hex(), **more}
+
+
+async def hooked(desk: Desk, event: bytes) -> bytes:
+    """What a hook program would print."""
+    line = desk.connect()
+    printed = await line.request("hook", hook(desk, event))
+    line.hang_up()
+    await line.closed.wait()
+    return bytes.fromhex(printed)
+
+
+@pytest.mark.proves("HOOK-2")
+async def test_a_hook_gets_the_words_to_print_and_its_conversation_is_kept(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+        printed = await hooked(desk, b'{"files":["a.x"],"session":"7"}')
+        assert b"bad word" in printed
+        (kept,) = desk.sessions.all()
+        assert (kept.hang_up, kept.caller.conversation, kept.client.host) == (None, "7", "plain")
+        desk.ground.write("a.x", "good\n")
+        assert await hooked(desk, b'{"files":["a.x"],"session":"7"}') == b""
+        assert desk.sessions.all() == (kept,)
+        assert await hooked(desk, b'{"files":["a.x"],"session":"8"}') == b""
+        assert len(desk.sessions.all()) == 2
+        for _ in range(2):
+            assert await hooked(desk, b'{"event":"ended","session":"7"}') == b""
+        assert [session.caller.conversation for session in desk.sessions.all()] == ["8"]
+        assert await hooked(desk, b'{"event":"began","session":"9"}') == b""
+        assert await hooked(desk, b"{}") == b""
+        assert [session.caller.conversation for session in desk.sessions.all()] == ["8", "9"]
+
+
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [
+        pytest.param(b"not JSON", {}, id="event"),
+        pytest.param(b'{"files":"a.x"}', {}, id="shape"),
+        pytest.param(b"{}", {"host": "nobody"}, id="host"),
+        pytest.param(b"{}", {"event": "xyz"}, id="digits"),
+        pytest.param(b'{"files":["a.x"],"cwd":"relative"}', {}, id="folder"),
+    ],
+)
+async def test_a_hook_that_cannot_be_understood_is_refused(tmp_path: Path, event: bytes, more: dict[str, Any]) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        with pytest.raises(Refusal) as refused:
+            await desk.connect().request("hook", {**hook(desk, event), **more})
+        assert refused.value.code == "invalid_input"
+
+
+async def test_files_that_were_read_are_made_ready_and_not_waited_for(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+        began = anyio.current_time()
+        assert await hooked(desk, b'{"files":["a.x"],"kind":"read"}') == b""
+        assert anyio.current_time() == began
+        await eventually(lambda: bool(desk.ground.started))
+        await desk.ground.server("toy").until("textDocument/didOpen")
+
+
+@pytest.mark.proves("CFG-3")
+async def test_nothing_is_said_or_started_when_everything_is_turned_off(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering, config={"lsp": False}) as desk:
+        desk.ground.write("a.x", "bad\n")
+        line = await desk.client()
+        feedback = await line.request("touched", {"paths": ["a.x"], "kind": "write"})
+        assert (feedback["text"], feedback["reason"]) == ("", "LSP disabled by configuration")
+        assert await hooked(desk, b'{"files":["a.x"]}') == b""
+        assert not (await line.request("ask", HOVER))["ok"]
+        assert all(row["disabled"] for row in (await line.request("status"))["rows"])
+        assert desk.ground.started == {}

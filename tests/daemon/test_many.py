@@ -1,0 +1,261 @@
+"""The whole daemon in this process, on a scripted server: real sockets, and clients that are real too."""
+
+import json
+import os
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from pilotfish.config.places import user_places
+from pilotfish.daemon import door as door_module
+from pilotfish.daemon.door import Door
+from pilotfish.daemon.main import Daemon
+from pilotfish.daemon.settings import Settings
+from pilotfish.daemon.start import claimed
+from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.host.clock import WallClock
+from pilotfish.host.files import DiskFiles
+from pilotfish.pool.plan import Limits
+from pilotfish.service.service import Host
+from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
+from pilotfish.surfaces.rendezvous import Place, connected
+from pilotfish.surfaces.upgrades import Upgraded
+from support.daemon_scenarios import answering, mute
+from support.pools import FakeVitals
+from support.scripted import Scenario, ScriptedServer, spawning
+from support.services import custom
+
+pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@dataclass
+class Alive:
+    """A daemon at work in this event loop. Clients block, so they are called in threads."""
+
+    root: Path
+    environment: dict[str, str]
+    servers: list[ScriptedServer]
+
+    def link(self, **said: Any) -> Link:
+        return open_link(Introduction(**{"cwd": str(self.root), **said}), Terms(self.environment, start=False))
+
+    async def in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=anyio.CapacityLimiter(1))
+
+
+async def echo(upgraded: Upgraded) -> None:
+    while data := await upgraded.wire.receive():
+        await upgraded.wire.send(data.upper())
+
+
+@asynccontextmanager
+async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[Alive]:
+    real = Path(os.path.realpath(folder))
+    root = real / "workspace"
+    root.mkdir()
+    environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": ""}
+    places = user_places(environment)
+    file = Path(places.global_file)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"lsp": {"toy": custom()}}))
+    servers: list[ScriptedServer] = []
+    spawn = spawning(scenario, servers=servers)
+    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
+    claim = claimed(Place(environment))
+    assert claim is not None
+    daemon = Daemon(claim, host, Settings(Limits(), 600.0), {"echo": echo})
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(daemon.live, lambda: None)
+            yield Alive(root, environment, servers)
+            daemon.stop("the test is over")
+    finally:
+        os.close(claim.lock)
+
+
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("touched", {"paths": ["a.x"], "kind": "edit"}),
+    ("ask", {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}),
+    ("ask", {"operation": "goToDefinition", "filePath": "b.x", "line": 1, "character": 1}),
+    ("check", {"paths": ["a.x", "b.x"]}),
+    ("status", {}),
+    ("about", {}),
+    ("ask", {"operation": "hover", "filePath": "gone.x", "line": 1, "character": 1}),
+]
+
+
+def is_right(method: str, params: dict[str, Any], answer: Any) -> bool:
+    match method:
+        case "touched":
+            return answer["state"] == "fresh" and "bad word" in answer["text"]
+        case "check":
+            return [len(found) for found in answer["data"].values()] == [1, 0]
+        case "ask" if params["filePath"] == "gone.x":
+            return not answer["ok"] and answer["errors"][0]["code"] == "file_missing"
+        case "ask":
+            return answer["meta"]["state"] == "fresh" and bool(answer["data"])
+        case _:
+            return bool(answer)
+
+
+@pytest.mark.proves("F75", "P20")
+async def test_thirty_two_clients_with_mixed_requests_lose_none(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    count = 10 * int(str(pytestconfig.getoption("--rounds")))
+
+    def work(here: Alive, number: int) -> int:
+        right = 0
+        with here.link(host=f"host-{number % 3}") as link:
+            for step in range(count):
+                method, params = REQUESTS[(number + step) % len(REQUESTS)]
+                right += is_right(method, params, link.request(method, params))
+        return right
+
+    async with alive(tmp_path) as here:
+        (here.root / "a.x").write_text("bad\n")
+        (here.root / "b.x").write_text("good\n")
+        done: list[int] = []
+
+        async def client(number: int) -> None:
+            done.append(await here.in_thread(work, here, number))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(32):
+                tasks.start_soon(client, number)
+        assert done == [count] * 32
+        assert len(here.servers) == 1
+
+
+@pytest.mark.proves("MCP-1")
+async def test_a_link_can_become_something_else(tmp_path: Path) -> None:
+    def work(here: Alive) -> bytes:
+        end = here.link().upgraded("echo")
+        end.sendall(b"hello")
+        heard = b""
+        while len(heard) < 5:
+            heard += end.recv(100)
+        end.shutdown(socket.SHUT_WR)
+        assert end.recv(100) == b""
+        end.close()
+        return heard
+
+    async with alive(tmp_path) as here:
+        assert await here.in_thread(work, here) == b"HELLO"
+
+
+@pytest.mark.proves("F72")
+async def test_a_client_that_gives_up_waiting_is_over_and_the_call_is_cancelled(tmp_path: Path) -> None:
+    definition = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
+
+    def work(here: Alive) -> Code:
+        with here.link() as link:
+            link.request("check", {"paths": ["a.x"]})
+            with pytest.raises(Unavailable) as late:
+                link.request("ask", definition, 0.2)
+            with pytest.raises(Unavailable):
+                link.request("about")
+            return late.value.code
+
+    async with alive(tmp_path, mute) as here:
+        (here.root / "a.x").write_text("good\n")
+        assert await here.in_thread(work, here) is Code.REQUEST_TIMEOUT
+        (server,) = here.servers
+        asked = await server.until("textDocument/definition")
+        with anyio.fail_after(5):
+            while server.cancelled != [asked.id]:
+                await anyio.sleep(0)
+
+
+@pytest.mark.proves("F74", "P22")
+async def test_a_client_that_never_reads_is_not_felt_by_others(tmp_path: Path) -> None:
+    flood = b"".join(framed(b'{"jsonrpc":"2.0","id":%d,"method":"about","params":{}}' % number) for number in range(2000))
+
+    def work(here: Alive) -> bool:
+        with here.link() as other:
+            rude = connected(Place(here.environment), 10.0)
+            rude.sendall(framed(hello(here)))
+            rude.setblocking(False)
+            sent = 0
+            try:
+                while True:
+                    sent += rude.send(flood)
+                    assert is_right(*REQUESTS[0], other.request(*REQUESTS[0]))
+            except (BlockingIOError, BrokenPipeError):
+                pass
+            assert sent > 0
+            rights = [is_right(*REQUESTS[0], other.request(*REQUESTS[0])) for _ in range(20)]
+            rude.close()
+            return all(rights)
+
+    async with alive(tmp_path) as here:
+        (here.root / "a.x").write_text("bad\n")
+        assert await here.in_thread(work, here)
+
+
+def framed(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def hello(here: Alive) -> bytes:
+    return b'{"jsonrpc":"2.0","id":"h","method":"hello","params":{"protocol":1,"cwd":"%b"}}' % str(here.root).encode()
+
+
+@pytest.mark.proves("T26")
+async def test_connections_are_limited_and_whoever_is_too_many_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_module, "MAX_CONNECTIONS", 2)
+
+    def work(here: Alive) -> Code:
+        with here.link(), here.link() as last:
+            with pytest.raises(Failure) as failed:
+                here.link()
+            last.request("about")
+        return failed.value.code
+
+    async with alive(tmp_path) as here:
+        assert await here.in_thread(work, here) is Code.OVERLOADED
+
+
+@pytest.mark.proves("T22")
+async def test_another_user_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "peer_user", lambda end: os.geteuid() + 1)
+
+    def work(here: Alive) -> bytes:
+        end = connected(Place(here.environment), 10.0)
+        try:
+            end.sendall(framed(hello(here)))
+            return end.recv(100)
+        except ConnectionError:
+            return b""
+        finally:
+            end.close()
+
+    async with alive(tmp_path) as here:
+        assert await here.in_thread(work, here) == b""
+
+
+@pytest.mark.proves("F69")
+async def test_a_socket_that_was_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_module, "LOOK_SECONDS", 0.01)
+    async with alive(tmp_path) as here:
+        place = Place(here.environment)
+        with anyio.fail_after(10):
+            os.unlink(place.socket)
+            while not os.path.exists(place.socket):
+                await anyio.sleep(0)
+            (await here.in_thread(here.link)).close()

@@ -1,0 +1,175 @@
+"""Where the two sides meet, and what they check."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotfish.config.places import user_places
+from pilotfish.daemon import start
+from pilotfish.daemon.start import claimed, listening, locked, make_private, maybe_locked
+from pilotfish.surfaces import rendezvous
+from pilotfish.surfaces.rendezvous import (
+    MAX_SOCKET_PATH,
+    Busy,
+    NoDaemon,
+    Place,
+    Unsafe,
+    connected,
+    peer_user,
+    state_folder,
+)
+
+FOLDERS = st.sampled_from(["", "relative", "/home/me", "/home/me/", "/a/../b", "/ü\udcff", "~/x"])
+NAMES = ("HOME", "XDG_STATE_HOME", "PILOTFISH_HOME", "XDG_CONFIG_HOME")
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), FOLDERS))
+def test_both_modules_that_know_the_state_folder_agree(environment: dict[str, str]) -> None:
+    assert state_folder(environment) == user_places(environment).state
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place({"PILOTFISH_HOME": str(tmp_path / "state")})
+
+
+@pytest.mark.proves("F70")
+@given(st.text("ab/ü", min_size=1, max_size=300))
+def test_a_socket_path_always_fits_and_depends_on_the_home_alone(name: str) -> None:
+    environment = {"PILOTFISH_HOME": f"/{name}"}
+    place = Place(environment)
+    assert len(os.fsencode(place.socket)) <= MAX_SOCKET_PATH
+    assert os.path.dirname(place.socket) == place.socket_folder
+    assert Place(environment).socket == place.socket
+    assert Place({"PILOTFISH_HOME": f"/{name}-other"}).socket != place.socket
+    assert place.lock.startswith(place.state)
+
+
+def test_the_names_carry_the_version_of_the_protocol(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendezvous, "PROTOCOL", rendezvous.PROTOCOL + 1)
+    newer = Place({"PILOTFISH_HOME": place.state})
+    assert {newer.socket, newer.lock, newer.start_lock}.isdisjoint({place.socket, place.lock, place.start_lock})
+
+
+def test_nobody_listens_where_there_is_nothing(place: Place) -> None:
+    with pytest.raises(NoDaemon):
+        connected(place, 1.0)
+    make_private(place.folder)
+    with pytest.raises(NoDaemon):
+        connected(place, 1.0)
+
+
+@pytest.mark.proves("F69")
+def test_a_socket_that_nobody_listens_at_is_stale_and_replaced_under_the_lock(place: Place) -> None:
+    make_private(place.folder)
+    listening(place).close()
+    with pytest.raises(NoDaemon):
+        connected(place, 1.0)
+    claim = claimed(place)
+    assert claim is not None
+    connected(place, 1.0).close()
+    claim.listener.close()
+    os.close(claim.lock)
+
+
+@pytest.mark.proves("F68")
+def test_whoever_comes_second_is_told_that_another_serves(place: Place) -> None:
+    claim = claimed(place)
+    assert claim is not None
+    assert claimed(place) is None
+    claim.listener.close()
+    os.close(claim.lock)
+
+
+@pytest.mark.proves("F68")
+def test_one_that_holds_the_lock_and_does_not_listen_is_waited_for(place: Place) -> None:
+    claim = claimed(place)
+    assert claim is not None
+    claim.listener.close()
+    with pytest.raises(TimeoutError):
+        claimed(place, seconds=1)
+    timer = threading.Timer(0.1, os.close, [claim.lock])
+    timer.start()
+    second = claimed(place)
+    timer.join()
+    assert second is not None
+    second.listener.close()
+    os.close(second.lock)
+
+
+def test_a_full_daemon_is_busy_and_not_dead(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "BACKLOG", 0)
+    claim = claimed(place)
+    assert claim is not None
+    knocking = [connected(place, 1.0)]
+    with pytest.raises(Busy):
+        while True:
+            knocking.append(connected(place, 1.0))
+    assert claimed(place) is None
+    for end in (*knocking, claim.listener):
+        end.close()
+    os.close(claim.lock)
+
+
+def test_a_lock_whose_file_was_replaced_is_no_lock(place: Place) -> None:
+    make_private(place.folder)
+    held = locked(place.lock)
+    os.unlink(place.lock)
+    other = maybe_locked(place.lock)
+    assert other is not None
+    assert maybe_locked(place.lock) is None
+    os.close(held)
+    os.close(other)
+
+
+def test_a_claim_knows_when_its_lock_is_gone(place: Place) -> None:
+    claim = claimed(place)
+    assert claim is not None
+    assert claim.holds()
+    os.unlink(place.lock)
+    assert not claim.holds()
+    Path(place.lock).touch()
+    assert not claim.holds()
+    claim.listener.close()
+    os.close(claim.lock)
+
+
+@pytest.mark.proves("T22")
+def test_a_folder_of_ours_that_is_open_to_others_is_closed_by_the_daemon(place: Place) -> None:
+    os.makedirs(place.folder, 0o777)
+    os.chmod(place.folder, 0o777)
+    make_private(place.folder)
+    assert os.stat(place.folder).st_mode & 0o777 == 0o700
+
+
+@pytest.mark.proves("T22")
+def test_a_client_does_not_enter_a_folder_that_is_open_to_others(place: Place) -> None:
+    claim = claimed(place)
+    assert claim is not None
+    os.chmod(place.folder, 0o770)
+    with pytest.raises(Unsafe):
+        connected(place, 1.0)
+    claim.listener.close()
+    os.close(claim.lock)
+
+
+@pytest.mark.proves("T22", "T23")
+def test_a_client_does_not_speak_to_another_user(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = claimed(place)
+    assert claim is not None
+    monkeypatch.setattr(rendezvous, "peer_user", lambda end: os.geteuid() + 1)
+    with pytest.raises(Unsafe):
+        connected(place, 1.0)
+    claim.listener.close()
+    os.close(claim.lock)
+
+
+def test_the_user_at_the_other_end_is_known() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        assert peer_user(one) == os.geteuid()

@@ -1,0 +1,107 @@
+"""Random schedules against honest servers of every kind: nothing stale is called fresh, nothing wrong is called clean.
+
+`pytest tests/feedback/test_freshness_model.py --examples 100000` plays that many schedules.
+What the servers promise stands beside each kind in `support.honest`; the oracle is in `support.freshness`. Where only
+a pause can tell (publishes without a version), the promise is that the server is not slower than the pause (DIAG-3).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from support.freshness import TEXTS, Checked, Crash, Edit, Schedule, Step, World, play, wrong
+from support.honest import KINDS, Kind, Pulled, Versioned
+
+WAITS = (0.0005, 0.001, 0.003, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 3.5, 6.0)
+"""Between two steps; around every limit that the code knows, and so that no two steps fall on one moment."""
+
+PLENTY = 40
+
+texts = st.none() | st.integers(0, len(TEXTS) - 1)
+edits = st.builds(
+    Edit,
+    wait=st.sampled_from(WAITS),
+    files=st.dictionaries(st.sampled_from("abc"), texts, min_size=1, max_size=3),
+    cancel_after=st.none() | st.none() | st.none() | st.sampled_from((0.0007, 0.1, 1.0)),
+    given=st.booleans(),
+)
+crashes = st.builds(Crash, wait=st.sampled_from(WAITS))
+steps = st.lists(st.one_of(edits, edits, edits, edits, edits, crashes), min_size=1, max_size=8)
+tapes = st.lists(st.integers(0, 23), min_size=1, max_size=PLENTY) | st.lists(st.integers(0, 5), max_size=PLENTY)
+
+
+def schedules(kind: Kind) -> st.SearchStrategy[Schedule]:
+    return st.builds(Schedule, kind=st.just(kind), steps=steps.map(_apart), tape=tapes)
+
+
+def _apart(given_steps: list[Step]) -> list[Step]:
+    """No two steps wait equally long, so what happens at one moment belongs to one step."""
+    return [replace(step, wait=step.wait + number * 1e-5) for number, step in enumerate(given_steps)]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model").resolve()
+    for name in "abc":
+        (folder / f"{name}.x").touch()
+    return folder
+
+
+def explore(examples: int, strategy: st.SearchStrategy[Schedule], judge: Callable[[Schedule], None]) -> None:
+    # Another seed for the scheduler in each example: tasks that are ready at one moment run in either order.
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck), print_blob=True)
+    @given(schedule=strategy, _scheduling=st.random_module())
+    def property_(schedule: Schedule, _scheduling: object) -> None:
+        judge(schedule)
+
+    property_()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("P7", "P8", "DIAG-2", "DIAG-10", "C84", "C85", "C86")
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_what_is_called_fresh_is_what_the_server_says_of_that_text_or_a_newer_one(
+    kind: Kind, root: Path, examples: int
+) -> None:
+    def judge(schedule: Schedule) -> None:
+        world = play(schedule, str(root))
+        for checked in world.checked:
+            event(_word(checked))
+        assert wrong(world) == []
+
+    explore(max(1, examples // len(KINDS)), schedules(kind), judge)
+
+
+def _word(checked: Checked) -> str:
+    outcome = checked.outcome
+    if outcome.diagnostics is None:
+        return "no verdict"
+    return "fresh" if outcome.is_fresh else "assumed"
+
+
+@pytest.mark.proves("DIAG-2", "C85")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_prompt_server_that_nothing_happens_to_is_believed(kind: Kind, root: Path) -> None:
+    """The other half: who always says "I do not know" is never wrong either."""
+
+    def judge(schedule: Schedule) -> None:
+        edits_only = [replace(step, wait=6.0, cancel_after=None) for step in schedule.steps if isinstance(step, Edit)]
+        world = play(Schedule(kind, _apart(edits_only), [number % 3 for number in schedule.tape]), str(root))
+        assert wrong(world) == []
+        assert [_word(checked) for checked in world.checked if _is_certain(checked, world)] == [
+            "fresh" for checked in world.checked if _is_certain(checked, world)
+        ]
+
+    explore(20, schedules(kind), judge)
+
+
+def _is_certain(checked: Checked, world: World) -> bool:
+    """A question, or a text that is new to the server: then there is a sign. Else nothing may have been said."""
+    texts_before = world.edits[checked.path][: checked.order]
+    is_new = not texts_before or texts_before[-1] != world.edits[checked.path][checked.order]
+    return world.kind.asked or is_new

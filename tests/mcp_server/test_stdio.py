@@ -1,0 +1,170 @@
+"""`pilotfish mcp` as a host runs it: a real process, its standard streams, real language servers below it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from support.process_tree import below, ends
+from support.raw_mcp import initialize, request
+from support.real_servers import User, make_user
+
+MCP = "from pilotfish.surfaces.host_verbs import mcp; mcp()"
+NOISY = """
+import os, subprocess, sys
+from functools import partial
+from pilotfish.surfaces.mcp_connection import Options
+from pilotfish.surfaces.mcp_proxy import in_process, run
+
+async def noisily(wire):
+    print("printed", flush=True)
+    os.write(1, b"written\\n")
+    subprocess.run([sys.executable, "-c", "print('of a child')"])
+    await in_process(Options(), wire)
+
+run(noisily)
+"""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    user = make_user(tmp_path, ["basedpyright"], {}, trusted=True)
+    (user.workspace / "greeting.py").write_text("def greet(name: str) -> str:\n    return name\n")
+    (user.workspace / "main.py").write_text("from greeting import greet\n\ngreet(1)\n")
+    return user
+
+
+@contextmanager
+def started(user: User, code: str = MCP, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
+    """The program with its three streams; it must have ended by itself when the block does."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=user.workspace,
+        env=dict(user.environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+def talk(process: "subprocess.Popen[bytes]", *messages: Any) -> list[Any]:
+    """Say these, each once the last was answered; return the answers."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answers: list[Any] = []
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        if "id" in message:
+            answers.append(json.loads(process.stdout.readline()))
+    return answers
+
+
+@pytest.mark.anyio
+@pytest.mark.server("basedpyright")
+@pytest.mark.proves("MCP-1", "POOL-5")
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_sdk_client_gets_real_answers(user: User, mode: str) -> None:
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-c", MCP], env=dict(user.environment), cwd=user.workspace
+    )
+    async with Client(parameters, mode=mode) as client:
+        found = await client.call_tool("lsp_goto_definition", {"filePath": "main.py", "line": 3, "character": 2})
+        assert found.structured_content["meta"]["state"] == "fresh"
+        assert [(place["path"], place["line"]) for place in found.structured_content["data"]] == [("greeting.py", 1)]
+        wrong = await client.call_tool("lsp_diagnostics", {"filePath": "main.py"})
+        assert [one["line"] for one in wrong.structured_content["data"]["main.py"]] == [3]
+        (user.workspace / "main.py").write_text('from greeting import greet\n\ngreet("you")\n')
+        right = await client.call_tool("lsp_diagnostics", {"filePath": "main.py"})
+        assert right.structured_content["data"]["main.py"] == []
+        assert right.structured_content["meta"]["state"] == "fresh"
+
+
+@pytest.mark.proves("MCP-1")
+def test_the_tools_are_chosen_on_the_command_line(user: User) -> None:
+    with started(user, MCP, "--tools", "lsp") as process:
+        _, listed = talk(process, initialize(), request(1, "tools/list"))
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["lsp"]
+
+
+@pytest.mark.proves("F83")
+def test_nothing_but_messages_comes_out_of_standard_output(user: User) -> None:
+    with started(user, NOISY) as process:
+        first, second = talk(process, initialize(), request(1, "ping"))
+        assert (first["id"], second["id"]) == ("init", 1)
+        output, errors = process.communicate()
+    assert output == b""
+    assert errors.splitlines() == [b"printed", b"written", b"of a child"]
+    assert process.returncode == 0
+
+
+@pytest.mark.proves("F83")
+def test_no_child_holds_the_wire(user: User) -> None:
+    call = {"name": "lsp_document_symbols", "arguments": {"filePath": "main.py"}}
+    with started(user) as process:
+        talk(process, initialize(), request(1, "tools/call", call))
+        wires = {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in (10, 11)}
+        children = below(process.pid)
+        assert children
+        for child in children:
+            held = {os.readlink(f"/proc/{child.pid}/fd/{name}") for name in os.listdir(f"/proc/{child.pid}/fd")}
+            assert not wires & held
+
+
+@pytest.mark.server("basedpyright")
+@pytest.mark.proves("POOL-5", "F66")
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT", "SIGKILL"])
+def test_it_ends_with_its_host_and_takes_its_servers_with_it(user: User, how: str) -> None:
+    call = {"name": "lsp_document_symbols", "arguments": {"filePath": "main.py"}}
+    with started(user) as process:
+        _, answer = talk(process, initialize(), request(1, "tools/call", call))
+        assert answer["result"]["structuredContent"]["meta"]["state"] == "fresh"
+        children = [child.pid for child in below(process.pid)]
+        assert children
+        if how == "end of input":
+            assert process.stdin is not None
+            process.stdin.close()
+        else:
+            process.send_signal(getattr(signal, how))
+        assert ends(process.pid)
+        assert all(ends(child) for child in children)
+        assert process.wait() == (-signal.SIGKILL if how == "SIGKILL" else 0)
+
+
+@pytest.mark.proves("MCP-1")
+def test_input_that_is_no_pipe_is_read_to_its_end(user: User) -> None:
+    messages = user.workspace.parent / "messages"
+    messages.write_bytes(json.dumps(initialize()).encode() + b"\n")
+    for file in (messages, Path("/dev/null")):
+        with file.open("rb") as source:
+            done = subprocess.run(
+                [sys.executable, "-c", MCP],
+                cwd=user.workspace,
+                env=dict(user.environment),
+                stdin=source,
+                capture_output=True,
+                timeout=30,
+                check=False,
+            )
+        assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,140 @@
+"""The operations as MCP tools: what is listed, what is asked, what is answered."""
+
+import json
+
+import pytest
+
+from pilotfish import api
+from pilotfish.api import Operation, Question
+from pilotfish.errors import Code, Refused
+from pilotfish.operations.rows import ROWS
+from pilotfish.operations.schemas import ToolSet
+from pilotfish.surfaces import mcp_tools
+from pilotfish.surfaces.mcp_hook import hook_result, touch_of
+from pilotfish.surfaces.mcp_tools import asked, asks_for_known_files, listing, refusal, result
+
+LLXPRT = {
+    "lsp_goto_definition",
+    "lsp_find_references",
+    "lsp_hover",
+    "lsp_document_symbols",
+    "lsp_workspace_symbols",
+    "lsp_diagnostics",
+}
+
+
+@pytest.mark.proves("MCP-1")
+def test_every_operation_is_a_tool_the_six_of_llxprt_among_them() -> None:
+    names = [tool["name"] for tool in listing(ToolSet.NAMED)]
+    assert names == [row.tool for row in ROWS.values()]
+    assert set(names) >= LLXPRT
+
+
+@pytest.mark.proves("MCP-1")
+def test_only_tools_that_never_write_say_that_they_only_read() -> None:
+    for tool, row in zip(listing(ToolSet.NAMED), ROWS.values(), strict=True):
+        assert tool["annotations"]["readOnlyHint"] is not row.writes
+        assert tool["annotations"].get("destructiveHint", False) is row.writes
+    (one,) = listing(ToolSet.ONE)
+    assert one["annotations"] == {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}
+
+
+@pytest.mark.parametrize("tools", [ToolSet.NAMED, ToolSet.ONE])
+def test_the_hook_is_not_listed(tools: ToolSet) -> None:
+    assert mcp_tools.HOOK not in [tool["name"] for tool in listing(tools)]
+
+
+def test_diagnostics_need_no_file_and_every_other_schema_is_as_the_rows_have_it() -> None:
+    required = {tool["name"]: tool["inputSchema"].get("required") for tool in listing(ToolSet.NAMED)}
+    assert required["lsp_diagnostics"] is None
+    assert required["lsp_document_symbols"] == ["filePath"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wanted"),
+    [
+        pytest.param("lsp_diagnostics", {}, True, id="named tool without anything"),
+        pytest.param("lsp_diagnostics", {"filePath": None}, True, id="null is absent"),
+        pytest.param("lsp_diagnostics", {"filePath": "a.py"}, False, id="named tool with a file"),
+        pytest.param("lsp", {"operation": "diagnostics"}, True, id="one tool without anything"),
+        pytest.param("lsp", {"operation": "hover"}, False, id="another operation"),
+        pytest.param("lsp_hover", {}, False, id="another tool"),
+    ],
+)
+@pytest.mark.proves("MCP-1")
+def test_diagnostics_of_no_file_are_those_of_all_known_files(
+    name: str, arguments: dict[str, object], wanted: bool
+) -> None:
+    assert asks_for_known_files(name, arguments) is wanted
+
+
+def test_both_kinds_of_tool_ask_the_same_question() -> None:
+    place = {"filePath": "a.py", "line": 3, "character": 5}
+    question = Question(operation=Operation.HOVER, file_path="a.py", line=3, character=5)
+    assert asked("lsp_hover", place) == asked("lsp", {"operation": "hover", **place}) == question
+
+
+@pytest.mark.proves("OPS-5", "T26")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        pytest.param({"filePath": "a.py", "line": 0, "character": 1}, Code.INVALID_INPUT, id="a wrong number"),
+        pytest.param({f"field {n}": n for n in range(65)}, Code.LIMIT_EXCEEDED, id="too many fields"),
+        pytest.param({"x" * 101: 1}, Code.LIMIT_EXCEEDED, id="a field with a long name"),
+        pytest.param({"symbol": "x" * 70_000}, Code.LIMIT_EXCEEDED, id="a long value"),
+    ],
+)
+def test_a_call_that_is_wrong_is_refused_by_its_fields(arguments: dict[str, object], code: Code) -> None:
+    with pytest.raises(Refused) as refused:
+        asked("lsp_hover", arguments)
+    assert refused.value.code is code
+
+
+def test_a_proposed_text_may_be_long() -> None:
+    assert asked("lsp_diagnostics", {"filePath": "a.py", "text": "x" * 1_000_000}).text == "x" * 1_000_000
+
+
+@pytest.mark.proves("MCP-1", "OPS-6", "T31")
+def test_a_result_has_the_compact_text_and_the_clean_envelope() -> None:
+    place = api.Location(path="a.py", line=1, character=2, end_line=1, end_character=3, text="x\x1b[31m = 1")
+    made = result(api.answer(Operation.DEFINITION, (place,), api.Effort(server_hits=1)))
+    assert made["content"] == [{"type": "text", "text": "a.py:1:2  x = 1"}]
+    assert made["structuredContent"]["data"][0]["text"] == "x = 1"
+    assert made["isError"] is False
+
+
+@pytest.mark.proves("OPS-6")
+def test_a_refusal_is_an_envelope_that_says_so() -> None:
+    made = result(refusal("hover", Refused(Code.OUTSIDE_WORKSPACE, "/etc/passwd is outside the workspace /w")))
+    assert made["isError"] is True
+    assert made["structuredContent"]["errors"] == [
+        {"serverId": "pilotfish", "message": "/etc/passwd is outside the workspace /w", "code": "outside_workspace"}
+    ]
+    assert made["structuredContent"]["meta"]["state"] == "unavailable"
+
+
+@pytest.mark.proves("HOOK-1")
+@pytest.mark.parametrize(
+    ("arguments", "paths", "kind"),
+    [
+        pytest.param({"filePath": "a.py"}, ("a.py",), "edit", id="one file"),
+        pytest.param({"file_path": "a.py", "kind": "write"}, ("a.py",), "write", id="in the host's words"),
+        pytest.param({"files": ["a.py", "b.py", "a.py"]}, ("a.py", "b.py"), "patch", id="several files"),
+        pytest.param({"files": ["a.py", 5, None, ""]}, ("a.py",), "edit", id="not all of them paths"),
+        pytest.param({"kind": "delete"}, (), "edit", id="none"),
+    ],
+)
+def test_a_hook_tells_of_files_in_several_ways(arguments: dict[str, object], paths: tuple[str, ...], kind: str) -> None:
+    touch = touch_of(arguments)
+    assert (touch.paths, touch.kind) == (paths, kind)
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+def test_a_hook_gets_the_text_or_the_json_that_its_host_reads() -> None:
+    assert hook_result({}, "fix it")["content"] == [{"type": "text", "text": "fix it"}]
+    (wrapped,) = hook_result({"format": "hook"}, "fix it")["content"]
+    assert json.loads(wrapped["text"]) == {
+        "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "fix it"}
+    }
+    assert hook_result({"format": "hook"}, "")["content"] == [{"type": "text", "text": "{}"}]
+    assert hook_result({}, "")["isError"] is False

@@ -1,0 +1,116 @@
+"""Moving files and folders: which imports follow, and who hears of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotfish import api
+from pilotfish.errors import Code
+from support.editing_server import CAPABILITIES, never
+from support.editing_service import changes, editing_service, feedback, refusal
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real time: files are written in a worker thread, which a clock that jumps does not wait for."""
+    return "trio"
+
+
+IMPORTS = {"a.fake": "a\n", "b.fake": "use a.fake\nbad line\n"}
+
+
+@pytest.mark.proves("OPS-3", "C112")
+async def test_a_moved_file_takes_its_imports_along(tmp_path: Path) -> None:
+    async with editing_service(tmp_path, IMPORTS) as service:
+        preview = await service.move("a.fake", "lib/c.fake", apply=False)
+        assert service.files() == IMPORTS
+        answer = await service.move("a.fake", "lib/c.fake")
+        assert service.files() == {"lib/c.fake": "a\n", "b.fake": "use lib/c.fake\nbad line\n"}
+        uris = {"oldUri": service.uri("a.fake"), "newUri": service.uri("lib/c.fake")}
+        assert service.heard("workspace/willRenameFiles")[-1] == {"files": [uris]}
+        assert service.heard("workspace/didRenameFiles") == [{"files": [uris]}]
+        assert service.mind.open_texts() == {"lib/c.fake": "a\n", "b.fake": "use lib/c.fake\nbad line\n"}
+    assert [(one.kind, one.path, one.new_path) for one in changes(answer).files] == [
+        ("edit", "b.fake", None),
+        ("rename", "a.fake", "lib/c.fake"),
+    ]
+    assert changes(preview).files == changes(answer).files
+    assert not changes(preview).applied
+    assert "bad line" in feedback(answer).text
+
+
+@pytest.mark.proves("C112")
+@pytest.mark.parametrize(
+    "filters",
+    [
+        pytest.param(None, id="not offered"),
+        pytest.param([{"pattern": {"glob": "**/*.other"}}], id="for other files"),
+        pytest.param([{"scheme": "untitled", "pattern": {"glob": "**/*"}}], id="for another scheme"),
+        pytest.param([{"pattern": {"glob": "**/*", "matches": "folder"}}], id="for folders"),
+    ],
+)
+async def test_a_move_that_no_server_follows_says_so(tmp_path: Path, filters: list[Any] | None) -> None:
+    offer = {} if filters is None else {"fileOperations": {"willRename": {"filters": filters}}}
+    async with editing_service(tmp_path, IMPORTS, capabilities={**CAPABILITIES, "workspace": offer}) as service:
+        answer = await service.move("a.fake", "c.fake")
+        assert service.files() == {"c.fake": "a\n", "b.fake": IMPORTS["b.fake"]}
+        assert service.heard("workspace/willRenameFiles") == service.heard("workspace/didRenameFiles") == []
+    assert changes(answer).applied
+    assert answer.meta.state is api.State.PARTIAL
+    assert "imports were not updated" in (answer.meta.reason or "")
+
+
+@pytest.mark.proves("C112")
+async def test_a_folder_is_moved_with_all_that_is_in_it(tmp_path: Path) -> None:
+    files = {"lib/a.fake": "a\n", "lib/deep/image.bin": "\0", "b.fake": "use lib\n"}
+    async with editing_service(tmp_path, files) as service:
+        await service.service.check(service.session(), ("b.fake",))
+        answer = await service.move("lib", "core")
+        assert service.files() == {"core/a.fake": "a\n", "core/deep/image.bin": "\0", "b.fake": "use core\n"}
+        assert not (service.root / "lib").exists()
+        (told,) = service.heard("workspace/didRenameFiles")
+        assert {"oldUri": service.uri("lib"), "newUri": service.uri("core")} in told["files"]
+    assert changes(answer).applied
+
+
+@pytest.mark.proves("C112", "F18")
+async def test_a_server_that_does_not_say_which_imports_follow_keeps_the_file_where_it_is(tmp_path: Path) -> None:
+    async with editing_service(tmp_path, IMPORTS, {"timing": {"requestTimeoutMs": 50}}) as service:
+        await service.move("a.fake", "c.fake", apply=False)
+        service.server.on("workspace/willRenameFiles", never)
+        code, _ = refusal(await service.move("a.fake", "c.fake"))
+        assert service.files() == IMPORTS
+        assert service.heard("workspace/didRenameFiles") == []
+    assert code is Code.REQUEST_TIMEOUT
+
+
+@pytest.mark.proves("C112")
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        pytest.param("a.fake", "b.fake", Code.INVALID_INPUT, id="taken"),
+        pytest.param("missing.fake", "c.fake", Code.FILE_MISSING, id="missing"),
+        pytest.param("a.fake", "../c.fake", Code.OUTSIDE_WORKSPACE, id="outside"),
+        pytest.param("a.fake", ".git/hooks/a", Code.PROTECTED, id="into git"),
+        pytest.param(".git", "git", Code.PROTECTED, id="git itself"),
+        pytest.param("lib", "lib/inner", Code.INVALID_INPUT, id="into itself"),
+        pytest.param("a.fake", "lib", Code.NOT_A_FILE, id="a folder"),
+    ],
+)
+async def test_a_move_that_cannot_be_is_refused(tmp_path: Path, old: str, new: str, code: Code) -> None:
+    files = {**IMPORTS, ".git/config": "x", "lib/x.fake": "x\n"}
+    async with editing_service(tmp_path, files) as service:
+        assert refusal(await service.move(old, new))[0] is code
+        assert service.files() == files
+
+
+async def test_a_file_of_nobody_can_be_moved(tmp_path: Path) -> None:
+    async with editing_service(tmp_path, {"notes.txt": "n\n"}) as service:
+        answer = await service.move("notes.txt", "docs/notes.txt")
+        assert service.files() == {"docs/notes.txt": "n\n"}
+        assert service.servers == []
+    assert changes(answer).applied
+    assert changes(answer).feedback is None

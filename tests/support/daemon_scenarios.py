@@ -1,0 +1,51 @@
+"""Servers for tests of the daemon; they run in memory, and as real processes by `support.fakels`."""
+
+from typing import Any
+
+from support.script import SILENCE, Script
+
+PLACE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3}}
+
+
+def answering(script: Script) -> None:
+    """Diagnoses the word `bad`, and knows one definition."""
+    script.capabilities = {
+        "textDocumentSync": 1,
+        "definitionProvider": True,
+        "hoverProvider": True,
+        "diagnosticProvider": {"interFileDependencies": False, "workspaceDiagnostics": False},
+    }
+    texts: dict[str, str] = {}
+
+    def opened(params: Any) -> None:
+        texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
+
+    def changed(params: Any) -> None:
+        texts[params["textDocument"]["uri"]] = params["contentChanges"][-1]["text"]
+
+    def pulled(params: Any) -> Any:
+        bad = "bad" in texts[params["textDocument"]["uri"]]
+        return {"kind": "full", "items": [{"range": PLACE, "severity": 1, "message": "bad word"}] if bad else []}
+
+    def defined(params: Any) -> Any:
+        return [{"uri": params["textDocument"]["uri"], "range": PLACE}]
+
+    script.on("textDocument/didOpen", opened)
+    script.on("textDocument/didChange", changed)
+    script.on("textDocument/diagnostic", pulled)
+    script.on("textDocument/hover", lambda params: {"contents": "a word"})
+    script.on("textDocument/definition", defined)
+    script.ignore("textDocument/didSave", "textDocument/didClose", "workspace/didChangeWatchedFiles")
+
+
+def mute(script: Script) -> None:
+    """As `answering`, but it never says what a definition is."""
+    answering(script)
+    script.on("textDocument/definition", lambda params: SILENCE)
+
+
+def prolific(script: Any) -> None:
+    """As `answering`, with a child that left its session and ignores SIGTERM."""
+    answering(script)
+    script.ignore_sigterm()
+    script.spawn_child(new_session=True)

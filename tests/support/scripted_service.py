@@ -1,0 +1,89 @@
+"""The service on scripted servers: real files in a temporary folder, no process, so time may be virtual."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pilotfish.config.places import user_places
+from pilotfish.host.clock import WallClock
+from pilotfish.host.files import DiskFiles
+from pilotfish.host.ports import OpenWatcher
+from pilotfish.model import AbsPath
+from pilotfish.protocol.uris import uri_of
+from pilotfish.service.service import Host, Service
+from pilotfish.service.workspaces import ClientSession
+from support.pools import FakeVitals
+from support.script import Script
+from support.scripted import Scenario, ScriptedServer, spawning
+
+SERVER = "scripted"
+PULL = {"diagnosticProvider": {"interFileDependencies": False, "workspaceDiagnostics": False}}
+
+
+@dataclass
+class ScriptedService:
+    service: Service
+    root: Path
+    environment: dict[str, str]
+    servers: list[ScriptedServer]
+    sessions: list[ClientSession] = field(default_factory=list[ClientSession])
+    """Every client session that was made, in order."""
+
+    def session(self, root: AbsPath | None = None) -> ClientSession:
+        """A client session of a root; of None, that of the workspace."""
+        folder = root or AbsPath(str(self.root))
+        made = ClientSession(f"test {len(self.sessions)}", folder, folder)
+        self.sessions.append(made)
+        return made
+
+    def write(self, name: str, text: str) -> str:
+        (self.root / name).write_text(text)
+        return name
+
+    def uri(self, name: str) -> str:
+        return uri_of(AbsPath(str(self.root / name)))
+
+    def configure(self, config: dict[str, Any]) -> None:
+        """Write the user's file anew: it names the scripted server and trusts the workspace, whatever else it says."""
+        server = {SERVER: {"command": [sys.executable], "extensions": [".fake"]}}
+        own = {"lsp": server, "security": {"trustedProjectRoots": [str(self.root)]}, **config}
+        file = Path(user_places(self.environment).global_file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(own))
+
+
+@asynccontextmanager
+async def scripted_service(
+    folder: Path, *scenarios: Scenario, config: dict[str, Any] | None = None, watch: OpenWatcher | None = None
+) -> AsyncGenerator[ScriptedService]:
+    real = Path(os.path.realpath(folder))
+    root = real / "workspace"
+    root.mkdir()
+    environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": os.environ["PATH"]}
+    servers: list[ScriptedServer] = []
+    spawn = spawning(*(scenarios or (silent,)), servers=servers)
+    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment, watch=watch)
+    scripted = ScriptedService(Service(host), root, environment, servers)
+    scripted.configure(config or {})
+    async with scripted.service.running():
+        yield scripted
+
+
+def silent(script: Script) -> None:
+    """A server that offers nothing and minds nothing."""
+    script.ignore("textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "textDocument/didClose")
+
+
+def offering(**capabilities: Any) -> Scenario:
+    """A server that offers these capabilities; a test adds the handlers."""
+
+    def scenario(script: Script) -> None:
+        silent(script)
+        script.capabilities.update(capabilities)
+
+    return scenario

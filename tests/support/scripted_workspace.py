@@ -1,0 +1,96 @@
+"""A workspace that answers as a test says, for tests of the command line."""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pilotfish import api
+from pilotfish.api import Operation, Question
+from pilotfish.errors import Refused, Unavailable
+from pilotfish.library.workspace import Workspace
+from pilotfish.model import AbsPath
+from pilotfish.operations.answers import read_answer
+from pilotfish.operations.tools import OPERATIONS
+from pilotfish.operations.validate import question
+from pilotfish.surfaces.cli import run
+from pilotfish.surfaces.inside import Opening
+
+Answer = api.Answer[Any]
+
+NOTHING_TO_SAY = api.Feedback("", api.State.FRESH, 1)
+
+
+def data_of(printed: str) -> Any:
+    """The data of an envelope that was printed."""
+    return read_answer(printed.encode()).data
+
+
+def fresh(operation: str, data: object) -> Answer:
+    return api.answer(operation, data, api.Effort(duration_ms=12, server_hits=1))
+
+
+def place(path: str = "a.py", line: int = 1, character: int = 5, **more: Any) -> api.Location:
+    end = more.pop("end_character", character + 5)
+    return api.Location(path=path, line=line, character=character, end_line=line, end_character=end, **more)
+
+
+def diagnostic(line: int = 1, character: int = 1, **more: Any) -> api.Diagnostic:
+    values: dict[str, Any] = {"severity": "error", "message": "wrong", "server": "fakels", **more}
+    end = values.pop("end_character", character + 3)
+    return api.Diagnostic(line=line, character=character, end_line=line, end_character=end, **values)
+
+
+@dataclass
+class ScriptedWorkspace:
+    """`reply` answers questions, `verdicts` checks, by path as named; everything that was asked is kept."""
+
+    root: AbsPath
+    reply: Callable[[Question], Answer] = lambda asked: fresh(asked.operation, None)
+    verdicts: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
+    feedback: api.Feedback = NOTHING_TO_SAY
+    unserved: Mapping[str, Unavailable] = field(default_factory=dict[str, Unavailable])
+    """By extension."""
+    asked: list[Question] = field(default_factory=list[Question])
+    checked: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    warmed: list[str] = field(default_factory=list[str])
+    touched: list[tuple[tuple[str, ...], str, bool]] = field(default_factory=list[tuple[tuple[str, ...], str, bool]])
+
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer:
+        try:
+            asked = question(OPERATIONS[operation], arguments)
+        except Refused as refusal:
+            return api.answer(operation, None, api.Effort(errors=(api.error(refusal),)))
+        self.asked.append(asked)
+        return self.reply(asked)
+
+    async def check(self, path: str, *, texts: Mapping[str, str] | None = None) -> Answer:
+        self.checked.append((path, (texts or {}).get(path)))
+        relative = os.path.relpath(os.path.realpath(path), self.root)
+        return self.verdicts.get(relative) or fresh(Operation.DIAGNOSTICS, {relative: ()})
+
+    async def warm(self, *paths: str) -> None:
+        self.warmed += paths
+
+    async def after_edit(self, *paths: str, kind: str, only_new: bool) -> api.Feedback:
+        self.touched.append((paths, kind, only_new))
+        return self.feedback
+
+    def serves(self, path: str) -> bool:
+        return os.path.splitext(path)[1] in {".py", *self.unserved}
+
+    def missing(self, path: str) -> Unavailable | None:
+        return self.unserved.get(os.path.splitext(path)[1])
+
+    def opening(self) -> Opening:
+        @asynccontextmanager
+        async def opened(root: str, cwd: str) -> AsyncGenerator[Workspace]:
+            yield cast("Workspace", self)
+
+        return Opening(opened)
+
+    def run(self, *arguments: str | Path) -> int:
+        """One command line on this workspace; returns its exit code."""
+        return run([str(argument) for argument in arguments], self.opening())

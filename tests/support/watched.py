@@ -1,0 +1,66 @@
+"""A watcher over a folder, and the changes that it finds."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from asyncinotify import Inotify
+
+from pilotfish.host.clock import WallClock
+from pilotfish.host.inotify import open_inotify_watcher
+from pilotfish.host.ports import Interest, Watcher, WatchHealth
+from pilotfish.model import AbsPath
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import WatchRegistration, watch_registrations
+
+BOUND_SECONDS = 10.0
+"""For a whole test: none takes a second."""
+
+EVERYTHING = "**/*"
+
+
+def absolute(path: Path | str) -> AbsPath:
+    return AbsPath(str(path))
+
+
+def registered(*globs: str, base: Path | None = None) -> tuple[WatchRegistration, ...]:
+    """Watchers for these globs, relative to `base` where one is given."""
+    patterns = [glob if base is None else {"baseUri": uri_of(absolute(base)), "pattern": glob} for glob in globs]
+    return tuple(watch_registrations({"watchers": [{"globPattern": pattern} for pattern in patterns]}))
+
+
+@dataclass(frozen=True)
+class Watched:
+    root: Path
+    watcher: Watcher
+
+    async def cover(self, *registrations: WatchRegistration, folders: tuple[Path, ...] = ()) -> None:
+        attended = frozenset(map(absolute, folders))
+        await self.watcher.cover(Interest((absolute(self.root),), registrations, attended))
+
+    async def found(self) -> list[str]:
+        """What changed since the last look, as `created a/b`: the last word about each path, sorted."""
+        changes = await self.watcher.drain()
+        last = {self.named(found.path): found.change.name.lower() for found in changes}
+        return sorted(f"{change} {path}" for path, change in last.items())
+
+    def named(self, path: str) -> str:
+        return path.removeprefix(f"{self.root}/")
+
+    @property
+    def health(self) -> WatchHealth:
+        return self.watcher.health
+
+
+@asynccontextmanager
+async def watched(
+    root: Path, *globs: str, make: Callable[[], Inotify] | None = None, bound: float = BOUND_SECONDS
+) -> AsyncGenerator[Watched]:
+    """A watcher that covers these globs below `root`."""
+    with anyio.fail_after(bound):
+        async with open_inotify_watcher(WallClock(), make) as watcher:
+            made = Watched(root, watcher)
+            await made.cover(*registered(*globs))
+            yield made

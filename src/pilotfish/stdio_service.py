@@ -17,12 +17,13 @@ import anyio
 from pilotfish.errors import Failure
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.library.workspace import computer
+from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.catalogue import canonical_id
-from pilotfish.service.service import Service
+from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.crossed_wire import crossed_wire
-from pilotfish.surfaces.llxprt_bootstrap import HOST, VARIABLE, Bootstrap, bootstrap_of
+from pilotfish.surfaces.llxprt_bootstrap import HOST, VARIABLE, bootstrap_of
 from pilotfish.surfaces.llxprt_channel import Channel
 from pilotfish.surfaces.llxprt_methods import Methods
 from pilotfish.surfaces.mcp_connection import Wire, serve
@@ -40,11 +41,12 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     """Serve the host that started this process; returns the exit code."""
     try:
         bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
+        shell = replace(computer(environment), handed_over=bootstrap.config)
         # The host does not read our standard error: what is printed there could fill the pipe and stop us.
         with standard_wire(prints=None) as wire:
             navigation = crossed_wire(*MCP_DESCRIPTORS)
             try:
-                anyio.run(run, bootstrap, environment, wire, navigation)
+                anyio.run(run, bootstrap.root, shell, wire, navigation)
             finally:
                 if navigation is not None:
                     navigation.close()
@@ -54,10 +56,9 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     return 0
 
 
-async def run(bootstrap: Bootstrap, environment: Mapping[str, str], wire: Wire, navigation: Wire | None = None) -> None:
+async def run(root: AbsPath, shell: Host, wire: Wire, navigation: Wire | None = None) -> None:
     """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
-    shell = replace(computer(environment), handed_over=bootstrap.config)
-    client = ClientSession(f"service {os.getpid()}", bootstrap.root, bootstrap.root, HOST)
+    client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:
         service.workspaces.of(client)
         await until_signalled(partial(_serve, service, client, wire, navigation))

@@ -77,11 +77,6 @@ def test_a_rename_by_symbol_takes_the_last_word_as_the_new_name(workspace: Scrip
     ]
 
 
-def test_servers_settle_before_the_question(workspace: ScriptedWorkspace, folder: Path) -> None:
-    workspace.run("definition", "a.py:1:5")
-    assert workspace.warmed == ["a.py"]
-
-
 def test_for_a_symbol_anywhere_the_most_frequent_kinds_of_files_are_made_ready(
     workspace: ScriptedWorkspace, folder: Path
 ) -> None:
@@ -89,6 +84,11 @@ def test_for_a_symbol_anywhere_the_most_frequent_kinds_of_files_are_made_ready(
         (folder / name).write_text("")
     workspace.run("references", "greet")
     assert workspace.warmed == [str(folder / "a.py")]
+
+
+def test_servers_settle_before_the_question(workspace: ScriptedWorkspace) -> None:
+    workspace.run("definition", "a.py:1:5")
+    assert workspace.warmed == ["a.py"]
 
 
 def test_in_a_pipe_a_result_is_a_line(workspace: ScriptedWorkspace, capsys: Captured) -> None:

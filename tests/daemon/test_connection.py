@@ -1,5 +1,6 @@
 """One client of the daemon: what it may say and when, and that nothing it does is felt by another."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pilotfish.surfaces.upgrades import Upgraded
 from support.daemon_scenarios import answering, mute
 from support.desks import Desk, desk_on
 from support.lines import MemoryLine, Refusal
+from support.services import custom
 
 pytestmark = pytest.mark.anyio
 
@@ -352,9 +354,7 @@ async def test_waiting_calls_are_bounded_in_bytes(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.proves("F75", "F90")
-async def test_a_fault_of_ours_fails_one_call_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_of_ours_fails_one_call_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with desk_on(tmp_path, answering) as desk:
         desk.ground.write("a.x", "bad\n")
 
@@ -531,3 +531,23 @@ async def test_nothing_is_said_or_started_when_everything_is_turned_off(tmp_path
         assert not (await line.request("ask", HOVER))["ok"]
         assert all(row["disabled"] for row in (await line.request("status"))["rows"])
         assert desk.ground.started == {}
+
+
+@pytest.mark.proves("CFG-10", "F80")
+async def test_a_changed_entry_restarts_its_server_and_a_broken_file_changes_nothing(tmp_path: Path) -> None:
+    async with desk_on(tmp_path, answering) as desk:
+        desk.ground.write("a.x", "bad\n")
+        line = await desk.client()
+        assert (await line.request("check", {"paths": ["a.x"]}))["ok"]
+        file = tmp_path / "home" / ".config" / "pilotfish" / "lsp.json"
+        entry = {"lsp": {"toy": custom(initialization={"new": True})}}
+        file.write_text(json.dumps(entry))
+        assert (await line.request("check", {"paths": ["a.x"]}))["ok"]
+        started = [server.received[0].params.get("initializationOptions") for server in desk.ground.started["toy"]]
+        assert started == [None, {"new": True}]
+        file.write_text("{ broken")
+        assert (await line.request("check", {"paths": ["a.x"]}))["ok"]
+        assert len(desk.ground.started["toy"]) == 2
+        file.write_text(json.dumps({**entry, "feedback": {"maxPerFile": 3}}))
+        assert (await line.request("check", {"paths": ["a.x"]}))["ok"]
+        assert len(desk.ground.started["toy"]) == 2

@@ -1,17 +1,19 @@
 """The real daemon: one, shared, and gone without a trace."""
 
+import json
 import os
 import signal
 import socket
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.surfaces.rendezvous import Place
 from support.daemons import DaemonHome
 from support.process_tree import below, ends
 
@@ -82,11 +84,10 @@ def test_a_signal_stops_everything_and_clients_are_told(home: DaemonHome, number
         pid = int(link.welcome["pid"])
         tree = [member.pid for member in below(pid)]
         os.kill(pid, number)
+        assert [left for left in (pid, *tree) if not ends(left)] == []
         with pytest.raises(Unavailable) as told:
             link.request("ask", DEFINITION)
-            link.request("ask", DEFINITION)
-        assert told.value.code is Code.SHUTTING_DOWN
-        assert [left for left in (pid, *tree) if not ends(left)] == []
+        assert (told.value.code, number.name in told.value.message) == (Code.SHUTTING_DOWN, True)
     assert not Path(home.place.socket).exists()
     assert f"ended why={number.name}" in home.log
 
@@ -128,6 +129,25 @@ def test_newer_code_gets_a_newer_daemon_at_once(home: DaemonHome, monkeypatch: p
     assert refused.value.code is Code.UPGRADE
     assert ends(old)
     assert home.log.count("started pid=") >= 2
+
+
+@pytest.mark.proves("MCP-1")
+def test_a_connection_becomes_one_of_mcp(home: DaemonHome) -> None:
+    def answer(end: socket.socket, message: dict[str, Any]) -> Any:
+        end.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode() + b"\n")
+        with end.makefile("rb") as lines:
+            return json.loads(lines.readline())["result"]
+
+    capable = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    with socket.socket(fileno=home.link("claude-code").upgraded("mcp", {"tools": "lsp"}).detach()) as end:
+        assert answer(end, {"method": "initialize", "params": capable})["protocolVersion"] == "2025-06-18"
+        end.sendall(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        assert [tool["name"] for tool in answer(end, {"method": "tools/list"})["tools"]] == ["lsp"]
+        with home.control() as link:
+            assert [session["host"] for session in link.request("about")["sessions"]] == ["claude-code"]
+    with home.control() as link:
+        while link.request("about")["sessions"]:
+            pass
 
 
 # --- Exactly one ----------------------------------------------------------------------------------------------------
@@ -181,7 +201,9 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files
     [make_file, make_folder, make_link, pytest.param(make_foreign, marks=AS_ROOT)],
     ids=lambda obstacle: obstacle.__name__,
 )
-def test_what_is_in_the_way_of_the_socket_is_neither_used_nor_removed(home: DaemonHome, obstacle) -> None:
+def test_what_is_in_the_way_of_the_socket_is_neither_used_nor_removed(
+    home: DaemonHome, obstacle: Callable[[Path], None]
+) -> None:
     path = Path(home.place.socket)
     path.parent.mkdir(parents=True, mode=0o700)
     obstacle(path)
@@ -215,7 +237,7 @@ def anothers(folder: Path) -> None:
     [open_to_others, a_link, pytest.param(anothers, marks=AS_ROOT)],
     ids=lambda make: make.__name__,
 )
-def test_a_folder_that_is_not_ours_alone_is_not_used(home: DaemonHome, make) -> None:
+def test_a_folder_that_is_not_ours_alone_is_not_used(home: DaemonHome, make: Callable[[Path], None]) -> None:
     make(Path(home.place.folder))
     with pytest.raises(Failure) as failed:
         home.link()

@@ -1,6 +1,7 @@
 """The hook program as hosts run it: the daemon's words, or silence and 0."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -159,7 +160,7 @@ def test_a_hook_prints_nothing_but_a_result(home: DaemonHome, answer: bytes) -> 
 )
 @pytest.mark.proves("F71", "F79")
 def test_a_daemon_that_is_leaving_is_asked_for_once_more(home: DaemonHome, farewell: bytes) -> None:
-    answer = framed(b'{"jsonrpc":"2.0","id":0,"result":"%b"}' % "so\n".encode().hex().encode())
+    answer = framed(b'{"jsonrpc":"2.0","id":0,"result":"%b"}' % b"so\n".hex().encode())
     with impostor(home, [farewell, answer]) as said:
         assert home.run_hook(TOUCHED, *SHORT).stdout == b"so\n"
     assert len(said) == 2
@@ -189,7 +190,7 @@ def test_the_daemon_reads_what_the_hook_writes_and_the_other_way_round() -> None
 
 @pytest.mark.parametrize("host", ["", "a b", 'a"b', "ü", "a\\"])
 def test_an_impossible_host_is_no_host(host: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=f"^{re.escape(host)}$"):
         relay.request(host, b"/", b"")
 
 

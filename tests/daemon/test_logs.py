@@ -55,7 +55,7 @@ def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path, spare: int) -
 
 def test_a_link_in_place_of_the_log_is_not_followed(tmp_path: Path, spare: int) -> None:
     (tmp_path / "log").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="symbolic links"):
         LogFile(str(tmp_path / "log"), standard=(spare,))
 
 
@@ -70,7 +70,9 @@ def test_a_link_in_place_of_the_log_is_not_followed(tmp_path: Path, spare: int) 
         pytest.param(None, "x" * TAIL_BYTES + "\n1\n", 3, ("1",), id="only whole lines of a large file"),
     ],
 )
-def test_the_last_lines(tmp_path: Path, before: str | None, now: str | None, count: int, lines: tuple[str, ...]) -> None:
+def test_the_last_lines(
+    tmp_path: Path, before: str | None, now: str | None, count: int, lines: tuple[str, ...]
+) -> None:
     for name, text in (("log", now), ("log.1", before)):
         if text is not None:
             (tmp_path / name).write_text(text)

@@ -1,41 +1,21 @@
-"""The whole daemon in this process, on a scripted server: real sockets, and clients that are real too."""
+"""Many clients at once, rude ones among them; the daemon is in this process, and its sockets are real."""
 
-import json
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from unittest.mock import Mock
 
 import anyio
-import anyio.to_thread
 import pytest
 
-from pilotfish.config.places import user_places
 from pilotfish.daemon import door as door_module
-from pilotfish.daemon.door import Door
-from pilotfish.daemon.main import Daemon
-from pilotfish.daemon.settings import Settings
-from pilotfish.daemon.start import claimed
 from pilotfish.errors import Code, Failure, Unavailable
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.pool.plan import Limits
-from pilotfish.service.service import Host
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 from pilotfish.surfaces.rendezvous import Place, connected
-from pilotfish.surfaces.upgrades import Upgraded
-from support.daemon_scenarios import answering, mute
-from support.pools import FakeVitals
-from support.scripted import Scenario, ScriptedServer, spawning
-from support.services import custom
+from support.daemon_scenarios import mute
+from support.living_daemon import Alive, alive
 
 pytestmark = pytest.mark.anyio
-
-T = TypeVar("T")
 
 
 @pytest.fixture
@@ -43,57 +23,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@dataclass
-class Alive:
-    """A daemon at work in this event loop. Clients block, so they are called in threads."""
-
-    root: Path
-    environment: dict[str, str]
-    servers: list[ScriptedServer]
-
-    def link(self, **said: Any) -> Link:
-        return open_link(Introduction(**{"cwd": str(self.root), **said}), Terms(self.environment, start=False))
-
-    async def in_thread(self, work: Callable[..., T], *arguments: object) -> T:
-        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=anyio.CapacityLimiter(1))
-
-
-async def echo(upgraded: Upgraded) -> None:
-    while data := await upgraded.wire.receive():
-        await upgraded.wire.send(data.upper())
-
-
-@asynccontextmanager
-async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[Alive]:
-    real = Path(os.path.realpath(folder))
-    root = real / "workspace"
-    root.mkdir()
-    environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": ""}
-    places = user_places(environment)
-    file = Path(places.global_file)
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"lsp": {"toy": custom()}}))
-    servers: list[ScriptedServer] = []
-    spawn = spawning(scenario, servers=servers)
-    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
-    claim = claimed(Place(environment))
-    assert claim is not None
-    daemon = Daemon(claim, host, Settings(Limits(), 600.0), {"echo": echo})
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(daemon.live, lambda: None)
-            yield Alive(root, environment, servers)
-            daemon.stop("the test is over")
-    finally:
-        os.close(claim.lock)
-
-
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("touched", {"paths": ["a.x"], "kind": "edit"}),
     ("ask", {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}),
     ("ask", {"operation": "goToDefinition", "filePath": "b.x", "line": 1, "character": 1}),
     ("check", {"paths": ["a.x", "b.x"]}),
-    ("status", {}),
     ("about", {}),
     ("ask", {"operation": "hover", "filePath": "gone.x", "line": 1, "character": 1}),
 ]
@@ -182,7 +116,9 @@ async def test_a_client_that_gives_up_waiting_is_over_and_the_call_is_cancelled(
 
 @pytest.mark.proves("F74", "P22")
 async def test_a_client_that_never_reads_is_not_felt_by_others(tmp_path: Path) -> None:
-    flood = b"".join(framed(b'{"jsonrpc":"2.0","id":%d,"method":"about","params":{}}' % number) for number in range(2000))
+    flood = b"".join(
+        framed(b'{"jsonrpc":"2.0","id":%d,"method":"about","params":{}}' % number) for number in range(2000)
+    )
 
     def work(here: Alive) -> bool:
         with here.link() as other:
@@ -233,7 +169,7 @@ async def test_connections_are_limited_and_whoever_is_too_many_is_told(
 
 @pytest.mark.proves("T22")
 async def test_another_user_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door_module, "peer_user", lambda end: os.geteuid() + 1)
+    monkeypatch.setattr(door_module, "peer_user", Mock(return_value=os.geteuid() + 1))
 
     def work(here: Alive) -> bytes:
         end = connected(Place(here.environment), 10.0)

@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -108,8 +109,7 @@ def test_a_full_daemon_is_busy_and_not_dead(place: Place, monkeypatch: pytest.Mo
     assert claim is not None
     knocking = [connected(place, 1.0)]
     with pytest.raises(Busy):
-        while True:
-            knocking.append(connected(place, 1.0))
+        knocking += iter(lambda: connected(place, 1.0), None)
     assert claimed(place) is None
     for end in (*knocking, claim.listener):
         end.close()
@@ -162,7 +162,7 @@ def test_a_client_does_not_enter_a_folder_that_is_open_to_others(place: Place) -
 def test_a_client_does_not_speak_to_another_user(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = claimed(place)
     assert claim is not None
-    monkeypatch.setattr(rendezvous, "peer_user", lambda end: os.geteuid() + 1)
+    monkeypatch.setattr(rendezvous, "peer_user", Mock(return_value=os.geteuid() + 1))
     with pytest.raises(Unsafe):
         connected(place, 1.0)
     claim.listener.close()

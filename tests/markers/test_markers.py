@@ -3,12 +3,10 @@
 Each case runs through every surface. `pytest tests/markers --update` rewrites the goldens.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from pilotfish.api import Operation, Question
 from pilotfish.model import AbsPath
@@ -34,12 +32,12 @@ PARTIAL_SECONDS = 20.0
 CASES = [read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*/*.txt"))]
 
 
-def _runs() -> Iterator[ParameterSet]:
-    for case in CASES:
-        for via in SURFACES:
-            # A bare session is one server, and knows no reason why it would not check.
-            if via != "session" or (len(case.servers) == 1 and not case.expects_no_verdict):
-                yield pytest.param(case, via, id=f"{case.name}-{via}", marks=pytest.mark.server(*case.servers))
+RUNS = [
+    pytest.param(case, via, id=f"{case.name}-{via}", marks=pytest.mark.server(*case.servers))
+    for case in CASES
+    for via in SURFACES
+    if via != "session" or case.fits_a_session
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -48,7 +46,8 @@ def test_a_case_names_only_what_exists_and_uses_all_that_it_names(case: Case) ->
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("case", "via"), list(_runs()))
+@pytest.mark.proves("OPS-1", "OPS-2", "OPS-3", "PATH-5", "REG-2", "C99", "C113", "C114")
+@pytest.mark.parametrize(("case", "via"), RUNS)
 async def test_every_marker_holds(case: Case, via: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--update") and via != "service":
         pytest.skip("goldens are made from the answers of the service")
@@ -124,7 +123,7 @@ def _write(user: User, step: Step) -> None:
 
 
 def _served(user: User, step: Step) -> list[str]:
-    """The files of this step that a server is for, there or not."""
+    """The files that this step asks about and that a server is for, there or not."""
     workspace = Workspaces(user.places, user.environment).of(client_of(user))
-    choices = {name: workspace.servers_for(AbsPath(str(user.workspace / name))) for name in step.written}
+    choices = {name: workspace.servers_for(AbsPath(str(user.workspace / name))) for name in step.asked}
     return [name for name, choice in choices.items() if choice.servers or choice.expected]

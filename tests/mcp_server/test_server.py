@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from pilotfish.surfaces.mcp_server import MAX_AT_ONCE, MAX_WAITING
 from support.mcp_client import client_on
 from support.script import SILENCE, Script
 from support.scripted import ScriptedServer
-from support.scripted_service import SERVER, ScriptedService, scripted_service, silent
+from support.scripted_service import SERVER, ScriptedService, complaining, scripted_service, silent
 
 pytestmark = pytest.mark.anyio
 
@@ -425,43 +424,18 @@ async def test_roots_that_change_are_asked_for_again(tmp_path: Path) -> None:
 # --- Diagnostics and the hook ----------------------------------------------------------------------------------------
 
 
-def complaining(scripted: Callable[[], ScriptedService], script: Script) -> None:
-    """A server that finds an error in every line that says `wrong`, when it is asked."""
-    silent(script)
-    script.capabilities["diagnosticProvider"] = {"interFileDependencies": False, "workspaceDiagnostics": False}
-
-    def diagnostics(params: Any) -> Any:
-        name = params["textDocument"]["uri"].rpartition("/")[2]
-        lines = (scripted().root / name).read_text().splitlines()
-        found = [
-            {
-                "range": {"start": {"line": n, "character": 0}, "end": {"line": n, "character": 5}},
-                "severity": 1,
-                "message": "wrong",
-            }
-            for n, line in enumerate(lines)
-            if "wrong" in line
-        ]
-        return {"kind": "full", "items": found}
-
-    script.on("textDocument/diagnostic", diagnostics)
-
-
 @pytest.mark.proves("MCP-1", "DIAG-6")
 async def test_diagnostics_of_no_file_are_fresh_for_every_file_that_had_some(tmp_path: Path) -> None:
-    holder: list[ScriptedService] = []
-    async with scripted_service(tmp_path, partial(complaining, lambda: holder[0])) as scripted:
-        holder.append(scripted)
-        async with client_on(scripted) as client:
-            none = await client.call_tool("lsp_diagnostics", {})
-            assert none.structured_content["meta"]["state"] == "unavailable"
-            scripted.write("b.fake", "wrong\n")
-            scripted.write("a.fake", "fine\nwrong\n")
-            scripted.write("c.fake", "fine\n")
-            for name in ("b.fake", "a.fake", "c.fake"):
-                await client.call_tool("lsp_diagnostics", {"filePath": name})
-            scripted.write("b.fake", "fine by now\n")
-            found = (await client.call_tool("lsp_diagnostics", {})).structured_content
+    async with scripted_service(tmp_path, complaining) as scripted, client_on(scripted) as client:
+        none = await client.call_tool("lsp_diagnostics", {})
+        assert none.structured_content["meta"]["state"] == "unavailable"
+        scripted.write("b.fake", "wrong\n")
+        scripted.write("a.fake", "fine\nwrong\n")
+        scripted.write("c.fake", "fine\n")
+        for name in ("b.fake", "a.fake", "c.fake"):
+            await client.call_tool("lsp_diagnostics", {"filePath": name})
+        scripted.write("b.fake", "fine by now\n")
+        found = (await client.call_tool("lsp_diagnostics", {})).structured_content
     assert found["meta"]["state"] == "fresh"
     assert {path: [one["line"] for one in listed] for path, listed in found["data"].items()} == {
         "a.fake": [2],
@@ -472,29 +446,23 @@ async def test_diagnostics_of_no_file_are_fresh_for_every_file_that_had_some(tmp
 
 @pytest.mark.proves("HOOK-1", "FMT-8")
 async def test_the_hidden_tool_gives_the_feedback_after_an_edit(tmp_path: Path) -> None:
-    holder: list[ScriptedService] = []
-    async with scripted_service(tmp_path, partial(complaining, lambda: holder[0])) as scripted:
-        holder.append(scripted)
-        async with client_on(scripted) as client:
-            scripted.write("a.fake", "wrong\n")
-            told = await client.call_tool("hook_post_edit", {"filePath": "a.fake"})
-            assert '<diagnostics file="a.fake">\nERROR [1:1] wrong\n</diagnostics>' in text_of(told)
-            wrapped = await client.call_tool("hook_post_edit", {"filePath": "a.fake", "format": "hook"})
-            assert json.loads(text_of(wrapped))["hookSpecificOutput"]["additionalContext"] == text_of(told)
-            for arguments in ({}, {"filePath": "none.fake"}, {"filePath": "/etc/passwd"}, {"files": 5}):
-                silent_one = await client.call_tool("hook_post_edit", arguments)
-                assert (text_of(silent_one), silent_one.is_error) == ("", False)
+    async with scripted_service(tmp_path, complaining) as scripted, client_on(scripted) as client:
+        scripted.write("a.fake", "wrong\n")
+        told = await client.call_tool("hook_post_edit", {"filePath": "a.fake"})
+        assert '<diagnostics file="a.fake">\nERROR [1:1] wrong (E1)\n</diagnostics>' in text_of(told)
+        wrapped = await client.call_tool("hook_post_edit", {"filePath": "a.fake", "format": "hook"})
+        assert json.loads(text_of(wrapped))["hookSpecificOutput"]["additionalContext"] == text_of(told)
+        for arguments in ({}, {"filePath": "none.fake"}, {"filePath": "/etc/passwd"}, {"files": 5}):
+            silent_one = await client.call_tool("hook_post_edit", arguments)
+            assert (text_of(silent_one), silent_one.is_error) == ("", False)
 
 
 @pytest.mark.proves("CFG-7", "HOOK-1")
 async def test_feedback_stays_when_the_tools_are_turned_off(tmp_path: Path) -> None:
-    holder: list[ScriptedService] = []
     config = {"navigationTools": False}
-    async with scripted_service(tmp_path, partial(complaining, lambda: holder[0]), config=config) as scripted:
-        holder.append(scripted)
-        async with client_on(scripted) as client:
-            scripted.write("a.fake", "wrong\n")
-            assert "ERROR [1:1] wrong" in text_of(await client.call_tool("hook_post_edit", {"filePath": "a.fake"}))
+    async with scripted_service(tmp_path, complaining, config=config) as scripted, client_on(scripted) as client:
+        scripted.write("a.fake", "wrong\n")
+        assert "ERROR [1:1] wrong" in text_of(await client.call_tool("hook_post_edit", {"filePath": "a.fake"}))
 
 
 # --- Sessions --------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ key: value                      settings of the case, e.g. `server: basedpyright
 -- path/to/file.py --           a file of the workspace, up to the next such line
 -- path/to/file.py -- crlf bom  the same with Windows line endings, or with a byte-order mark
 -- path/to/file.py@2 --         its second version, written over the first one as an edit
+-- path/to/file.py -- unasked   only written: nobody tells the product that it is there or has changed
 -- @name --                     a golden: expected text that `--update` may rewrite
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 SECTION = re.compile(r"^-- (\S.*?)(?:@(\d+))? --(?: ([a-z ]+))?$", re.MULTILINE)
 SETTING = re.compile(r"^([a-z]+): (.+)$", re.MULTILINE)
 
-FLAGS = frozenset({"crlf", "bom"})
+FLAGS = frozenset({"crlf", "bom", "unasked"})
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ class Step:
     number: int
     written: dict[str, bytes]
     """The files that this step writes."""
+    asked: tuple[str, ...]
+    """Those of them that are asked about."""
     changed: frozenset[str]
     """Those of them whose text is another than before."""
     texts: dict[str, str]
     """All files as they are then, with plain line endings."""
     markers: tuple[Marker, ...]
-    """Those of the files that this step writes: what it asks about."""
+    """Those of the files that this step asks about."""
     all_markers: tuple[Marker, ...]
 
     @cached_property
@@ -71,8 +73,11 @@ class Case:
         return json.loads(self.archive.settings.get("config", "{}"))
 
     @property
-    def expects_no_verdict(self) -> bool:
-        return any(marker.name == NO_VERDICT for step in self.steps() for marker in step.markers)
+    def fits_a_session(self) -> bool:
+        """A bare session is one server, knows no reason why it would not check, and watches no files."""
+        unasked = any("unasked" in section.flags for section in self.archive.files if section.version > 1)
+        refused = any(marker.name == NO_VERDICT for step in self.steps() for marker in step.markers)
+        return len(self.servers) == 1 and not unasked and not refused
 
     def steps(self) -> Iterator[Step]:
         current: dict[str, Section] = {}
@@ -85,6 +90,7 @@ class Case:
             yield Step(
                 number,
                 {name: section.written(texts[name]) for name, section in now.items()},
+                tuple(name for name, section in now.items() if "unasked" not in section.flags),
                 frozenset(name for name in now if texts[name] != before.get(name)),
                 texts,
                 tuple(marker for name in now for marker in files[name].markers),

@@ -24,8 +24,7 @@ WAIT_SECONDS = 50.0
 """For a daemon to start on a machine that is busy with something else."""
 
 FAKELS = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); sys.argv[0] = 'fakels'; "
-    "from support.fakels import main; main()"
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); sys.argv[0] = 'fakels'; from support.fakels import main; main()"
 )
 
 
@@ -61,9 +60,9 @@ class DaemonHome:
     def terms(self, *, start: bool = True) -> Terms:
         return Terms(self.environment, start, WAIT_SECONDS)
 
-    def link(self, *, start: bool = True, **said: Any) -> Link:
+    def link(self, host: str | None = None) -> Link:
         """A session of the workspace."""
-        return open_link(Introduction(**{"cwd": str(self.root), **said}), self.terms(start=start))
+        return open_link(Introduction(cwd=str(self.root), host=host), self.terms())
 
     def control(self, *, start: bool = False) -> Link:
         """A connection without a session."""
@@ -82,7 +81,7 @@ class DaemonHome:
         )
 
     def processes(self) -> dict[int, str]:
-        """Every living process of this home: daemons, their supervisors and servers, programs on their way to be one."""
+        """Every living process of this home: daemons, their supervisors and servers, and who wants to be a daemon."""
         own = self.environment["PILOTFISH_HOME"]
         known = {pid: environment(pid) for pid in pids() if alive(pid)}
         daemons = {pid for pid, variables in known.items() if variables.get("PILOTFISH_HOME") == own}

@@ -12,7 +12,6 @@ from typing import Any
 from pilotfish.config.places import user_places
 from pilotfish.host.clock import WallClock
 from pilotfish.host.files import DiskFiles
-from pilotfish.host.ports import OpenWatcher
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.service.service import Host, Service
@@ -22,24 +21,15 @@ from support.script import Script
 from support.scripted import Scenario, ScriptedServer, spawning
 
 SERVER = "scripted"
-PULL = {"diagnosticProvider": {"interFileDependencies": False, "workspaceDiagnostics": False}}
 
 
 @dataclass
-class ScriptedService:
-    service: Service
-    root: Path
-    environment: dict[str, str]
-    servers: list[ScriptedServer]
-    sessions: list[ClientSession] = field(default_factory=list[ClientSession])
-    """Every client session that was made, in order."""
+class Scripted:
+    """A computer whose only language server is a scripted one, for files named `*.fake`."""
 
-    def session(self, root: AbsPath | None = None) -> ClientSession:
-        """A client session of a root; of None, that of the workspace."""
-        folder = root or AbsPath(str(self.root))
-        made = ClientSession(f"test {len(self.sessions)}", folder, folder)
-        self.sessions.append(made)
-        return made
+    host: Host
+    root: Path
+    servers: list[ScriptedServer]
 
     def write(self, name: str, text: str) -> str:
         (self.root / name).write_text(text)
@@ -52,26 +42,46 @@ class ScriptedService:
         """Write the user's file anew: it names the scripted server and trusts the workspace, whatever else it says."""
         server = {SERVER: {"command": [sys.executable], "extensions": [".fake"]}}
         own = {"lsp": server, "security": {"trustedProjectRoots": [str(self.root)]}, **config}
-        file = Path(user_places(self.environment).global_file)
+        file = Path(self.host.places.global_file)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(own))
 
 
-@asynccontextmanager
-async def scripted_service(
-    folder: Path, *scenarios: Scenario, config: dict[str, Any] | None = None, watch: OpenWatcher | None = None
-) -> AsyncGenerator[ScriptedService]:
+@dataclass
+class ScriptedService(Scripted):
+    service: Service
+    sessions: list[ClientSession] = field(default_factory=list[ClientSession])
+    """Every client session that was made, in order."""
+
+    def session(self, root: AbsPath | None = None) -> ClientSession:
+        """A client session of a root; of None, that of the workspace."""
+        folder = root or AbsPath(str(self.root))
+        made = ClientSession(f"test {len(self.sessions)}", folder, folder)
+        self.sessions.append(made)
+        return made
+
+
+def scripted(folder: Path, *scenarios: Scenario, config: dict[str, Any] | None = None) -> Scripted:
+    """A workspace, a user with this configuration, and a shell that plays the scenarios."""
     real = Path(os.path.realpath(folder))
     root = real / "workspace"
     root.mkdir()
     environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": os.environ["PATH"]}
     servers: list[ScriptedServer] = []
     spawn = spawning(*(scenarios or (silent,)), servers=servers)
-    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment, watch=watch)
-    scripted = ScriptedService(Service(host), root, environment, servers)
-    scripted.configure(config or {})
-    async with scripted.service.running():
-        yield scripted
+    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
+    made = Scripted(host, root, servers)
+    made.configure(config or {})
+    return made
+
+
+@asynccontextmanager
+async def scripted_service(
+    folder: Path, *scenarios: Scenario, config: dict[str, Any] | None = None
+) -> AsyncGenerator[ScriptedService]:
+    made = scripted(folder, *scenarios, config=config)
+    async with Service(made.host).running() as service:
+        yield ScriptedService(made.host, made.root, made.servers, service)
 
 
 def silent(script: Script) -> None:
@@ -79,11 +89,29 @@ def silent(script: Script) -> None:
     script.ignore("textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "textDocument/didClose")
 
 
-def offering(**capabilities: Any) -> Scenario:
-    """A server that offers these capabilities; a test adds the handlers."""
+def complaining(script: Script) -> None:
+    """A server that, when it is asked, finds an error in every line that says `wrong` and a warning where `odd` is."""
+    texts: dict[str, str] = {}
+    silent(script)
+    script.capabilities["textDocumentSync"] = 1
+    script.capabilities["diagnosticProvider"] = {"interFileDependencies": False, "workspaceDiagnostics": False}
+    script.on("textDocument/didOpen", lambda params: _keep(texts, params, params["textDocument"]["text"]))
+    script.on("textDocument/didChange", lambda params: _keep(texts, params, params["contentChanges"][-1]["text"]))
+    script.on("textDocument/diagnostic", lambda params: {"kind": "full", "items": _found(texts, params)})
 
-    def scenario(script: Script) -> None:
-        silent(script)
-        script.capabilities.update(capabilities)
 
-    return scenario
+def _keep(texts: dict[str, str], params: Any, text: str) -> None:
+    texts[params["textDocument"]["uri"]] = text
+
+
+def _found(texts: dict[str, str], params: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "range": {"start": {"line": number, "character": 0}, "end": {"line": number, "character": 5}},
+            "severity": 1 if "wrong" in line else 2,
+            "message": line,
+            "code": "E1",
+        }
+        for number, line in enumerate(texts[params["textDocument"]["uri"]].splitlines())
+        if "wrong" in line or "odd" in line
+    ]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 import anyio
 import msgspec
 
+import pilotfish
 from pilotfish import api
 from pilotfish.api import Operation, Question
 from pilotfish.client.session import Session, open_session
@@ -20,6 +21,7 @@ from pilotfish.host.files import DiskFiles
 from pilotfish.host.process import spawn
 from pilotfish.host.vitals import SystemVitals
 from pilotfish.host.watcher import open_watcher
+from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Push
 from pilotfish.protocol.uris import path_of, uri_of
@@ -77,6 +79,26 @@ class ViaService:
 
     async def ask(self, question: Question, accepts: Accepts) -> Answer:
         return await self._service.ask(question, self._client)
+
+
+class ViaLibrary:
+    """The Python library, asked with the fields that a caller writes."""
+
+    def __init__(self, workspace: pilotfish.Workspace) -> None:
+        self._workspace = workspace
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, user: User, file: str) -> AsyncGenerator[Surface]:
+        async with pilotfish.open(str(user.workspace), shell=computer(user.environment)) as workspace:
+            yield cls(workspace)
+
+    def takes(self, question: Question) -> bool:
+        return True
+
+    async def ask(self, question: Question, accepts: Accepts) -> Answer:
+        fields = {name: value for name, value in msgspec.to_builtins(question).items() if name != "operation"}
+        return await self._workspace.ask(question.operation, fields)
 
 
 class ViaSession:
@@ -209,4 +231,4 @@ _METHODS: Mapping[Operation, tuple[str, dict[str, Any]]] = {
     Operation.HOVER: ("textDocument/hover", {}),
 }
 
-SURFACES: Mapping[str, type[Way]] = {"session": ViaSession, "service": ViaService}
+SURFACES: Mapping[str, type[Way]] = {"session": ViaSession, "service": ViaService, "library": ViaLibrary}

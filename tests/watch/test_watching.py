@@ -2,98 +2,41 @@
 
 import os
 import shutil
-import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
 import pytest
 
-from pilotfish import api
-from pilotfish.client.session import Session
-from pilotfish.host.ports import WatchHealth
+from pilotfish.host.ports import OpenWatcher
 from pilotfish.host.watcher import open_watcher
 from pilotfish.model import AbsPath
-from pilotfish.protocol.uris import path_of
+from support.folders import IN_MEMORY
 from support.importer import EVERYTHING, WATCHED_FILES, importer, importing, register, unregister
-from support.script import Message
-from support.scripted import Scenario, ScriptedServer
-from support.scripted_service import ScriptedService, scripted_service
+from support.scripted import Scenario
 from support.short_of import FewWatches
 from support.watched import BOUND_SECONDS
+from support.watched_service import MAIN, WatchedService, serving, watched_service
 
 pytestmark = pytest.mark.anyio
 
-MAIN = "main.fake"
 
-
-class Ground:
-    """A service with one client, and a workspace whose main file imports things."""
-
-    def __init__(self, scripted: ScriptedService) -> None:
-        self.service = scripted.service
-        self.servers = scripted.servers
-        self.root = scripted.root
-        self.client = scripted.session()
-
-    @property
-    def server(self) -> ScriptedServer:
-        return self.servers[-1]
-
-    def write(self, name: str, text: str = "") -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    async def errors(self, name: str = MAIN) -> list[str]:
-        """What the servers say about a file now."""
-        answer = await self.service.check(self.client, [name])
-        assert answer.meta.state is api.State.FRESH, answer
-        assert answer.data is not None
-        return [diagnostic.message for diagnostic in answer.data[name]]
-
-    def told(self, server: ScriptedServer | None = None) -> list[list[str]]:
-        """Every notification of changes, as `created a`, `changed b`."""
-        return [self._changes(one) for one in (server or self.server).received if one.method == WATCHED_FILES]
-
-    def _changes(self, message: Message) -> list[str]:
-        kinds = {1: "created", 2: "changed", 3: "deleted"}
-        return [
-            f"{kinds[change['type']]} {os.path.relpath(str(path_of(change['uri'])), self.root)}"
-            for change in message.params["changes"]
-        ]
-
-    def methods(self) -> list[str]:
-        """What the last server was sent about documents, in order."""
-        return [one.method for one in self.server.received if one.method.startswith("textDocument/did")]
-
-    @property
-    def session(self) -> Session:
-        (entry,) = self.service.pool.entries().values()
-        assert entry.session is not None
-        return entry.session
-
-    @property
-    def health(self) -> WatchHealth | None:
-        return self.service.watching.health(AbsPath(str(self.root)))
-
-    async def watches(self) -> None:
-        """Wait until the watcher covers what the servers have registered."""
-        with anyio.fail_after(BOUND_SECONDS):
-            while not (self.health and self.health.watched):
-                await self.service.watching.catch_up(lambda root: True)
-                await anyio.lowlevel.checkpoint()
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+        yield Path(folder)
 
 
 @asynccontextmanager
 async def ground(
-    folder: Path, *scenarios: Scenario, watch: Any = open_watcher, config: dict[str, Any] | None = None
-) -> AsyncGenerator[Ground]:
+    folder: Path, *scenarios: Scenario, watch: OpenWatcher | None = open_watcher, servers: dict[str, Any] | None = None
+) -> AsyncGenerator[WatchedService]:
     with anyio.fail_after(BOUND_SECONDS):
-        async with scripted_service(folder, *(scenarios or (importer,)), watch=watch, config=config) as scripted:
-            yield Ground(scripted)
+        async with watched_service(folder, *(scenarios or (importer,)), watch=watch, servers=servers) as work:
+            yield work
 
 
 # --- The next answer ----------------------------------------------------------------------------------------------
@@ -131,12 +74,12 @@ async def test_a_server_that_registers_nothing_is_told_of_its_own_kind_of_files(
 
 
 @pytest.mark.proves("WATCH-2", "C111", "F63")
-async def test_a_branch_switch_is_one_notification_for_each_server(tmp_path: Path) -> None:
-    servers = {name: {"command": [sys.executable], "extensions": [f".{name}"]} for name in ("fake", "other")}
-    async with ground(tmp_path, config={"lsp": servers}) as work:
+async def test_a_branch_switch_is_one_notification_for_each_server(in_memory: Path) -> None:
+    async with ground(in_memory, servers={"one": serving(".fake"), "two": serving(".other")}) as work:
         names = [f"folder{number % 50}/file{number}.txt" for number in range(5_000)]
-        for name in names:
-            work.write(name, "before")
+        for number in range(50):
+            (work.root / f"folder{number}").mkdir()
+        write_all(work.root, names, "before")
         work.write(MAIN)
         work.write("main.other")
         await work.errors()
@@ -145,12 +88,18 @@ async def test_a_branch_switch_is_one_notification_for_each_server(tmp_path: Pat
         await work.watches()
         before = [len(work.told(server)) for server in work.servers]
         for name in names:
-            (work.root / name).unlink()
-            work.write(name, "after")
+            os.unlink(work.root / name)
+        write_all(work.root, names, "after")
         await work.errors()
         for server, count in zip(work.servers, before, strict=True):
             (last,) = work.told(server)[count:]
             assert sorted(last) == sorted(f"changed {name}" for name in names)
+
+
+def write_all(root: Path, names: list[str], text: str) -> None:
+    for name in names:
+        with open(f"{root}/{name}", "w") as file:
+            file.write(text)
 
 
 @pytest.mark.proves("C111")
@@ -180,12 +129,12 @@ async def test_registrations_are_added_taken_back_and_restricted_to_their_kinds(
             before = len(work.told())
             for name in names:
                 work.write(name)
-            await work.service.watching.catch_up(lambda root: True)
+            await work.caught_up()
             return sorted(change for batch in work.told()[before:] for change in batch)
 
         assert await told_of("x.a", "x.b") == ["created x.a"]
         await work.server.answered(register(work.server, {"globPattern": "**/*.b", "kind": 2}, identifier="more"))
-        await work.service.watching.catch_up(lambda root: True)
+        await work.caught_up()
         assert await told_of("y.a", "y.b") == ["created y.a"]
         assert await told_of("y.a", "y.b") == ["changed y.a", "changed y.b"]
         await work.server.answered(unregister(work.server))
@@ -253,7 +202,7 @@ async def test_a_document_whose_file_is_gone_is_closed_and_what_was_said_of_it_f
         assert work.session.reports.of(path)
         (work.root / MAIN).unlink()
         await work.errors("other.fake")
-        assert work.methods()[-1] == "textDocument/didClose"
+        assert work.count("textDocument/didClose") == 1
         assert not work.session.reports.of(path)
         assert not work.session.documents.is_open(path)
 
@@ -280,7 +229,7 @@ async def test_the_file_of_a_document_that_is_gone_and_comes_back_is_the_same_do
         (work.root / MAIN).unlink()
         work.write(MAIN, "import never\n")
         assert await work.errors() == ["there is no never"]
-        assert "textDocument/didClose" not in work.methods()
+        assert work.count("textDocument/didClose") == 0
 
 
 # --- Life ---------------------------------------------------------------------------------------------------------
@@ -312,10 +261,10 @@ async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_t
         with anyio.fail_after(BOUND_SECONDS):
             while not (work.health and work.health.polled):
                 await work.errors()
-        (row,) = [row for row in work.service.status(work.client).rows if row.server_id == "scripted"]
-        assert row.watching is not None
-        assert (row.watching.state, row.watching.polled) == ("degraded", 1)
-        assert "max_user_watches" in (row.watching.reason or "")
+        watching = work.row().watching
+        assert watching is not None
+        assert (watching.state, watching.polled) == ("degraded", 1)
+        assert "max_user_watches" in (watching.reason or "")
         work.write("later.fake")
         assert await work.errors() == []
 

@@ -59,11 +59,7 @@ class EventsWatcher:
 
     async def cover(self, interest: Interest) -> None:
         async with self._lock:
-            before, self._interest = self._interest, interest
-            if (before.roots, before.registrations) != (interest.roots, interest.registrations):
-                await anyio.to_thread.run_sync(lambda: self._tree.cover(tops(interest)))
-            if before.folders != interest.folders:
-                self._tree.attend(interest.folders)
+            await anyio.to_thread.run_sync(self._cover, interest)
             self._follow()
 
     async def drain(self) -> tuple[FileChange, ...]:
@@ -85,6 +81,12 @@ class EventsWatcher:
     def health(self) -> WatchHealth:
         crowded = f"there are more than {MAX_FOLDERS} folders; the others are not watched"
         return WatchHealth(len(self._tree.watches), degraded=crowded if self._tree.crowded else None)
+
+    def _cover(self, interest: Interest) -> None:
+        if (self._interest.roots, self._interest.registrations) != (interest.roots, interest.registrations):
+            self._tree.cover(tops(interest))
+        self._tree.attend(interest.folders)
+        self._interest = interest
 
     def _catch_up(self, hints: dict[tuple[AbsPath, str], None], *, blind: bool) -> None:
         for folder, name in hints:

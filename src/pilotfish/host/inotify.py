@@ -82,13 +82,15 @@ class InotifyWatcher:
 
     async def cover(self, interest: Interest) -> None:
         async with self._lock:
-            before, self._interest = self._interest, interest
-            if (before.roots, before.registrations) != (interest.roots, interest.registrations):
-                await anyio.to_thread.run_sync(lambda: self._tree.cover(tops(interest)))
-            if before.folders != interest.folders:
-                self._tree.attend(interest.folders)
-            self._renewed.set()
-            self._renewed = anyio.Event()
+            before = self._interest
+            try:
+                if (before.roots, before.registrations) == (interest.roots, interest.registrations):
+                    self._attend(interest)
+                else:
+                    await anyio.to_thread.run_sync(self._cover, interest)
+            finally:
+                self._renewed.set()
+                self._renewed = anyio.Event()
 
     async def drain(self) -> tuple[FileChange, ...]:
         async with self._lock:
@@ -122,6 +124,14 @@ class InotifyWatcher:
     async def close(self) -> None:
         async with self._lock:
             self._sentry.close()
+
+    def _cover(self, interest: Interest) -> None:
+        self._tree.cover(tops(interest))
+        self._attend(interest)
+
+    def _attend(self, interest: Interest) -> None:
+        self._tree.attend(interest.folders)
+        self._interest = interest
 
     @property
     def _polls(self) -> bool:

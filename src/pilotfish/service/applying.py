@@ -4,7 +4,8 @@ What is written is what a server wants of texts that we showed it, staged strict
 (`service.transaction`), told to the servers, and checked: the answer says what was done and what became of it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -83,7 +84,7 @@ class Applying:
             round((anyio.current_time() - started) * 1000),
             intent.hits,
             tuple(map(api.error, intent.failures)),
-            intent.caveats,
+            (*intent.doubts, *intent.caveats),
             warnings=(*intent.warnings, *warnings),
         )
         data = changes if action is None else (replace(action, changes=changes),)
@@ -110,8 +111,7 @@ class Applying:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers to rename.")
         wish = next((one for one in heard.wishes if one.wanted.plan.operations), heard.wishes[0])
-        caveats = tuple(one.caveat for one in heard.wishes if one.caveat)
-        return Intent(wish.wanted.plan, wish, None, len(heard.wishes), heard.failures, caveats)
+        return Intent(wish.wanted.plan, wish, hits=len(heard.wishes), failures=heard.failures, doubts=heard.doubts)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,8 @@ class Applying:
             stage = await anyio.to_thread.run_sync(_stage, job, intent)
         except Refused as refusal:
             warnings.append(f"it cannot be applied: {refusal.message}")
-            return preview(intent.plan, _view(job, intent)), tuple(warnings)
+            with _consistent(intent):
+                return preview(intent.plan, _view(job, intent)), tuple(warnings)
         files = stage.staged().changes(job.workspace.root)
         return api.Changes(applied=False, files=files, confirm=to_confirm(intent.plan)), tuple(warnings)
 
@@ -172,22 +173,28 @@ def _stage(job: Job, intent: Intent) -> Stage:
     wish = intent.wish
     disk = DiskNow(job.workspace.boundary)
     stage = Stage(disk, Encoding.UTF16, {}) if wish is None else Stage(disk, wish.encoding, wish.seen)
-    try:
+    with _consistent(intent):
         stage.perform(intent.plan)
-    except Malformed as malformed:
-        server = "" if wish is None else wish.candidate.spec.id
-        raise ServerFailed(
-            Code.PROTOCOL_ERROR, f"the edits of {server} contradict each other: {malformed}"
-        ) from malformed
     return stage
+
+
+@contextmanager
+def _consistent(intent: Intent) -> Generator[None]:
+    """Edits that contradict each other are the server's fault."""
+    try:
+        yield
+    except Malformed as malformed:
+        server = "the server" if intent.wish is None else intent.wish.candidate.spec.id
+        message = f"the edits of {server} contradict each other: {malformed}"
+        raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
 
 
 def _refuse_uncertain(job: Job, intent: Intent) -> None:
     """A rename that misses a use breaks the code, so it waits until the server knows all of it."""
     if job.question.operation is api.Operation.CODE_ACTIONS:
         return
-    if intent.wish is not None and intent.wish.caveat is not None:
-        message = f"{intent.wish.caveat}: it may not know every place yet, so nothing was changed"
+    if intent.doubts:
+        message = f"{intent.doubts[0]}: it may not know every place yet, so nothing was changed"
         raise Unavailable(Code.REQUEST_TIMEOUT, message, hint="Ask again in a while.")
     if intent.moved is not None and intent.failures:
         raise intent.failures[0]

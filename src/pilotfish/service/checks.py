@@ -184,6 +184,8 @@ class Checks:
             standing = self.standing(session)
             async with standing.shared():
                 outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
+            if standing.behind is not None and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, why=standing.behind)
             standing.close_all_but(MAX_OPEN_DOCUMENTS, session)
             return outcome
 

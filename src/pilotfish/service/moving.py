@@ -46,15 +46,15 @@ class Moving:
         heard = await self._heard(job, source)
         wish = next((one for one in heard.wishes if one.wanted.plan.operations), None)
         others = [one.candidate.spec.id for one in heard.wishes if one is not wish and one.wanted.plan.operations]
-        unheard = not heard.wishes and not heard.failures
         return Intent(
             _with_move(EditPlan(()) if wish is None else wish.wanted.plan, source.moved),
             wish,
             source.moved,
-            len(heard.wishes),
-            heard.failures,
-            (NOTHING_FOLLOWED,) if unheard else tuple(one.caveat for one in heard.wishes if one.caveat),
-            tuple(f"{server} wanted to change files too, and was left out" for server in others),
+            hits=len(heard.wishes),
+            failures=heard.failures,
+            doubts=heard.doubts,
+            caveats=() if heard.wishes or heard.failures else (NOTHING_FOLLOWED,),
+            warnings=tuple(f"{server} wanted to change files too, and was left out" for server in others),
         )
 
     async def _source(self, job: Job) -> _Source:

@@ -90,6 +90,8 @@ class Standing:
     answers: dict[AbsPath, Answer] = field(default_factory=dict[AbsPath, Answer])
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
+    behind: str | None = None
+    """Why the server may not know the disk as it is; what it says is then only assumed."""
     _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
     _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])

@@ -33,8 +33,9 @@ QUIET_SECONDS = 0.1
 GATHER_SECONDS = 5.0
 """And at the latest this long after the first one: a build may write for minutes."""
 
-CATCH_UP_SECONDS = 2.0
-"""How long an answer may wait for a tree that is being covered for the first time: 40,000 files take 0.5 s."""
+CATCH_UP_SECONDS = 10.0
+"""How long an answer may wait: covering 40,000 files takes 0.5 s, a branch switch of as many 4 s. One that waited in
+vain says so."""
 
 SLACK_SECONDS = 0.1
 """The clock of file systems is behind by up to this much."""
@@ -131,6 +132,8 @@ class _Root:
         self._covered = Interest((path,))
         self._covering = anyio.Lock()
         self._covered_at = clock.wall()
+        self._outdated = True
+        """Some session may want something else than is covered."""
         self._life = anyio.CancelScope()
         self._failure: str | None = None
 
@@ -173,33 +176,41 @@ class _Root:
         try:
             while session.failure is None:
                 if member.look():
+                    self._outdated = True
                     await self._cover()
+                    await self._deliver(member)
                     continue
                 await session.changed.wait()
         finally:
             del self._members[session]
+            self._outdated = True
 
     async def catch_up(self) -> None:
-        with anyio.move_on_after(CATCH_UP_SECONDS):
-            changed = [member for member in self._members.values() if member.look()]
-            if changed:
-                await self._cover()
+        with anyio.move_on_after(CATCH_UP_SECONDS) as patience:
+            await self._cover()
             if self._watcher is not None:
                 await self._drain(self._watcher)
             await self._deliver_all()
+        if patience.cancelled_caught:
+            for session in self._members:
+                self._checks.standing(session).behind = "it has not been told of all changes on disk"
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 
     async def _cover(self) -> None:
-        """Let the watcher follow what the sessions want now."""
+        """Let the watcher follow what the sessions want now; waits for whoever is at it."""
         async with self._covering:
-            interest, watcher = self._interest(), self._watcher
-            if watcher is None or interest == self._covered:
+            self._outdated |= any([member.look() for member in self._members.values()])  # noqa: C419 -- all must look
+            watcher = self._watcher
+            if watcher is None or not self._outdated:
                 return
-            before, since = self._covered, self._covered_at
-            self._covered, self._covered_at = interest, self._clock.wall() - SLACK_SECONDS
-            await watcher.cover(interest)
-            self._make_up_for(watcher, before, since)
+            interest, now = self._interest(), self._clock.wall() - SLACK_SECONDS
+            if interest != self._covered:
+                await watcher.cover(interest)
+                before, since = self._covered, self._covered_at
+                self._covered, self._covered_at = interest, now
+                self._make_up_for(watcher, before, since)
+            self._outdated = False
 
     def _interest(self) -> Interest:
         members = tuple(self._members.values())
@@ -251,6 +262,7 @@ class _Root:
                 elif session.tell_changes(flush.changes):
                     standing.told_of_files()
                 await self._follow(member, flush.changes)
+                standing.behind = None
         except Failure:
             # It is stopping or dead. The next one reads the disk by itself.
             logger.debug("not told server=%s root=%s", session.server, session.root)

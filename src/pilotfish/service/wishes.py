@@ -78,6 +78,10 @@ class Heard:
     wishes: tuple[Wish, ...]
     failures: tuple[Failure, ...]
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return tuple(wish.caveat for wish in self.wishes if wish.caveat is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:
@@ -91,7 +95,10 @@ class Intent:
     hits: int = 0
     """How many servers were heard."""
     failures: tuple[Failure, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why servers may not have said everything."""
     caveats: tuple[str, ...] = ()
+    """What nobody said anything about."""
     warnings: tuple[str, ...] = ()
 
 

@@ -41,6 +41,28 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class Paths:
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Why a file's server is not there."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Whether some server is for a file; with `lacking`, it is not there."""
+
+    served: bool
+    lacking: Lacking | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Logs:
     lines: int = 100
 

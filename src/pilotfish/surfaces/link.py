@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Never, Self, cast
+from typing import Any, Self, cast
 
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.protocol.frames import FrameDecoder, FrameError, frame
@@ -119,12 +119,16 @@ class Link:
                 raise Unavailable(Code.SHUTTING_DOWN, f"the daemon hung up: {error}", hint=_LOGS) from None
             raise
         if "error" in answer:
-            _fail(answer["error"])
+            raise failure_of(answer["error"]["message"], answer["error"].get("data") or {})
         return answer.get("result")
 
     def upgraded(self, method: str, params: object = None) -> "socket.socket":
         """Turn the connection into something else (`surfaces.upgrades`); the socket is the caller's from now on."""
         self.request(method, params)
+        return self.released()
+
+    def released(self) -> "socket.socket":
+        """The socket itself, between two requests; it is the caller's from now on."""
         self._closed = True
         self._connection.settimeout(None)
         return self._connection
@@ -145,8 +149,7 @@ class Link:
                 self._bodies += self._decoder.feed(data)
             message = cast("dict[str, Any]", json.loads(self._bodies.pop(0)))
             if message.get("method") == "closing":
-                self.close()
-                _fail({"message": message["params"]["message"], "data": {"code": message["params"]["code"]}})
+                raise failure_of(message["params"]["message"], message["params"])
             if message.get("id") == self._number:
                 return message
 
@@ -170,19 +173,17 @@ def _connection(terms: Terms) -> "socket.socket":
         raise Unavailable(Code.SERVER_START_FAILED, str(error), hint=_LOGS) from None
 
 
-def _fail(error: Mapping[str, Any]) -> Never:
-    """Raise what the daemon said went wrong."""
-    data: Mapping[str, Any] = error.get("data") or {}
-    message, hint = str(error.get("message")), data.get("hint")
+def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
+    """What the daemon said went wrong, as the same kind of failure again."""
     if data.get("kind") == "bug":
-        raise Bug(message)
+        return Bug(message)
     kind: type[Failure] = _KINDS.get(str(data.get("kind")), Unavailable)
     try:
         code = Code(str(data.get("code")))
     except ValueError:
         # Of a daemon that is newer than we are, or of JSON-RPC itself.
         code = Code.PROTOCOL_ERROR
-    raise kind(code, message, hint=hint)
+    return kind(code, message, hint=data.get("hint"))
 
 
 _KINDS: Mapping[str, type[Failure]] = {"refused": Refused, "unavailable": Unavailable, "server_failed": ServerFailed}

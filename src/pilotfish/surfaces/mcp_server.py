@@ -19,13 +19,13 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
 from pilotfish.api import Answer
-from pilotfish.errors import Bug, Code, Failure, Refused, Unavailable
+from pilotfish.config.values import Config
+from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.known import known_diagnostics
 from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp_connection import Options, Sessions, Wire
 from pilotfish.surfaces.mcp_hook import hook_result, touch_of
 from pilotfish.surfaces.mcp_progress import told
@@ -54,6 +54,8 @@ MAX_WAITING = 256
 
 Context = ServerRequestContext[Any]
 
+Offer = ToolSet | Literal["nothing"]
+
 
 async def serve(wire: Wire, service: Service, sessions: Sessions, options: Options) -> None:
     """Serve one client until its end of the wire closes."""
@@ -76,7 +78,7 @@ class Connection:
         self._workplaces = Workplaces(service, sessions)
         self._turns = anyio.CapacityLimiter(MAX_AT_ONCE)
         self._calls = 0
-        self._listed: ToolSet | Literal["nothing"] | None = None
+        self._listed: Offer | None = None
         """What the client was shown last, if it asked."""
 
     def server(self) -> Server[Any]:
@@ -93,13 +95,13 @@ class Connection:
         self._workplaces.end()
 
     async def _list(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
-        self._listed = self._offered(await self._workplaces.of(context))
+        self._listed = await self._offered_now(context)
         tools = [] if self._listed == "nothing" else listing(self._listed)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
     async def _moved(self, context: Context, _: types.NotificationParams) -> None:
         self._workplaces.forget_roots()
-        await self._tell_of_other_tools(context, await self._workplaces.of(context))
+        await self._tell_of_other_tools(context, await self._offered_now(context))
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Json:
         name, arguments = params.name, params.arguments or {}
@@ -128,8 +130,8 @@ class Connection:
 
     async def _answer(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
         client = await self._workplaces.of(context, _path(arguments))
-        await self._tell_of_other_tools(context, client)
         workspace = self._service.workspaces.of(client)
+        await self._tell_of_other_tools(context, self._offered(workspace.config))
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
@@ -151,20 +153,22 @@ class Connection:
             text = ""
         return hook_result(arguments, text)
 
-    async def _tell_of_other_tools(self, context: Context, client: ClientSession) -> None:
-        """The configuration or the roots have changed since the tools were listed, and the list with them."""
-        offered = self._offered(client)
+    async def _tell_of_other_tools(self, context: Context, offered: Offer) -> None:
+        """The configuration or the roots may have changed since the tools were listed, and the list with them."""
         if self._listed not in {None, offered} and context.session.can_send_request:
             self._listed = offered
             await context.session.send_tool_list_changed()
 
-    def _offered(self, client: ClientSession) -> ToolSet | Literal["nothing"]:
-        """The tools for this workspace."""
+    async def _offered_now(self, context: Context) -> Offer:
+        """The tools where the client works; none where that cannot be."""
         try:
-            config = self._service.workspaces.of(client).config
-        except Refused as gone:
+            client = await self._workplaces.of(context)
+            return self._offered(self._service.workspaces.of(client).config)
+        except Failure as gone:
             logger.warning("no tools: %s", gone.message)
             return "nothing"
+
+    def _offered(self, config: Config) -> Offer:
         if not (config.enabled and config.navigation_tools):
             return "nothing"
         return self._options.tools or ToolSet(config.mcp_tools)

@@ -14,12 +14,14 @@ from msgspec import Raw
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import NULL
 from pilotfish.service.service import Service
+from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.calls import About, Checked, Hello, HookCall, Logs, Welcome
+from pilotfish.surfaces.calls import About, Checked, Hello, HookCall, Lacking, Logs, Paths, Served, Welcome
 from pilotfish.surfaces.hosts.dialect import Began, Ended, Nothing, Touched, dialect_of
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
 from pilotfish.surfaces.sessions import Caller, Sessions
@@ -80,6 +82,7 @@ class Methods:
             "touched": self._touched,
             "ask": self._ask,
             "check": self._check,
+            "served": self._served,
             "status": self._status,
             "about": self._about,
             "logs": self._logs,
@@ -143,6 +146,12 @@ class Methods:
         with self.sessions.using(client):
             return self.service.status(client)
 
+    async def _served(self, params: Raw, line: Line) -> tuple[Served, ...]:
+        """Of each path, whether somebody serves it; nothing is started and nothing read."""
+        client = _session(line)
+        workspace = self.service.workspaces.of(client)
+        return tuple(_service_of(workspace, client, path) for path in _read(params, Paths).paths)
+
     async def _touched(self, params: Raw, line: Line) -> api.Feedback:
         return await self._feedback(_read(params, api.Touch), _session(line))
 
@@ -201,6 +210,17 @@ class Methods:
             logger.exception("warming failed session=%s", client.id)
         finally:
             self._warming -= 1
+
+
+def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Served:
+    named = os.path.join(client.cwd, path)
+    if not workspace.serves(AbsPath(named)):
+        return Served(served=False)
+    choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
+    if choice.servers or choice.expected is None:
+        return Served(served=True)
+    why = workspace.why_unavailable(choice.expected)
+    return Served(served=True, lacking=Lacking(why.code, why.message, why.hint))
 
 
 def _session(line: Line) -> ClientSession:

@@ -1,0 +1,23 @@
+"""Virtual time: nothing here waits for a clock. Tests with real processes ask for asyncio themselves."""
+
+from typing import Any
+
+import pytest
+import trio.testing
+
+from support.left_behind import no_task_left_behind, nothing_left_behind
+from support.real_servers import require
+
+__all__ = ["no_task_left_behind", "nothing_left_behind"]
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+
+
+@pytest.fixture(autouse=True)
+def servers_are_here(request: pytest.FixtureRequest) -> None:
+    """Every server that the test is marked with; without one the test is skipped, in CI it fails."""
+    for mark in request.node.iter_markers("server"):
+        require(mark.args)

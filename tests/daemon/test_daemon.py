@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from support.daemons import DaemonHome
-from support.process_tree import below, ends
+from support.daemons import DaemonHome, ended
+from support.process_tree import below
+
+pytestmark = pytest.mark.slow
 
 HOVER = {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}
 DEFINITION = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
@@ -65,7 +67,7 @@ def test_kill_9_of_the_daemon_leaves_nothing_and_the_next_client_starts_a_clean_
         tree = [member.pid for member in below(pid)]
         assert len(tree) >= 3, "a supervisor, a server and its child"
         os.kill(pid, signal.SIGKILL)
-        assert [left for left in (pid, *tree) if not ends(left)] == []
+        assert [left for left in (pid, *tree) if not ended(left)] == []
         with pytest.raises(Unavailable):
             link.request("about")
     assert home.processes() == {}
@@ -76,15 +78,26 @@ def test_kill_9_of_the_daemon_leaves_nothing_and_the_next_client_starts_a_clean_
 
 
 @pytest.mark.proves("F66", "P3")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
-def test_a_signal_stops_everything_and_clients_are_told(home: DaemonHome, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "scenario"),
+    [
+        pytest.param(signal.SIGTERM, "answering", id="SIGTERM"),
+        pytest.param(signal.SIGTERM, "prolific", id="SIGTERM with a stubborn server"),
+        pytest.param(signal.SIGINT, "answering", id="SIGINT"),
+        pytest.param(signal.SIGHUP, "answering", id="SIGHUP"),
+    ],
+)
+def test_a_signal_stops_everything_and_clients_are_told(
+    home: DaemonHome, number: signal.Signals, scenario: str
+) -> None:
+    home.configure(scenario)
     home.write("a.x", "bad\n")
     with home.link() as link:
         link.request("check", {"paths": ["a.x"]})
         pid = int(link.welcome["pid"])
         tree = [member.pid for member in below(pid)]
         os.kill(pid, number)
-        assert [left for left in (pid, *tree) if not ends(left)] == []
+        assert [left for left in (pid, *tree) if not ended(left)] == []
         with pytest.raises(Unavailable) as told:
             link.request("ask", DEFINITION)
         assert (told.value.code, number.name in told.value.message) == (Code.SHUTTING_DOWN, True)
@@ -95,7 +108,7 @@ def test_a_signal_stops_everything_and_clients_are_told(home: DaemonHome, number
 def test_stop_answers_before_it_stops(home: DaemonHome) -> None:
     with home.control(start=True) as link:
         assert link.request("stop") is True
-        assert ends(int(link.welcome["pid"]))
+        assert ended(int(link.welcome["pid"]))
     with pytest.raises(Unavailable) as none:
         home.control()
     assert none.value.code is Code.NOT_FOUND
@@ -114,7 +127,7 @@ def test_an_idle_daemon_ends_by_itself(home: DaemonHome) -> None:
     with home.link() as link:
         pid = int(link.welcome["pid"])
         assert link.request("about")["pid"] == pid
-    assert ends(pid)
+    assert ended(pid)
     assert "ended why=nobody needed us" in home.log
 
 
@@ -127,7 +140,7 @@ def test_newer_code_gets_a_newer_daemon_at_once(home: DaemonHome, monkeypatch: p
         home.link()
     # The daemon that comes next is as old as the files are, which only this test says have changed.
     assert refused.value.code is Code.UPGRADE
-    assert ends(old)
+    assert ended(old)
     assert home.log.count("started pid=") >= 2
 
 

@@ -132,6 +132,20 @@ async def test_sessions_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert overloaded.value.code is Code.OVERLOADED
 
 
+@pytest.mark.proves("T26")
+async def test_a_conversation_that_is_silent_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SESSIONS", 3)
+    async with book() as kept:
+        attached = kept.attach(tmp_path)
+        first = kept.sessions.keep(Caller(str(tmp_path), "pi", "1"))
+        await anyio.sleep(1)
+        second = kept.sessions.keep(Caller(str(tmp_path), "pi", "2"))
+        with kept.sessions.using(first):
+            third = kept.sessions.keep(Caller(str(tmp_path), "pi", "3"))
+            assert kept.released == [second.id]
+        assert [session.client.id for session in kept.sessions.all()] == [attached.id, first.id, third.id]
+
+
 @pytest.mark.parametrize(
     ("caller", "code"),
     [

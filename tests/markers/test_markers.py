@@ -31,7 +31,6 @@ PARTIAL_SECONDS = 20.0
 
 CASES = [read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*/*.txt"))]
 
-
 RUNS = [
     pytest.param(case, via, id=f"{case.name}-{via}", marks=pytest.mark.server(*case.servers))
     for case in CASES

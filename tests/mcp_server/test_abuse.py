@@ -250,6 +250,4 @@ async def test_a_client_that_is_gone_ends_the_connection(tmp_path: Path) -> None
             await client.shake_hands()
             wire.peer.stop_listening()
             client.say(request(1, "ping"))
-            with anyio.fail_after(5):
-                await anyio.wait_all_tasks_blocked()
         wire.close()

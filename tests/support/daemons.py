@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pilotfish.host.strays import TAG
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 from pilotfish.surfaces.rendezvous import Place
-from support.process_tree import alive, ends, environment, pids
+from support.process_tree import alive, environment, pids
 
 TESTS = Path(__file__).parents[1]
 HOOK = hook.__file__
@@ -100,7 +101,7 @@ class DaemonHome:
         while found := self.processes():
             for pid in found:
                 os.kill(pid, signal.SIGKILL) if alive(pid) else None
-            assert all(map(ends, found))
+            assert all(map(ended, found))
 
 
 @contextmanager
@@ -116,6 +117,20 @@ def daemon_home(folder: Path) -> Generator[DaemonHome]:
         yield home
     finally:
         home.kill_all()
+
+
+def ended(pid: int) -> bool:
+    """Wait until a process has ended; False when it has not after a time that is enough for any daemon."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(WAIT_SECONDS * 1000))
+    finally:
+        os.close(descriptor)
 
 
 def _command(pid: int) -> list[str]:

@@ -70,7 +70,7 @@ async def editing_service(
     """A workspace with these files, all of which the server has read."""
     made = EditingServer(folder.resolve() / "workspace", remembered=dict(files), **mind)
     async with scripted_service(folder, made, config=config) as scripted:
-        service = EditingService(scripted.service, scripted.root, scripted.environment, scripted.servers)
+        service = EditingService(**vars(scripted))
         service.mind = made
         for name, text in files.items():
             (service.root / name).parent.mkdir(parents=True, exist_ok=True)

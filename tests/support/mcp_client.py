@@ -42,8 +42,7 @@ async def peer_on(scripted: ScriptedService, options: Options | None = None) -> 
             tasks.start_soon(run)
             yield wire.peer
             wire.peer.hang_up()
-            with anyio.fail_after(5):
-                await ended.wait()
+            await ended.wait()
     finally:
         wire.close()
 

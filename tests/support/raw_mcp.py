@@ -5,8 +5,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
-
 from pilotfish.surfaces.mcp_connection import Options
 from support.mcp_client import peer_on
 from support.scripted_service import ScriptedService
@@ -37,12 +35,11 @@ class RawClient:
 
     async def hear(self) -> Any:
         """The next message."""
-        with anyio.fail_after(5):
-            while not self._heard:
-                data = await self.peer.hear()
-                assert data, "the server has hung up"
-                *lines, self._rest = (self._rest + data).split(b"\n")
-                self._heard += map(json.loads, lines)
+        while not self._heard:
+            data = await self.peer.hear()
+            assert data, "the server has hung up"
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._heard += map(json.loads, lines)
         return self._heard.pop(0)
 
     async def ask(self, *messages: Any) -> Any:

@@ -117,12 +117,17 @@ async def watched_service(
     servers: dict[str, Any] | None = None,
     spawn: Spawner | None = None,
     trusted: bool = True,
+    programs: Path | None = None,
 ) -> AsyncGenerator[WatchedService]:
-    """`servers` is what the user's file says of them; by default one, for `.fake` files. `spawn` starts real ones."""
+    """`servers` is what the user's file says of them; by default one, for `.fake` files. `spawn` starts real ones.
+
+    Programs are looked for in the folder `programs` first.
+    """
     real = Path(os.path.realpath(folder))
     root = real / "workspace"
     root.mkdir()
-    environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": os.environ["PATH"]}
+    path = os.environ["PATH"] if programs is None else f"{programs}{os.pathsep}{os.environ['PATH']}"
+    environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": path}
     places = user_places(environment)
     config: dict[str, Any] = {"lsp": servers or {SERVER: serving(".fake")}}
     if trusted:

@@ -243,7 +243,7 @@ def _diagnostic(item: WireDiagnostic, text: Text, encoding: Encoding, server: st
 
 
 def _severity(value: int | None) -> Severity:
-    """Absent means that the client decides: an agent should see it, so it is an error. Unknown numbers lie below hint."""
+    """Absent means that the client decides: an agent should see it, so it is an error. Unknown numbers are hints."""
     if value is None:
         return Severity.ERROR
     return Severity(value) if 1 <= value <= Severity.HINT else Severity.HINT

@@ -32,6 +32,7 @@ from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.checks import Checks
+from pilotfish.service.standing import FileAtHand
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -222,9 +223,10 @@ class Asking:
         request = row.request
         if request is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
-        async with self._checks.standing(session).shared():
+        standing = self._checks.standing(session)
+        async with standing.shared():
             if subject.path is not None and subject.text is not None:
-                session.sync(subject.path, candidate.language_id, subject.text.string)
+                standing.send(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
             caveat = await self.indexed(session)
             if not session.supports(request.prepare or request.method, subject.path):
                 return Reply(session.server)

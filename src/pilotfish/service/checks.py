@@ -64,9 +64,7 @@ class Patience:
 class Checks:
     """The only keeper of what is known about our dealings with each session."""
 
-    def __init__(
-        self, pool: Pool, texts: Texts, started: Callable[[Session], None] = lambda _session: None
-    ) -> None:
+    def __init__(self, pool: Pool, texts: Texts, started: Callable[[Session], None] = lambda _session: None) -> None:
         self._pool = pool
         self._texts = texts
         self._started = started
@@ -127,7 +125,7 @@ class Checks:
             self.standing(session).open_again(session, path, before.language_id(path) or "", file.text)
 
     async def follow(self, session: Session, path: AbsPath, *, gone: bool) -> bool:
-        """A file changed on disk: an open document takes its text, or is closed. False: not now, it is being checked."""
+        """A file changed on disk: an open document takes its text or is closed. False: not now, it is being checked."""
         standing, language = self.standing(session), session.documents.language_id(path)
         if language is None:
             if gone:

@@ -54,9 +54,7 @@ class Reach:
     """How often the server had said that earlier answers may be old."""
 
     def covers(self, other: "Reach") -> bool:
-        return (
-            self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
-        )
+        return self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
 
 
 @dataclass(frozen=True, slots=True)

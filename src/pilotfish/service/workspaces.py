@@ -17,7 +17,6 @@ from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 
-
 MAX_WORKSPACES = 32
 """Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
 

@@ -180,6 +180,8 @@ class Methods:
             case Touched(touch, conversation, at, root):
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root))
                 feedback = await self._feedback(touch, client)
+                # The hook program is silent about it, so this is where a person finds out why nothing was said.
+                logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return dialect.written(feedback.text).hex() if feedback.text else ""
             case Began(conversation, at, root):
                 self.sessions.keep(Caller(at or cwd, call.host, conversation, root))

@@ -197,6 +197,7 @@ class Connection:
             answer = await self._methods.answer(request.method, request.params, self)
             self._post(self._peer.reply(request.id, answer))
         except Failure as failure:
+            logger.info("refused method=%s code=%s message=%s", request.method, failure.code, failure.message)
             self._fail(request.id, _error(failure))
         except Exception as error:
             logger.exception("call failed method=%s", request.method)

@@ -180,8 +180,7 @@ class Sessions:
     def _begun(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
         root = _root(caller)
         _check_words(caller)
-        if len(self._known) >= MAX_SESSIONS:
-            raise Unavailable(Code.OVERLOADED, f"there are {MAX_SESSIONS} client sessions already")
+        self._make_room()
         if self._tasks is None:
             raise Bug("a session was opened while nobody watches over sessions")
         client = ClientSession(f"session {next(self._numbers)}", root, AbsPath(caller.cwd), caller.host)
@@ -190,6 +189,15 @@ class Sessions:
             self._tasks.start_soon(self._outlive, session, caller.pid)
         self.changed.beat()
         return client
+
+    def _make_room(self) -> None:
+        """Forget the conversation that has been silent longest; whoever is attached or asks stays."""
+        if len(self._known) < MAX_SESSIONS:
+            return
+        silent = [session for session in self._known.values() if session.hang_up is None and not session.calls]
+        if not silent:
+            raise Unavailable(Code.OVERLOADED, f"there are {MAX_SESSIONS} client sessions already")
+        self.end(min(silent, key=lambda session: session.last_used).client.id)
 
     async def _outlive(self, session: Session, pid: int) -> None:
         with session.life:

@@ -1,0 +1,94 @@
+"""Small parts of the daemon: settings, and the end of processes."""
+
+import json
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from pilotfish.config.places import user_places
+from pilotfish.daemon import pids
+from pilotfish.daemon.main import allow_descriptors
+from pilotfish.daemon.pids import gone
+from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
+from pilotfish.pool.plan import Limits
+
+
+@pytest.mark.parametrize(
+    ("config", "variables", "settings"),
+    [
+        pytest.param({}, {}, Settings(Limits(idle_seconds=600.0), 600.0), id="defaults"),
+        pytest.param(
+            {"pool": {"idleMinutes": 2, "memoryMiB": 900, "memoryMiBPerServer": 300}},
+            {},
+            Settings(Limits(idle_seconds=120.0, memory_mib=900, memory_mib_per_server=300), 120.0),
+            id="the user's",
+        ),
+        pytest.param({}, {IDLE_VARIABLE: "7"}, Settings(Limits(idle_seconds=600.0), 7.0), id="by the environment"),
+        pytest.param({}, {IDLE_VARIABLE: "0"}, Settings(Limits(idle_seconds=600.0), 1.0), id="never at once"),
+        pytest.param({}, {IDLE_VARIABLE: "soon"}, Settings(Limits(idle_seconds=600.0), 600.0), id="no number"),
+        pytest.param({"pool": {"idleMinutes": -1}}, {}, Settings(Limits(idle_seconds=600.0), 600.0), id="broken"),
+    ],
+)
+def test_settings(tmp_path: Path, config: dict[str, Any], variables: dict[str, str], settings: Settings) -> None:
+    environment = {"HOME": str(tmp_path), **variables}
+    file = Path(user_places(environment).global_file)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(config))
+    assert settings_of(user_places(environment), environment) == settings
+
+
+def test_a_user_without_a_home_has_defaults(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path / "gone")}
+    assert settings_of(user_places(environment), environment).limits == Limits()
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted"),
+    [
+        pytest.param(256, 8192, (4096, 8192), id="raised"),
+        pytest.param(256, 1024, (1024, 1024), id="as far as it goes"),
+        pytest.param(256, resource.RLIM_INFINITY, (4096, resource.RLIM_INFINITY), id="no hard limit"),
+        pytest.param(8192, 8192, None, id="high enough"),
+        pytest.param(resource.RLIM_INFINITY, resource.RLIM_INFINITY, None, id="no limit"),
+    ],
+)
+def test_descriptors(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, wanted: tuple[int, int] | None) -> None:
+    said: list[tuple[int, int]] = []
+
+    def limits(_: int) -> tuple[int, int]:
+        return soft, hard
+
+    def remember(_: int, limits: tuple[int, int]) -> None:
+        said.append(limits)
+
+    monkeypatch.setattr(resource, "getrlimit", limits)
+    monkeypatch.setattr(resource, "setrlimit", remember)
+    allow_descriptors(4096)
+    assert said == ([] if wanted is None else [wanted])
+
+
+@pytest.mark.parametrize("has_descriptors", [True, False], ids=["told", "looking"])
+def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch, has_descriptors: bool) -> None:
+    if not has_descriptors:
+        monkeypatch.delattr("os.pidfd_open")
+        monkeypatch.setattr(pids, "LOOK_SECONDS", 0.001)
+    with subprocess.Popen(["sleep", "60"]) as process:
+
+        async def watch() -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(gone, process.pid)
+                await anyio.wait_all_tasks_blocked()
+                process.kill()
+                process.wait()
+
+        anyio.run(watch)
+
+
+@pytest.mark.parametrize("pid", [0, -1, 2**22 + 1])
+def test_a_process_that_is_none_cannot_be_watched(pid: int) -> None:
+    with pytest.raises(ProcessLookupError):
+        anyio.run(gone, pid)

@@ -1,0 +1,512 @@
+"""Checking files through the service, in virtual time: side by side, within one time limit, and never a lie."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from pilotfish import api
+from pilotfish.errors import Code
+from pilotfish.pool.plan import Broken
+from pilotfish.service import checks
+from support.checks import full, server_with
+from support.script import SILENCE, Script
+from support.scripted import Scenario, ScriptedServer
+from support.services import PROGRAM, custom, service_on
+
+pytestmark = pytest.mark.anyio
+
+FIRST, LATER = 10_000, 3_000
+"""Milliseconds: the limits of the first touch of a server, and of every other."""
+
+
+def answering(*found: str) -> Scenario:
+    """A server that is asked for its diagnostics and answers at once."""
+    return told_by(lambda text: found)
+
+
+def told_by(judge: Callable[[str], Any]) -> Scenario:
+    """A server whose diagnostics follow from the text that it has."""
+
+    def scenario(script: Script) -> None:
+        server_with(diagnosticProvider={})(script)
+        texts: dict[str, str] = {}
+
+        def take(params: Any) -> None:
+            changes = params.get("contentChanges")
+            texts[params["textDocument"]["uri"]] = (changes[-1] if changes else params["textDocument"])["text"]
+
+        script.on("textDocument/didOpen", take)
+        script.on("textDocument/didChange", take)
+        script.on("textDocument/diagnostic", lambda params: full(*judge(texts[params["textDocument"]["uri"]])))
+
+    return scenario
+
+
+BY_LINE = told_by(lambda text: [line for line in text.splitlines() if line.startswith("bad")])
+"""An error for each bad line."""
+
+MUTE = server_with()
+"""A server that takes texts and says nothing at all."""
+
+
+def dying(script: Script) -> None:
+    assert isinstance(script, ScriptedServer)
+    script.stderr = ("cannot find module",)
+    script.on("initialize", lambda params: script.leave(1) or SILENCE)
+
+
+def hanging(script: Script) -> None:
+    script.on("initialize", lambda params: SILENCE)
+    script.ignore("initialized")
+
+
+# --- Time ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("DIAG-4", "DIAG-2")
+async def test_a_patch_of_twenty_files_costs_the_slowest_and_not_the_sum(tmp_path: Path) -> None:
+    mute = server_with(diagnosticProvider={})
+    async with service_on(tmp_path, {"one": mute}) as ground, anyio.create_task_group() as tasks:
+        names = [ground.write(f"{number}.x") for number in range(20)]
+        feedback: list[api.Feedback] = []
+
+        async def patch() -> None:
+            feedback.append(await ground.touched(*names, kind="patch"))
+
+        tasks.start_soon(patch)
+        await anyio.sleep(0.001)
+        asked = [message for message in ground.server("one").received if message.method == "textDocument/diagnostic"]
+        assert len(asked) == 20
+        sent = [message.method for message in ground.server("one").received]
+        assert sent.index("textDocument/diagnostic") > len(sent) - 1 - sent[::-1].index("textDocument/didOpen")
+        for message in asked:
+            assert message.id is not None
+            ground.server("one").reply(message.id, full("wrong"))
+            await anyio.sleep(0.1)
+    assert feedback[0].state is api.State.FRESH
+    assert feedback[0].duration_ms == 1_901
+    assert feedback[0].text.count("<diagnostics file=") == 20
+
+
+PYTHON = {
+    "lsp": {
+        "basedpyright": {"command": [PROGRAM]},
+        "ruff": {"command": [PROGRAM]},
+    }
+}
+
+
+@pytest.mark.proves("REG-2", "DIAG-1", "DIAG-4")
+async def test_all_servers_of_a_file_are_asked_side_by_side_and_their_words_are_one_list(tmp_path: Path) -> None:
+    scenarios = {"basedpyright": answering("a type error", "said twice"), "ruff": answering("a lint", "said twice")}
+    async with service_on(tmp_path, scenarios, PYTHON) as ground:
+        ground.write("a.py")
+        answer = await ground.check("a.py")
+    assert answer.meta.state is api.State.FRESH
+    assert answer.meta.server_hits == 2
+    assert answer.data is not None
+    assert sorted(found.message for found in answer.data["a.py"]) == ["a lint", "a type error", "said twice"]
+
+
+@pytest.mark.proves("POOL-3", "DIAG-4", "OPS-6")
+@pytest.mark.parametrize(
+    ("broken", "milliseconds", "code"),
+    [
+        pytest.param(dying, 0, Code.SERVER_START_FAILED, id="dies at its start"),
+        pytest.param(hanging, FIRST, Code.REQUEST_TIMEOUT, id="does not start in time"),
+    ],
+)
+async def test_one_server_failing_leaves_the_answer_of_the_other(
+    tmp_path: Path, broken: Scenario, milliseconds: int, code: Code
+) -> None:
+    scenarios = {"basedpyright": broken, "ruff": answering("a lint")}
+    async with service_on(tmp_path, scenarios, PYTHON) as ground:
+        ground.write("a.py")
+        feedback = await ground.touched("a.py")
+        assert feedback.state is api.State.PARTIAL
+        assert feedback.duration_ms == milliseconds
+        assert feedback.reason is not None
+        assert "a lint" in feedback.text
+        assert "basedpyright" not in feedback.text
+        assert ground.service.pool.counters.checks == {"basedpyright": 1, "ruff": 1}
+
+
+async def test_one_file_that_times_out_leaves_the_answers_of_the_others(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda params: SILENCE if "b.x" in str(params) else full("wrong"))
+
+    async with service_on(tmp_path, {"one": scenario}) as ground:
+        feedback = await ground.touched(ground.write("a.x"), ground.write("b.x"), kind="patch")
+    assert feedback.state is api.State.PARTIAL
+    assert feedback.duration_ms == FIRST
+    assert 'file="a.x"' in feedback.text
+    assert 'file="b.x"' not in feedback.text
+
+
+@pytest.mark.proves("DIAG-5", "CFG-5")
+@pytest.mark.parametrize(
+    ("first", "milliseconds"),
+    [
+        pytest.param(answering(), 0, id="after a success"),
+        pytest.param(MUTE, FIRST, id="after a time-out"),
+        pytest.param(dying, 0, id="after a failure"),
+    ],
+)
+async def test_the_first_touch_of_a_server_has_its_own_limit_once(
+    tmp_path: Path, first: Scenario, milliseconds: int
+) -> None:
+    async with service_on(tmp_path, {"one": [first, MUTE]}) as ground:
+        ground.write("a.x", "one")
+        assert (await ground.touched("a.x")).duration_ms == milliseconds
+        if first is not MUTE:
+            ground.server("one").leave(1)
+        # Longer than the back-off after a failed start.
+        await anyio.sleep(10)
+        ground.write("a.x", "two")
+        assert (await ground.touched("a.x")).duration_ms == LATER
+
+
+@pytest.mark.proves("DIAG-5", "POOL-1")
+async def test_a_start_goes_on_in_the_background_after_the_first_touch_gave_up(tmp_path: Path) -> None:
+    def slow(script: Script) -> None:
+        BY_LINE(script)
+        script.on("initialize", lambda params: SILENCE)
+
+    async with service_on(tmp_path, {"one": slow}) as ground:
+        ground.write("a.x", "bad\n")
+        feedback = await ground.touched("a.x")
+        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert feedback.duration_ms == FIRST
+        (request,) = ground.server("one").received
+        assert request.id is not None
+        ground.server("one").reply(request.id, {"capabilities": ground.server("one").capabilities})
+        feedback = await ground.touched("a.x")
+        assert feedback.state is api.State.FRESH
+        assert "bad" in feedback.text
+        assert len(ground.launches) == 1
+
+
+@pytest.mark.proves("CFG-5")
+async def test_a_server_may_have_limits_of_its_own(tmp_path: Path) -> None:
+    entry = custom(timeouts={"firstTouchTimeoutMs": 1234, "diagnosticsWaitTimeoutMs": 567})
+    async with service_on(tmp_path, {"one": MUTE}, {"lsp": {"one": entry}}) as ground:
+        ground.write("a.x")
+        assert (await ground.touched("a.x")).duration_ms == 1234
+        assert (await ground.touched("a.x")).duration_ms == 567
+
+
+# --- No verdict ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("C86", "FMT-8", "OPS-6", "DIAG-2")
+async def test_a_time_out_adds_no_text_and_is_never_an_empty_list(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": MUTE}) as ground:
+        ground.write("a.x")
+        feedback = await ground.touched("a.x")
+        assert feedback.text == ""
+        assert feedback.state is api.State.UNAVAILABLE
+        assert feedback.reason == "one: the server has said nothing about this text"
+        answer = await ground.check("a.x")
+    assert not answer.ok
+    assert answer.data is None
+    assert answer.meta.timed_out
+    assert not answer.meta.empty
+    assert answer.meta.duration_ms == 30_000
+
+
+@pytest.mark.proves("F6", "POOL-2", "C43")
+async def test_a_crash_in_the_middle_of_a_check_is_followed_by_a_restart_that_answers_it(tmp_path: Path) -> None:
+    def crashing(script: Script) -> None:
+        assert isinstance(script, ScriptedServer)
+        BY_LINE(script)
+
+        def answer(params: Any) -> Any:
+            if len([message for message in script.received if message.method == "textDocument/diagnostic"]) == 1:
+                return full()
+            return script.leave(-11) or SILENCE
+
+        script.on("textDocument/diagnostic", answer)
+
+    async with service_on(tmp_path, {"one": [crashing, BY_LINE]}) as ground:
+        ground.write("a.x", "good\n")
+        assert (await ground.touched("a.x")).state is api.State.FRESH
+        ground.write("a.x", "bad\n")
+        feedback = await ground.touched("a.x")
+        assert feedback.state is api.State.FRESH
+        assert "bad" in feedback.text
+        assert len(ground.launches) == 2
+
+
+@pytest.mark.proves("FMT-8", "POOL-2")
+async def test_a_server_that_dies_at_its_start_adds_no_text_and_the_state_says_what_it_said_last(
+    tmp_path: Path,
+) -> None:
+    async with service_on(tmp_path, {"one": dying}) as ground:
+        ground.write("a.x")
+        feedback = await ground.touched("a.x")
+        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert feedback.reason is not None
+        assert feedback.reason.startswith("one ")
+        (entry,) = ground.service.pool.entries().values()
+        assert isinstance(entry.slot, Broken)
+        assert entry.slot.failure.scene.stderr == ("cannot find module",)
+
+
+@pytest.mark.proves("DOC-6", "FMT-8", "PATH-4", "PATH-2")
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        pytest.param("a.x", b"text\0more", "binary file", id="binary"),
+        pytest.param("a.x", b"\xff\xfea", "unsupported encoding", id="not UTF-8"),
+        pytest.param("a.x", b"x" * (8 * 1024 * 1024 + 1), "larger than", id="too large"),
+        pytest.param("missing.x", None, "", id="missing"),
+        pytest.param("../outside.x", None, "outside the workspace", id="outside"),
+        pytest.param("a.unknown", b"x", "No LSP server configured", id="served by nobody"),
+    ],
+)
+async def test_what_cannot_be_checked_adds_no_text_starts_nothing_and_says_why(
+    tmp_path: Path, name: str, content: bytes | None, reason: str
+) -> None:
+    async with service_on(tmp_path, {"one": answering("wrong")}) as ground:
+        if content is not None:
+            ground.write(name, content)
+        feedback = await ground.touched(name)
+        assert feedback.text == ""
+        assert feedback.state is api.State.UNAVAILABLE
+        assert feedback.reason
+        assert reason in feedback.reason
+        assert ground.launches == []
+
+
+@pytest.mark.proves("FMT-8")
+async def test_one_file_of_a_patch_that_cannot_be_read_does_not_make_the_edit_fail(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": answering("wrong")}) as ground:
+        feedback = await ground.touched(ground.write("a.x"), ground.write("b.x", b"\0"), kind="patch")
+    assert feedback.state is not api.State.FRESH
+    assert feedback.reason
+
+
+@pytest.mark.proves("REG-5", "FMT-8")
+async def test_a_server_that_is_not_installed_adds_no_text_and_the_state_says_which(tmp_path: Path) -> None:
+    missing = {"lsp": {"one": custom(command=["/nowhere/at/all"])}}
+    async with service_on(tmp_path, {"one": answering()}, missing) as ground:
+        ground.write("a.x")
+        feedback = await ground.touched("a.x")
+        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert feedback.reason is not None
+        assert "one" in feedback.reason
+        answer = await ground.check("a.x")
+        assert [error.code for error in answer.errors] == [Code.SERVER_MISSING]
+        assert ground.launches == []
+
+
+@pytest.mark.proves("TRUST-1", "TRUST-6", "FMT-8")
+async def test_a_command_of_an_untrusted_project_is_not_run_and_the_state_says_why(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": answering()}, {}) as ground:
+        ground.write(".pilotfish/lsp.json", '{"lsp": {"one": {"command": ["/bin/true"], "extensions": [".x"]}}}')
+        ground.write("a.x")
+        feedback = await ground.touched("a.x")
+        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert feedback.reason
+        assert ground.launches == []
+
+
+@pytest.mark.proves("CFG-3")
+async def test_switched_off_means_that_nothing_starts(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": answering("wrong")}, {"lsp": False}) as ground:
+        ground.write("a.x")
+        feedback = await ground.touched("a.x")
+        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert feedback.reason == "LSP disabled by configuration"
+        assert ground.launches == []
+
+
+# --- Texts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("DOC-2")
+async def test_a_text_that_is_given_wins_over_the_disk(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "good\n")
+        feedback = await ground.touched("a.x", texts={"a.x": "bad text\n"})
+        assert "bad text" in feedback.text
+        # The file need not even be there.
+        assert "bad text" in (await ground.touched("new.x", texts={"new.x": "bad text\n"})).text
+
+
+@pytest.mark.proves("DOC-1", "DOC-4")
+async def test_a_file_that_changed_on_disk_is_sent_and_one_that_did_not_is_not(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        for text, changes in (("good\n", 0), ("good\n", 0), ("bad\n", 1), ("bad\n", 1)):
+            ground.write("a.x", text)
+            feedback = await ground.touched("a.x")
+            assert ("bad" in feedback.text) == (text == "bad\n")
+            assert len(ground.sent("one", "textDocument/didChange")) == changes
+        assert len(ground.sent("one", "textDocument/didOpen")) == 1
+
+
+@pytest.mark.proves("DOC-5")
+async def test_the_documents_used_least_recently_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        for number in (0, 1, 2, 0, 3, 4):
+            await ground.touched(ground.write(f"{number}.x", f"bad {number}\n"))
+        await anyio.sleep(1)
+        closed = [Path(params["textDocument"]["uri"]).name for params in ground.sent("one", "textDocument/didClose")]
+        assert closed == ["1.x", "2.x"]
+        # What was closed is opened again on use, and its answer is as good.
+        assert "bad 1" in (await ground.touched("1.x")).text
+
+
+@pytest.mark.proves("DOC-5", "DIAG-4")
+async def test_a_patch_of_more_files_than_may_be_open_is_answered_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        names = [ground.write(f"{number}.x", f"bad {number}\n") for number in range(10)]
+        feedback = await ground.touched(*names, kind="patch")
+        assert feedback.state is api.State.FRESH
+        assert feedback.text.count("<diagnostics file=") == 10
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not None
+        assert len(entry.session.documents.paths) == 3
+
+
+@pytest.mark.proves("POOL-7", "C42", "DOC-4")
+async def test_a_restart_opens_the_documents_again_with_the_text_that_is_on_disk_by_then(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        await ground.touched(ground.write("a.x", "good\n"), ground.write("b.x", "good\n"), ground.write("c.x"))
+        ground.write("a.x", "bad after the crash\n")
+        (ground.root / "c.x").unlink()
+        ground.server("one").leave(-9)
+        await anyio.sleep(1)
+        await ground.touched("b.x")
+        opened = [params["textDocument"] for params in ground.sent("one", "textDocument/didOpen")]
+        assert {Path(document["uri"]).name: document["text"] for document in opened} == {
+            "a.x": "bad after the crash\n",
+            "b.x": "good\n",
+        }
+        assert len(ground.launches) == 2
+
+
+async def test_what_a_dead_server_said_is_not_the_answer_of_the_next(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": [answering("old"), answering("new")]}) as ground:
+        ground.write("a.x")
+        assert "old" in (await ground.touched("a.x")).text
+        ground.server("one").leave(-9)
+        await anyio.sleep(1)
+        assert "new" in (await ground.touched("a.x")).text
+
+
+# --- What changed ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("DIAG-8")
+async def test_what_an_edit_introduced_and_fixed_is_counted_against_the_last_fresh_set(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        counts: list[tuple[int, int]] = []
+        for text in ("bad a\nbad b\n", "bad b\n", "bad b\nbad c\nbad d\n", "good\n"):
+            feedback = await ground.touched(ground.write("a.x", text))
+            counts.append((feedback.introduced, feedback.fixed))
+    assert counts == [(0, 0), (0, 1), (2, 0), (0, 3)]
+
+
+@pytest.mark.proves("DIAG-8")
+async def test_a_verdict_that_is_not_fresh_is_no_baseline(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda params: SILENCE)
+
+    async with service_on(tmp_path, {"one": [BY_LINE, scenario, BY_LINE]}) as ground:
+        await ground.touched(ground.write("a.x", "bad a\n"))
+        ground.server("one").leave(-9)
+        await anyio.sleep(1)
+        assert (await ground.touched(ground.write("a.x", "good\n"))).state is api.State.UNAVAILABLE
+        ground.server("one").leave(-9)
+        await anyio.sleep(10)
+        feedback = await ground.touched(ground.write("a.x", "bad a\nbad b\n"))
+    assert (feedback.state, feedback.reason) == (api.State.FRESH, None)
+    assert (feedback.introduced, feedback.fixed) == (1, 0)
+
+
+@pytest.mark.proves("DIAG-8")
+async def test_only_new_shows_what_the_edit_introduced(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        await ground.touched(ground.write("a.x", "bad a\n"))
+        feedback = await ground.touched(ground.write("a.x", "bad a\nbad b\n"), only_new=True)
+    assert "bad b" in feedback.text
+    assert "bad a" not in feedback.text
+
+
+@pytest.mark.proves("HOOK-1")
+async def test_a_file_that_was_only_read_is_made_ready_and_says_nothing(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        feedback = await ground.touched(ground.write("a.x", "bad\n"), kind="read")
+        assert feedback.text == ""
+        await anyio.sleep(1)
+        feedback = await ground.touched(ground.write("a.x", "bad\nbad too\n"), only_new=True)
+    assert "bad too" in feedback.text
+    assert feedback.introduced == 1
+
+
+# --- Counters --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("OBS-1")
+async def test_checks_time_outs_and_what_was_found_are_counted(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda params: SILENCE if "mute" in str(params) else full("one", "two"))
+
+    async with service_on(tmp_path, {"one": scenario}) as ground:
+        await ground.touched(ground.write("a.x"))
+        await ground.touched(ground.write("mute.x"))
+        counters = ground.service.pool.counters
+        assert counters.starts == {"one": 1}
+        assert counters.checks == {"one": 2}
+        assert counters.time_outs == {"one": 1}
+        assert counters.diagnostics == {"one": 2}
+        assert counters.latency["one"].count == 2
+        assert counters.latency["one"].total == pytest.approx(LATER / 1000)
+        assert counters.crashes() == {}
+        ground.server("one").leave(-11)
+        await anyio.sleep(1)
+        assert counters.crashes() == {"one": 1}
+
+
+async def test_two_client_sessions_on_one_root_share_one_server(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "bad\n")
+        other = type(ground.client)("another", ground.client.root, ground.client.cwd)
+        touch = api.Touch(("a.x",), "edit")
+        both = [await ground.service.touched(touch, client) for client in (ground.client, other)]
+        assert [feedback.state for feedback in both] == [api.State.FRESH] * 2
+        assert len(ground.launches) == 1
+
+
+@pytest.mark.proves("DIAG-10")
+async def test_many_edits_of_one_file_in_flight_end_with_the_newest_text_at_the_server(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        found: dict[int, str] = {}
+
+        async def edit(number: int) -> None:
+            texts = {"a.x": f"bad {number:02}\n"}
+            found[number] = (await ground.touched("a.x", texts=texts)).text
+
+        async with anyio.create_task_group() as tasks:
+            # All wait for the start of the server, and go on at the same moment.
+            for number in range(30):
+                tasks.start_soon(edit, number)
+                await anyio.lowlevel.checkpoint()
+        for number, text in found.items():
+            (said,) = [line for line in text.splitlines() if line.startswith("ERROR")]
+            assert int(said.split()[-1]) >= number
+        (entry,) = ground.service.pool.entries().values()
+        assert entry.session is not None
+        assert entry.session.documents.text(entry.session.documents.paths[0]).string == "bad 29\n"
+        assert len(ground.sent("one", "textDocument/didOpen")) == 1

@@ -1,0 +1,129 @@
+"""Workspaces: the configuration as the files say it now, and nothing worse than the last good one."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pilotfish import api
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.service import workspaces as workspaces_module
+from pilotfish.service.workspaces import ClientSession, Workspaces
+from support.checks import full, server_with
+from support.config_home import Home, make_home
+from support.script import Script
+from support.services import custom, service_on
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path)
+
+
+def client(home: Home, cwd: str | None = None, host: str | None = None) -> ClientSession:
+    root = AbsPath(str(home.workspace))
+    return ClientSession("test", root, AbsPath(cwd or root), host)
+
+
+def workspaces(home: Home) -> Workspaces:
+    return Workspaces(home.places, {**home.environment, "PATH": ""})
+
+
+def write_later(path: Path, content: str) -> None:
+    """Write a file so that its time of change differs, however coarse the file system's clock is."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+def test_a_configuration_that_nobody_changed_is_not_read_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = workspaces(home)
+    first = known.of(client(home))
+
+    def unread(*_: object) -> None:
+        raise AssertionError("the configuration was read again")
+
+    monkeypatch.setattr(workspaces_module, "load", unread)
+    assert known.of(client(home)) is first
+
+
+@pytest.mark.proves("CFG-10")
+@pytest.mark.parametrize("where", ["global", "project"])
+def test_a_configuration_that_changed_is_read_before_the_next_use(home: Home, where: str) -> None:
+    known = workspaces(home)
+    assert known.of(client(home)).config.timing.first_touch_timeout_ms == 10_000
+    file = Path(home.places.global_file) if where == "global" else home.workspace / ".pilotfish" / "lsp.json"
+    for limit in (1234, 4321):
+        write_later(file, f'{{"timing": {{"firstTouchTimeoutMs": {limit}}}}}')
+        assert known.of(client(home)).config.timing.first_touch_timeout_ms == limit
+    file.unlink()
+    assert known.of(client(home)).config.timing.first_touch_timeout_ms == 10_000
+
+
+@pytest.mark.proves("CFG-8")
+def test_a_broken_configuration_keeps_the_last_good_one_in_force_and_says_so(home: Home) -> None:
+    known = workspaces(home)
+    file = Path(home.places.global_file)
+    write_later(file, '{"timing": {"firstTouchTimeoutMs": 1234}}')
+    known.of(client(home))
+    write_later(file, '{"timing": {"firstTouchTimeoutMs": -1}}')
+    workspace = known.of(client(home))
+    assert workspace.config.timing.first_touch_timeout_ms == 1234
+    assert any("firstTouchTimeoutMs" in warning for warning in workspace.warnings)
+    write_later(file, '{"timing": {"firstTouchTimeoutMs": 4321}}')
+    assert known.of(client(home)).config.timing.first_touch_timeout_ms == 4321
+
+
+def test_each_host_has_its_own_configuration(home: Home) -> None:
+    known = workspaces(home)
+    assert known.of(client(home, host="pi")).config.feedback.max_bytes == 2048
+    assert known.of(client(home)).config.feedback.max_bytes is None
+
+
+@pytest.mark.proves("PATH-1")
+def test_a_relative_path_is_meant_from_where_the_client_stands(home: Home) -> None:
+    below = home.workspace / "sub"
+    below.mkdir()
+    known = workspaces(home)
+    assert known.of(client(home, str(below))).boundary.cwd == str(below)
+    assert known.of(client(home)).boundary.cwd == str(home.workspace)
+
+
+def test_a_root_that_is_gone_is_refused(home: Home) -> None:
+    home.workspace.rmdir()
+    with pytest.raises(Refused) as refused:
+        workspaces(home).of(client(home))
+    assert refused.value.code is Code.ROOT_GONE
+
+
+def test_the_configurations_of_many_roots_do_not_pile_up(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspaces_module, "MAX_WORKSPACES", 2)
+    known = workspaces(home)
+    first = known.of(client(home))
+    for name in ("one", "two"):
+        folder = home.path / name
+        folder.mkdir()
+        known.of(ClientSession("test", AbsPath(str(folder)), AbsPath(str(folder))))
+    assert known.of(client(home)) is not first
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("CFG-10", "POOL-2")
+async def test_a_changed_entry_has_a_server_of_its_own_from_the_next_use_on(tmp_path: Path) -> None:
+    def answering(script: Script) -> None:
+        server_with(diagnosticProvider={})(script)
+        script.on("textDocument/diagnostic", lambda params: full("wrong"))
+
+    config = {"lsp": {"one": custom(), "two": custom(".y")}}
+    async with service_on(tmp_path, {"one": answering, "two": answering}, config) as ground:
+        for name in ("a.x", "b.y"):
+            assert (await ground.touched(ground.write(name))).state is api.State.FRESH
+        user_file = Path(ground.service.workspaces.of(ground.client).config.origins[("lsp", "one", "command")].file or "")
+        write_later(user_file, user_file.read_text().replace('".x"]', '".x"], "initialization": {"changed": true}'))
+        for name in ("a.x", "b.y"):
+            assert (await ground.touched(name)).state is api.State.FRESH
+        assert [launch.name for launch in ground.launches] == ["one", "two", "one"]
+        (asked,) = ground.sent("one", "initialize")
+        assert asked["initializationOptions"] == {"changed": True}

@@ -23,7 +23,7 @@ HOVER = {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}
 DEFINITION = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
 
 
-@pytest.mark.proves("POOL-6", "T22")
+@pytest.mark.proves("POOL-6", "T22", "T42")
 def test_a_daemon_is_started_for_whoever_needs_it_and_a_second_session_shares_its_server(home: DaemonHome) -> None:
     home.write("a.x", "bad\n")
     with home.link(host="pi") as first, home.link(host="opencode") as second:
@@ -33,6 +33,9 @@ def test_a_daemon_is_started_for_whoever_needs_it_and_a_second_session_shares_it
         assert "bad word" in second.request("touched", {"paths": ["a.x"], "kind": "edit"})["text"]
         assert second.request("ask", HOVER)["data"]["contents"] == ["a word"]
         assert {member.pid for member in below(int(first.welcome["pid"]))} == before
+        canary = {"paths": ["a.x"], "kind": "edit", "texts": {"a.x": "bad CANARY\n"}}
+        assert "bad word" in second.request("touched", canary)["text"]
+        assert "CANARY" not in home.log
         about = first.request("about")
         assert about["servers"] == {"toy": 1}
         assert sorted(session["host"] for session in about["sessions"]) == ["opencode", "pi"]

@@ -19,7 +19,7 @@ from pilotfish.protocol.rpc import Peer, Requested
 from pilotfish.surfaces import relay
 from pilotfish.surfaces.calls import HookCall
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
-from support.daemons import HOOK, DaemonHome
+from support.daemons import HOOK, WAIT_SECONDS, DaemonHome
 from support.process_tree import below
 
 TOUCHED = b'{"files":["a.x"],"session":"7"}'
@@ -105,7 +105,7 @@ def impostor(home: DaemonHome, answers: list[bytes]) -> Generator[list[bytes]]:
     """
     make_private(home.place.folder)
     listener = listening(home.place)
-    listener.setblocking(True)
+    listener.settimeout(WAIT_SECONDS)
     said: list[bytes] = []
 
     def serve() -> None:
@@ -144,7 +144,7 @@ ERROR = b'{"jsonrpc":"2.0","id":0,"error":{"code":-32803,"message":"no"}}'
 )
 def test_a_hook_prints_nothing_but_a_result(home: DaemonHome, answer: bytes) -> None:
     with impostor(home, [answer]):
-        assert is_silent(home.run_hook(TOUCHED, *SHORT))
+        assert is_silent(home.run_hook(TOUCHED))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_hook_prints_nothing_but_a_result(home: DaemonHome, answer: bytes) -> 
 def test_a_daemon_that_is_leaving_is_asked_for_once_more(home: DaemonHome, farewell: bytes) -> None:
     answer = framed(b'{"jsonrpc":"2.0","id":0,"result":"%b"}' % b"so\n".hex().encode())
     with impostor(home, [farewell, answer]) as said:
-        assert home.run_hook(TOUCHED, *SHORT).stdout == b"so\n"
+        assert home.run_hook(TOUCHED).stdout == b"so\n"
     assert len(said) == 2
     assert said[0] == said[1]
 

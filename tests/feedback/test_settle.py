@@ -3,8 +3,22 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pilotfish.feedback.settle import Asked, Behind, Facts, Fresh, GaveUp, Published, Traits, Verdict, Waiting, verdict
+from pilotfish.feedback.settle import (
+    DISTURBED_SECONDS,
+    Asked,
+    Behind,
+    Facts,
+    Fresh,
+    GaveUp,
+    Published,
+    Traits,
+    Verdict,
+    Waiting,
+    verdict,
+)
 from pilotfish.servers.spec import Phases
 
 SENT, NOW, DEADLINE = 100.0, 101.0, 103.0
@@ -52,28 +66,70 @@ def published(version: int | None, at: float = 100.5) -> Facts:
             id="unversioned, sooner than the server can be",
         ),
         pytest.param(
-            replace(published(5), disturbed_at=100.9),
+            replace(published(5, at=100.95), disturbed_at=100.9, stirred_at=97.8),
             None,
-            Waiting(100.9 + 0.5),
+            Fresh(),
+            id="published after another file changed, and long after anything else",
+        ),
+        pytest.param(
+            replace(published(5, at=100.95), disturbed_at=100.9, stirred_at=98.0),
+            None,
+            Waiting(100.9 + DISTURBED_SECONDS),
+            id="published after another file changed, but it may be an echo",
+        ),
+        pytest.param(
+            replace(published(5, at=100.95), disturbed_at=100.9),
+            None,
+            Waiting(100.9 + DISTURBED_SECONDS),
+            id="published after another file changed, and never settled before",
+        ),
+        pytest.param(
+            replace(published(5), disturbed_at=100.9, stirred_at=0.0),
+            None,
+            Waiting(100.9 + DISTURBED_SECONDS),
             id="another file changed after the publish",
         ),
         pytest.param(
-            replace(published(5), disturbed_at=100.5 + 1e-9),
-            None,
-            Waiting(101.0 + 1e-9),
-            id="another file changed just after the publish",
-        ),
-        pytest.param(
-            replace(published(5, at=100.2), disturbed_at=100.4),
+            replace(published(5, at=100.1), disturbed_at=100.4, stirred_at=0.0),
             None,
             Fresh(assumed=True),
             id="another file changed, and nothing was said of this one since",
         ),
         pytest.param(
-            replace(published(5), disturbed_at=100.9, barrier=Behind.PASSED),
+            replace(published(5, at=100.1), disturbed_at=100.9, barrier=Behind.PASSED),
             None,
-            Waiting(100.9 + 0.5),
-            id="another file changed, and a barrier says nothing about that",
+            Waiting(100.9 + DISTURBED_SECONDS),
+            id="another file changed, and the barrier says nothing about it",
+        ),
+        pytest.param(
+            replace(published(None, at=100.1), disturbed_at=100.7),
+            None,
+            Waiting(100.7 + DISTURBED_SECONDS),
+            id="unversioned, before another file changed",
+        ),
+        pytest.param(
+            replace(published(None, at=100.8), disturbed_at=100.7),
+            None,
+            Fresh(),
+            id="unversioned, after another file changed, settled",
+        ),
+        pytest.param(
+            replace(published(None, at=100.8), disturbed_at=100.7),
+            Traits(floor_seconds=0.2),
+            Waiting(100.7 + DISTURBED_SECONDS),
+            id="unversioned, sooner after another file changed than the server can be",
+        ),
+        pytest.param(
+            replace(published(None, at=100.5), barrier=Behind.PENDING),
+            None,
+            Waiting(DEADLINE),
+            id="unversioned, settled, but the barrier is not passed",
+        ),
+        pytest.param(
+            replace(published(None, at=100.99), barrier=Behind.PASSED),
+            None,
+            Fresh(),
+            id="unversioned, behind the barrier",
         ),
         pytest.param(FACTS, None, Waiting(DEADLINE), id="silence of a server that always publishes"),
         pytest.param(replace(FACTS, barrier=Behind.PASSED), QUIET, Fresh(), id="silence behind the barrier"),
@@ -84,7 +140,13 @@ def published(version: int | None, at: float = 100.5) -> Facts:
             Waiting(DEADLINE),
             id="barrier passed, but it always publishes: its publish is on its way",
         ),
-        pytest.param(replace(FACTS, finished=True), QUIET, Fresh(), id="silence after its work has ended"),
+        pytest.param(
+            replace(FACTS, barrier=Behind.PASSED, disturbed_at=100.9),
+            QUIET,
+            Waiting(100.9 + DISTURBED_SECONDS),
+            id="silence behind the barrier, and another file changed",
+        ),
+        pytest.param(replace(FACTS, finished=True), QUIET, Fresh(assumed=True), id="silence after some work has ended"),
         pytest.param(replace(FACTS, finished=True, working=True), QUIET, Waiting(DEADLINE), id="more work began"),
         pytest.param(
             FACTS, replace(QUIET, silence_seconds=0.9), Fresh(assumed=True), id="silence for longer than ever"
@@ -123,3 +185,66 @@ def test_the_settling_pause_never_passes_the_deadline_and_is_then_said_to_be_ass
     late = published(None, at=DEADLINE - 0.05)
     assert said(late, now=DEADLINE - 0.01) == Waiting(DEADLINE)
     assert said(late, now=DEADLINE) == Fresh(assumed=True)
+
+
+@pytest.mark.proves("C86")
+def test_what_is_assumed_is_given_before_the_deadline_and_not_because_of_it() -> None:
+    disturbed = replace(published(5, at=DEADLINE - 0.3), disturbed_at=DEADLINE - 0.2)
+    assert said(disturbed, now=DEADLINE - 0.01) == Waiting(DEADLINE)
+    assert isinstance(said(disturbed, now=DEADLINE), GaveUp)
+
+
+times = st.floats(90, 110)
+channels = st.none() | st.builds(Published, version=st.none() | st.integers(3, 7), at=times)
+any_facts = st.builds(
+    Facts,
+    version=st.just(5),
+    sent_at=st.just(SENT),
+    ready=st.booleans(),
+    working=st.booleans(),
+    finished=st.booleans(),
+    asked=st.sampled_from(Asked),
+    published=channels,
+    barrier=st.sampled_from(Behind),
+    disturbed_at=st.none() | times,
+    stirred_at=times,
+)
+any_traits = st.builds(
+    Traits,
+    phases=st.sampled_from(Phases),
+    floor_seconds=st.sampled_from((0.0, 0.25)),
+    gap_seconds=st.sampled_from((0.15, 0.6)),
+    silent_when_unchanged=st.booleans(),
+    silence_seconds=st.none() | st.floats(0, 2),
+)
+
+
+@pytest.mark.proves("DIAG-2", "C84", "C85", "C86")
+@given(any_facts, any_traits, times)
+def test_whatever_the_facts_are_the_invariants_hold(facts: Facts, traits: Traits, now: float) -> None:
+    verdict_now = verdict(facts, traits, now=now, deadline=DEADLINE)
+    if isinstance(verdict_now, Waiting):
+        assert now < verdict_now.until <= DEADLINE
+    if isinstance(verdict_now, GaveUp):
+        assert now >= DEADLINE
+        assert verdict_now.why
+    if isinstance(verdict_now, Fresh):
+        assert facts.ready
+        assert facts.asked in {Asked.ANSWERED, Asked.IMPOSSIBLE}
+    if verdict_now == Fresh() and facts.asked is Asked.IMPOSSIBLE:
+        assert _has_sign(facts)
+
+
+def _has_sign(facts: Facts) -> bool:
+    """A publish that can be about this text, or the barrier."""
+    published_now = facts.published
+    is_older = published_now is None or (published_now.version is not None and published_now.version < facts.version)
+    return facts.barrier is Behind.PASSED or not is_older
+
+
+@given(any_facts, any_traits, times, times)
+def test_waiting_longer_never_takes_back_a_verdict(facts: Facts, traits: Traits, one: float, other: float) -> None:
+    earlier, later = sorted((one, other))
+    before = verdict(facts, traits, now=earlier, deadline=DEADLINE)
+    if before == Fresh():
+        assert verdict(facts, traits, now=later, deadline=DEADLINE) == Fresh()

@@ -14,10 +14,11 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces.mcp_connection import Options
 from pilotfish.surfaces.mcp_server import MAX_AT_ONCE, MAX_WAITING
+from support.complaining import complaining, silent
 from support.mcp_client import client_on
 from support.script import SILENCE, Script
 from support.scripted import ScriptedServer
-from support.scripted_service import SERVER, ScriptedService, complaining, scripted_service, silent
+from support.scripted_service import SERVER, ScriptedService, scripted_service
 
 pytestmark = pytest.mark.anyio
 
@@ -112,9 +113,11 @@ async def test_tools_that_are_turned_off_are_neither_listed_nor_answered(
 @pytest.mark.proves("MCP-2", "CFG-10")
 async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> None:
     heard: list[str] = []
+    told = anyio.Event()
 
     async def listen(message: Any) -> None:
         heard.append(getattr(message, "method", ""))
+        told.set()
 
     async with (
         scripted_service(tmp_path, hovering()) as scripted,
@@ -126,6 +129,7 @@ async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> Non
         assert heard == []
         scripted.configure({"navigationTools": False})
         assert (await client.call_tool("lsp_hover", HOVER)).is_error
+        await told.wait()
         assert heard == ["notifications/tools/list_changed"]
         assert await names_of(client) == []
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
 
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.stdio_service import run
 from pilotfish.surfaces.llxprt_channel import MAX_AT_ONCE
-from support.mcp_client import transport
+from support.complaining import complaining, silent
 from support.raw_service import ServiceHost, framed, service_host
 from support.script import SILENCE, Script
-from support.scripted_service import SERVER, Scripted, complaining, scripted, silent
+from support.scripted_service import SERVER, Scripted, scripted
 from support.wires import MemoryWire
 
 pytestmark = pytest.mark.anyio
@@ -374,60 +373,6 @@ async def test_it_ends_with_what_the_host_says(made: Made, data: bytes) -> None:
         await lines(host, "a.fake")
         host.peer.say(data or b"\n")
     assert computer.servers[0].gone
-
-
-# --- MCP beside it ---------------------------------------------------------------------------------------------------
-
-
-def complaining_and_hovering(script: Script) -> None:
-    complaining(script)
-    script.capabilities["hoverProvider"] = True
-    script.on("textDocument/hover", lambda params: {"contents": "a word"})
-
-
-@pytest.mark.proves("SVC-1", "MCP-1")
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_mcp_beside_it_asks_the_same_servers(made: Made, mode: str) -> None:
-    computer = made(complaining_and_hovering)
-    computer.write("a.fake", "wrong\n")
-    navigation = MemoryWire()
-    async with service_host(computer, navigation) as host:
-        assert await lines(host, "a.fake") == [1]
-        async with Client(transport(navigation.peer), mode=mode) as client:
-            hovered = await client.call_tool("lsp_hover", {"filePath": "a.fake", "line": 1, "character": 1})
-            assert hovered.structured_content["data"] == {"contents": ["a word"]}
-            known = await client.call_tool("lsp_diagnostics", {})
-            assert list(known.structured_content["data"]) == ["a.fake"]
-        assert len(computer.servers) == 1
-        assert await lines(host, "a.fake") == [1]
-    navigation.close()
-
-
-@pytest.mark.proves("SVC-1", "MCP-2", "CFG-7")
-async def test_mcp_beside_it_lists_nothing_when_navigation_is_off(made: Made) -> None:
-    computer = made(complaining)
-    computer.host = replace(computer.host, handed_over={"navigationTools": False})
-    computer.write("a.fake", "wrong\n")
-    navigation = MemoryWire()
-    async with service_host(computer, navigation) as host:
-        async with Client(transport(navigation.peer), mode="legacy") as client:
-            assert (await client.list_tools()).tools == []
-        assert await lines(host, "a.fake") == [1]
-    navigation.close()
-
-
-@pytest.mark.proves("SVC-1")
-async def test_whatever_happens_on_the_other_wire_the_checks_go_on(made: Made) -> None:
-    class Broken(MemoryWire):
-        async def receive(self) -> bytes:
-            raise OSError("the descriptor is of no use")
-
-    computer = made(complaining)
-    computer.write("a.fake", "wrong\n")
-    broken = Broken()
-    async with service_host(computer, broken) as host:
-        assert await lines(host, "a.fake") == [1]
-    broken.close()
 
 
 async def test_a_server_that_offers_nothing_gives_no_verdict(made: Made) -> None:

@@ -10,7 +10,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
-from pilotfish.servers.spec import Freshness
+from pilotfish.servers.spec import Freshness, OnDemand, Pull
 from pilotfish.service.checking import Check, Outcome
 from pilotfish.service.standing import FileAtHand, Standing
 from support.script import SILENCE, Script
@@ -18,6 +18,17 @@ from support.scripted import ScriptedServer
 from support.sessions import FILE, session_on
 
 OTHER = AbsPath("/w/b.py")
+
+PULL = Freshness(pull=Pull.STATIC)
+PUSH = Freshness(pull=Pull.NONE, versioned=True)
+UNVERSIONED = Freshness(pull=Pull.NONE, versioned=False)
+SILENT = Freshness(pull=Pull.NONE, barrier="textDocument/documentSymbol", publishes_unchanged=False)
+COMMAND = Freshness(pull=Pull.NONE, on_demand=OnDemand("ts.request", ("syntactic", "semantic"), "tsserver"))
+
+PULLED: dict[str, Any] = {"diagnosticProvider": {}}
+SYMBOLS: dict[str, Any] = {"documentSymbolProvider": True}
+COMMANDS: dict[str, Any] = {"executeCommandProvider": {"commands": ["ts.request"]}}
+
 SYNC = {"openClose": True, "change": 1, "save": True}
 
 
@@ -26,9 +37,7 @@ def server_with(**capabilities: Any) -> Callable[[Script], None]:
 
     def scenario(script: Script) -> None:
         script.capabilities = {"textDocumentSync": SYNC, **capabilities}
-        script.ignore(
-            "textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "textDocument/didClose"
-        )
+        script.ignore("textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "textDocument/didClose")
         for method in ("textDocument/diagnostic", "textDocument/documentSymbol", "workspace/executeCommand"):
             script.on(method, lambda params: SILENCE)
 
@@ -73,7 +82,7 @@ class Bench:
     def publish(self, *found: str, path: AbsPath = FILE, version: int | None = None) -> None:
         self.server.publish(uri_of(path), list(found), version)
 
-    def answers(self, method: str, *results: Any, after: float = 0.0, tasks: Any = None) -> None:
+    def answers(self, method: str, *results: Any) -> None:
         """Answer the next questions with these results in turn, the last one for every further one."""
         left = list(results)
 
@@ -88,3 +97,33 @@ class Bench:
 async def bench(freshness: Freshness | None = None, **capabilities: Any) -> AsyncGenerator[Bench]:
     async with session_on(server_with(**capabilities)) as (session, server):
         yield Bench(session, server, freshness or Freshness(), Standing())
+
+
+@asynccontextmanager
+async def later(*steps: tuple[float, Callable[[], object]]) -> AsyncGenerator[None]:
+    """While the block runs, do each thing at its time, in seconds from now."""
+
+    async def one(seconds: float, action: Callable[[], object]) -> None:
+        await anyio.sleep(seconds)
+        action()
+
+    async with anyio.create_task_group() as tasks:
+        for seconds, action in steps:
+            tasks.start_soon(one, seconds, action)
+        yield
+
+
+class Taker:
+    """Collects requests of one method, to be answered by the test."""
+
+    def __init__(self, ground: Bench, method: str) -> None:
+        self._server = ground.server
+        self._method = method
+        ground.server.on(method, lambda params: SILENCE)
+
+    def reply(self, number: int, result: Any) -> None:
+        """Answer the request of that number, counted from 0."""
+        found = [message.id for message in self._server.received if message.method == self._method]
+        identifier = found[number]
+        assert identifier is not None
+        self._server.reply(identifier, result)

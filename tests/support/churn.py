@@ -140,9 +140,10 @@ def picture(root: Path) -> dict[str, str]:
 
 
 def content(path: str) -> str:
-    if os.path.islink(path):
+    """Of a file, or of a link; raises `OSError` for anything else, also when it changes while it is looked at."""
+    with suppress(OSError):
         return f"→ {os.readlink(path)}"
-    with open(path) as file:
+    with open(path, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
         return file.read()
 
 
@@ -156,8 +157,8 @@ class Reader:
         for found in changes:
             if found.change is Change.DELETED:
                 self.believed.pop(found.path, None)
-            elif os.path.islink(found.path) or not os.path.isdir(found.path):
-                try:
-                    self.believed[found.path] = content(found.path)
-                except (FileNotFoundError, NotADirectoryError):
-                    self.believed.pop(found.path, None)
+                continue
+            try:
+                self.believed[found.path] = content(found.path)
+            except OSError:
+                self.believed.pop(found.path, None)

@@ -1,7 +1,7 @@
 """The daemon's connections on a scripted service, in one process and virtual time."""
 
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,9 @@ from pilotfish.surfaces.upgrades import Upgrades
 from support.lines import MemoryLine
 from support.scripted import Scenario
 from support.services import Ground, service_on
+
+HOVER = {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}
+DEFINITION = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
 
 
 @dataclass
@@ -99,3 +102,17 @@ async def desk_on(
             methods = Methods(ground.service, sessions, Controls(life), tasks)
             yield Desk(ground, sessions, life, methods, pids, tasks, upgrades or {})
             tasks.cancel_scope.cancel()
+
+
+async def closed(line: MemoryLine) -> str:
+    """Wait until the daemon has hung up; the code that it gave."""
+    await line.closed.wait()
+    assert line.closing is not None
+    return line.closing["code"]
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait, in virtual time, for something that nobody announces."""
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.sleep(0.001)

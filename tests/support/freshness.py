@@ -193,9 +193,7 @@ class OneServer(Workspace):
         pass
 
     def settings(self, server: str) -> ServerConfig:
-        return ServerConfig(
-            server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, Restart.BACKOFF, TIMING
-        )
+        return ServerConfig(server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, Restart.BACKOFF, TIMING)
 
     def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
         return Choice((Candidate(self._spec, self._world.root, "x"),))
@@ -220,28 +218,29 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
 
     async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:
         began = anyio.current_time()
-        texts = {path: world.edits[path][order] for path, order in orders.items()} if edit.given else None
+        given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
             verdicts = await checks.run(
-                client, workspace, tuple(orders), texts=texts, patience=Patience(PATIENCE, PATIENCE)
+                client,
+                workspace,
+                tuple(orders),
+                texts=given if edit.given else None,
+                patience=Patience(PATIENCE, PATIENCE),
             )
             for verdict in verdicts:
                 (outcome,) = verdict.outcomes
                 ended = anyio.current_time()
-                world.checked.append(
-                    Checked(verdict.path, orders[verdict.path], orders, began, ended, outcome)
-                )
+                world.checked.append(Checked(verdict.path, orders[verdict.path], orders, began, ended, outcome))
 
-    async with world.at_work(), pool.running():
-        async with anyio.create_task_group() as running:
-            for step in schedule.steps:
-                await anyio.sleep(step.wait)
-                if isinstance(step, Crash):
-                    world.crash()
-                    continue
-                texts = {name: None if number is None else TEXTS[number] for name, number in step.files.items()}
-                orders = {world.path(name): world.write(world.path(name), text) for name, text in texts.items()}
-                running.start_soon(check, step, orders)
+    async with world.at_work(), pool.running(), anyio.create_task_group() as running:
+        for step in schedule.steps:
+            await anyio.sleep(step.wait)
+            if isinstance(step, Crash):
+                world.crash()
+                continue
+            texts = {name: None if number is None else TEXTS[number] for name, number in step.files.items()}
+            orders = {world.path(name): world.write(world.path(name), text) for name, text in texts.items()}
+            running.start_soon(check, step, orders)
     return world
 
 

@@ -9,7 +9,7 @@ import msgspec
 from pilotfish.client.pulse import Pulse
 from pilotfish.host.ports import BrokenPipe, Stalled
 from pilotfish.protocol.frames import FrameDecoder
-from pilotfish.protocol.rpc import Answered, Failed, Notified, Peer, RequestId, ResponseError
+from pilotfish.protocol.rpc import Answered, Failed, Notified, Outgoing, Peer, RequestId, ResponseError
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
 
 
@@ -83,8 +83,12 @@ class MemoryLine:
     def hang_up(self) -> None:
         self._to_daemon.close()
 
+    def prepared(self, method: str, params: object = msgspec.UNSET) -> Outgoing:
+        """A request that is still to be said."""
+        return self._peer.request(method, params)
+
     def ask(self, method: str, params: object = msgspec.UNSET) -> RequestId:
-        outgoing = self._peer.request(method, params)
+        outgoing = self.prepared(method, params)
         self.say(outgoing.data)
         return outgoing.id
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -47,8 +47,16 @@ async def peer_on(scripted: ScriptedService, options: Options | None = None) -> 
         wire.close()
 
 
+class Line(Protocol):
+    """Where a client says and hears bytes."""
+
+    def say(self, data: bytes) -> None: ...
+
+    async def hear(self) -> bytes: ...
+
+
 @asynccontextmanager
-async def transport(peer: Peer) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+async def transport(peer: Line) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
     """The client's side of a wire, a line per message."""
     to_client, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
     outgoing, from_client = anyio.create_memory_object_stream[SessionMessage]()

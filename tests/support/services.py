@@ -5,7 +5,7 @@ Servers come from the user's file, so resolving and locating them is real; only 
 
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,9 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from support.checks import full, server_with
 from support.pools import FakeVitals
+from support.script import SILENCE, Script
 from support.scripted import Scenario, ScriptedProcess, ScriptedServer
 
 PROGRAM = "/bin/true"
@@ -121,3 +123,44 @@ def _spawner(
         assert not server.unexpected, f"nobody expected {server.unexpected}"
 
     return spawn
+
+
+def answering(*found: str) -> Scenario:
+    """A server that is asked for its diagnostics and answers at once."""
+    return told_by(lambda text: found)
+
+
+def told_by(judge: Callable[[str], Any]) -> Scenario:
+    """A server whose diagnostics follow from the text that it has."""
+
+    def scenario(script: Script) -> None:
+        server_with(diagnosticProvider={})(script)
+        texts: dict[str, str] = {}
+
+        def take(params: Any) -> None:
+            changes = params.get("contentChanges")
+            texts[params["textDocument"]["uri"]] = (changes[-1] if changes else params["textDocument"])["text"]
+
+        script.on("textDocument/didOpen", take)
+        script.on("textDocument/didChange", take)
+        script.on("textDocument/diagnostic", lambda params: full(*judge(texts[params["textDocument"]["uri"]])))
+
+    return scenario
+
+
+BY_LINE = told_by(lambda text: [line for line in text.splitlines() if line.startswith("bad")])
+"""An error for each bad line."""
+
+MUTE = server_with()
+"""A server that takes texts and says nothing at all."""
+
+
+def dying(script: Script) -> None:
+    assert isinstance(script, ScriptedServer)
+    script.stderr = ("cannot find module",)
+    script.on("initialize", lambda params: script.leave(1) or SILENCE)
+
+
+def hanging(script: Script) -> None:
+    script.on("initialize", lambda params: SILENCE)
+    script.ignore("initialized")

@@ -31,6 +31,7 @@ from pilotfish.service.workspaces import ClientSession, Workspaces
 from support import naive_text
 from support.expectations import SEVERITIES
 from support.real_servers import User
+from support.via_mcp import ViaMcp
 
 Answer = api.Answer[Any]
 Accepts = Callable[[Answer], bool]
@@ -231,4 +232,4 @@ _METHODS: Mapping[Operation, tuple[str, dict[str, Any]]] = {
     Operation.HOVER: ("textDocument/hover", {}),
 }
 
-SURFACES: Mapping[str, type[Way]] = {"session": ViaSession, "service": ViaService, "library": ViaLibrary}
+SURFACES: Mapping[str, type[Way]] = {"session": ViaSession, "service": ViaService, "library": ViaLibrary, "mcp": ViaMcp}

@@ -13,7 +13,7 @@ from pilotfish.host.inotify import open_inotify_watcher
 from pilotfish.host.ports import Interest, Watcher, WatchHealth
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.watching import WatchRegistration, watch_registrations
+from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_registrations
 
 BOUND_SECONDS = 10.0
 """For a whole test: none takes a second."""
@@ -41,10 +41,11 @@ class Watched:
         await self.watcher.cover(Interest((absolute(self.root),), registrations, attended))
 
     async def found(self) -> list[str]:
-        """What changed since the last look, as `created a/b`: the last word about each path, sorted."""
-        changes = await self.watcher.drain()
-        last = {self.named(found.path): found.change.name.lower() for found in changes}
-        return sorted(f"{change} {path}" for path, change in last.items())
+        """What changed since the last look, as a server would be told of it: `created a/b`, sorted."""
+        gathered = Coalescer()
+        for found in await self.watcher.drain():
+            gathered.add(found)
+        return sorted(f"{found.change.name.lower()} {self.named(found.path)}" for found in gathered.flush().changes)
 
     def named(self, path: str) -> str:
         return path.removeprefix(f"{self.root}/")

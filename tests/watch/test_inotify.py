@@ -61,11 +61,11 @@ HAPPENINGS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a file becomes a folder": (
         lambda root: ((root / "file").unlink(), (root / "file" / "x").mkdir(parents=True)),
-        ["created file", "created file/x"],
+        ["changed file", "created file/x"],
     ),
     "a folder becomes a file": (
         lambda root: (shutil.rmtree(root / "folder"), (root / "folder").write_text("")),
-        ["created folder", "deleted folder/inner", "deleted folder/inner/deep"],
+        ["changed folder", "deleted folder/inner", "deleted folder/inner/deep"],
     ),
     "a deep folder is made with its file": (
         lambda root: ((root / "a/b/c").mkdir(parents=True), (root / "a/b/c/d").touch()),

@@ -1,34 +1,24 @@
 """One file, one server: send the text, and wait until what the server says is about it.
 
-`feedback.settle` decides; this gathers the facts, asks what can be asked, and waits for the session's pulse.
+`feedback.settle` decides; this gathers the facts and waits for the session's pulse, while `inquiry` asks.
 Nothing is polled, and nothing is waited for longer than the deadline.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
 import anyio.lowlevel
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Failure, Scene, ServerFailed
+from pilotfish.errors import Failure
 from pilotfish.feedback.learned import heard_late, observed, traits_of
-from pilotfish.feedback.settle import Asked, Behind, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
+from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import Diagnostic
-from pilotfish.protocol.diagnostics import Pull, Push, Report, diagnostics_of, merged
-from pilotfish.protocol.uris import uri_of
-from pilotfish.servers.spec import Freshness, Phases
-from pilotfish.servers.spec import Pull as Offer
-from pilotfish.service.on_demand import ON_DEMAND, ask_on_demand
-from pilotfish.service.standing import Answer, FileAtHand, Reach, Settled, Standing
-
-REGISTRATION_SECONDS = 5.0
-"""How long after its start a server may still register what the catalogue says that it registers: the slowest need one
-second. Later it is one that does not, and its publishes must do."""
-
-ASK_AGAIN_SECONDS = 0.02
-"""Between an answer that may be old and the next try, so that a server which always says so is not flooded."""
+from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
+from pilotfish.servers.spec import Freshness
+from pilotfish.service.inquiry import Counterpart, Inquiry
+from pilotfish.service.standing import FileAtHand, Reach, Settled, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +47,7 @@ class Check:
         self._standing = standing
         self._freshness = freshness
         self._file = file
-        self._asked = Asked.IMPOSSIBLE
-        self._answer: Answer | None = None
-        self._barrier = Behind.NONE
+        self._whom = Counterpart(session, standing, freshness, file.path)
         self._publishes: list[float] = []
 
     async def run(self, deadline: float) -> Outcome:
@@ -70,7 +58,7 @@ class Check:
             if settled is not None and self._stands(settled):
                 return self._outcome(Fresh(), settled.reports)
             async with owned_tasks() as tasks:
-                tasks.start_soon(self._inquire, deadline)
+                tasks.start_soon(self._inquiry.run, deadline)
                 said = await self._verdict(deadline)
                 # Nothing may come between the verdict and what it is about.
                 reports = self._counting()
@@ -94,16 +82,7 @@ class Check:
         self._changes = standing.changes
         self._disturbed_at = standing.changed_at if standing.changes > self._sent.number else None
         self._stirred_at = standing.changed_before
-        self._asked = self._prospect()
-        if self._freshness.barrier is not None and session.supports(self._freshness.barrier, self._file.path):
-            self._barrier = Behind.PENDING
-
-    def _prospect(self) -> Asked:
-        """How our question stands before it is asked: it counts from the first moment, or a publish would."""
-        if self._can_be_pulled() or self._can_be_commanded():
-            return Asked.PENDING
-        expected = self._freshness.pull is Offer.DYNAMIC and self._registration_left() > 0
-        return Asked.EXPECTED if expected else Asked.IMPOSSIBLE
+        self._inquiry = Inquiry(self._whom, self._needed)
 
     def _stands(self, settled: Settled) -> bool:
         """The last fresh verdict holds: nothing was sent since, and nothing that counts was said."""
@@ -114,92 +93,6 @@ class Check:
     def _needed(self) -> Reach:
         """What an answer must take into account: all that was sent when the check began."""
         return Reach(self._sent.version, self._changes, self._session.reports.refreshes)
-
-    # --- Asking ------------------------------------------------------------------------------------------------------
-
-    async def _inquire(self, deadline: float) -> None:
-        """Ask for the diagnostics, in the best way that the server offers by now."""
-        await self._until(self._is_ready)
-        if self._asked is Asked.EXPECTED:
-            with anyio.move_on_after(self._registration_left()):
-                await self._until(self._can_be_pulled)
-            self._turn(Asked.IMPOSSIBLE)
-        if not self._can_be_pulled():
-            if self._can_be_commanded():
-                await self._ask(self._command, deadline)
-                return
-            if self._barrier is Behind.PENDING:
-                await self._pass_barrier(deadline)
-            # Who registers it whenever it likes is asked from then on.
-            await self._until(self._can_be_pulled)
-        await self._ask(self._pull, deadline)
-
-    async def _ask(self, question: Callable[[float], Awaitable[tuple[Report, ...] | None]], deadline: float) -> None:
-        """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
-        self._turn(Asked.PENDING)
-        async with self._standing.turn(self._file.path):
-            while (answer := self._kept_answer()) is None:
-                await self._until(self._is_ready)
-                reach = self._reach()
-                reports = await question(max(0.001, deadline - anyio.current_time()))
-                if reports is not None and self._is_ready():
-                    self._standing.answers[self._file.path] = Answer(reach, reports)
-                if self._kept_answer() is None:
-                    await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
-        self._answer = answer
-        self._turn(Asked.ANSWERED)
-
-    def _kept_answer(self) -> Answer | None:
-        """The last answer about this file, whoever asked, if it takes everything into account that it must."""
-        answer = self._standing.answers.get(self._file.path)
-        return answer if answer is not None and answer.reach.covers(self._needed()) else None
-
-    def _turn(self, asked: Asked) -> None:
-        self._asked = asked
-        self._session.changed.beat()
-
-    def _reach(self) -> Reach:
-        """What a question that is asked now takes into account."""
-        reports, version = self._session.reports, self._session.documents.version(self._file.path)
-        return Reach(version, self._standing.changes, reports.refreshes)
-
-    async def _pull(self, timeout: float) -> tuple[Report, ...] | None:
-        """One answer of every provider; None when they may be of different states."""
-        session, path, before = self._session, self._file.path, self._reach()
-        identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
-        told = await session.pull(path, timeout=timeout)
-        if not identifiers or not self._is_one_state(before, len(identifiers)):
-            return None
-        if told.count(path) < len(identifiers):
-            raise self._unreadable("textDocument/diagnostic")
-        channels = session.reports.of(path)
-        reports = tuple(report for name in identifiers if (report := channels.get(Pull(name))) is not None)
-        # A pull of another file may tell about this one, too, and does not say of which text.
-        certain = [report for report in reports if report.version is not None and report.version >= before.version]
-        return reports if len(certain) == len(identifiers) else None
-
-    async def _command(self, timeout: float) -> tuple[Report, ...] | None:
-        session, path, before = self._session, self._file.path, self._reach()
-        on_demand = self._freshness.on_demand
-        assert on_demand is not None
-        report = await ask_on_demand(session, on_demand, path, timeout=timeout)
-        if not self._is_one_state(before, len(on_demand.requests)):
-            return None
-        session.reports.pulled(path, ON_DEMAND, before.version, report, anyio.current_time())
-        return (session.reports.of(path)[Pull(ON_DEMAND)],)
-
-    def _is_one_state(self, before: Reach, questions: int) -> bool:
-        """Several answers of which each is right may be clean together although no state of the files ever was."""
-        now = self._reach()
-        return now.version == before.version and (questions == 1 or now.changes == before.changes)
-
-    async def _pass_barrier(self, deadline: float) -> None:
-        params = {"textDocument": {"uri": uri_of(self._file.path)}}
-        timeout = max(0.001, deadline - anyio.current_time())
-        assert self._freshness.barrier is not None
-        await self._session.request(self._freshness.barrier, params, about=self._file.path, timeout=timeout)
-        self._barrier = Behind.PASSED
-        self._session.changed.beat()
 
     # --- Waiting -----------------------------------------------------------------------------------------------------
 
@@ -214,10 +107,6 @@ class Check:
             if self._session.failure is not None:
                 raise self._session.failure
             self._watch()
-
-    async def _until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            await self._session.changed.wait()
 
     def _said(self, now: float, deadline: float) -> Verdict:
         refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
@@ -236,30 +125,15 @@ class Check:
         return Facts(
             version=self._sent.version,
             sent_at=self._sent.at,
-            ready=self._is_ready(),
+            ready=self._whom.is_ready(),
             working=readiness.busy,
             finished=readiness.ended > self._finished_before,
-            asked=self._asked,
+            asked=self._inquiry.asked,
             published=None if push is None else Published(push.version, push.at),
-            barrier=self._barrier,
+            barrier=self._inquiry.barrier,
             disturbed_at=self._disturbed_at,
             stirred_at=max(settled.at, self._stirred_at) if settled and was_settled else float("inf"),
         )
-
-    def _is_ready(self) -> bool:
-        readiness = self._session.readiness
-        if self._freshness.phases is Phases.UNTIL_QUIESCENT:
-            return readiness.quiescent is True
-        return self._standing.answered or not readiness.busy
-
-    def _can_be_pulled(self) -> bool:
-        return self._session.supports("textDocument/diagnostic", self._file.path)
-
-    def _can_be_commanded(self) -> bool:
-        return self._freshness.on_demand is not None and self._session.supports("workspace/executeCommand")
-
-    def _registration_left(self) -> float:
-        return max(0.0, self._standing.since + REGISTRATION_SECONDS - anyio.current_time())
 
     def _watch(self) -> None:
         push = self._session.reports.of(self._file.path).get(Push())
@@ -273,10 +147,10 @@ class Check:
         standing, push = self._standing, self._push()
         if not said.assumed:
             standing.answered = True
-            reach = self._answer.reach if self._answer else self._needed()
+            reach = self._inquiry.answer.reach if self._inquiry.answer else self._needed()
             at = max((report.at for report in reports), default=self._sent.at)
             standing.settled[self._file.path] = Settled(reach, reports, push, at)
-        if self._sends and self._asked is Asked.IMPOSSIBLE and self._publishes:
+        if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and self._publishes:
             standing.habits = observed(standing.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
     def _learn_late(self) -> None:
@@ -303,11 +177,12 @@ class Check:
 
     def _counting(self) -> tuple[Report, ...]:
         """The reports that are about this text: of a server that was asked, a push counts only if it says so."""
-        push = self._push()
-        if self._answer is None:
+        push, answer = self._push(), self._inquiry.answer
+        if answer is None:
             return (push,) if push is not None else ()
-        counts = push is not None and push.version is not None and push.version >= self._sent.version
-        return (*self._answer.reports, push) if push is not None and counts else self._answer.reports
+        if push is None or push.version is None or push.version < self._sent.version:
+            return answer.reports
+        return (*answer.reports, push)
 
     def _outcome(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> Outcome:
         server, seconds = self._session.server, anyio.current_time() - self._started
@@ -324,13 +199,6 @@ class Check:
             skipped=sum(report.skipped for report in reports),
         )
 
-    def _unreadable(self, method: str) -> ServerFailed:
-        server = self._session.server
-        message = f"{server} gave an answer to {method} that cannot be read"
-        return ServerFailed(Code.PROTOCOL_ERROR, message, scene=Scene(server=server, root=self._session.root))
-
 
 def no_verdict(server: str, failure: Failure, seconds: float) -> Outcome:
-    timed_out = failure.code is Code.REQUEST_TIMEOUT
-    why = "the server has not answered in time" if timed_out else failure.message
-    return Outcome(server, None, why=why, failure=failure, seconds=seconds)
+    return Outcome(server, None, why=failure.message, failure=failure, seconds=seconds)

@@ -8,7 +8,7 @@ import anyio
 
 from pilotfish.client.session import Session
 from pilotfish.config.values import Timing
-from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
@@ -191,7 +191,8 @@ class Checks:
             with anyio.fail_after(deadline - started) as scope:
                 outcome = await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
         except TimeoutError:
-            late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time")
+            scene = Scene(server=candidate.spec.id, root=candidate.root)
+            late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time", scene=scene)
             outcome = no_verdict(candidate.spec.id, late, anyio.current_time() - started)
         except Failure as failure:
             outcome = no_verdict(candidate.spec.id, failure, anyio.current_time() - started)

@@ -135,7 +135,7 @@ class Standing:
         for path in session.documents.least_recently_used(most):
             if not self._in_use[path]:
                 session.close(path)
-                for kept in (self._sent, self.answers, self.settled, self._in_use):
+                for kept in (self._sent, self.answers, self.settled):
                     kept.pop(path, None)
 
     def _changed(self, version: int, order: int) -> Sent:
@@ -156,6 +156,8 @@ class Standing:
             yield
         finally:
             self._in_use[path] -= 1
+            if not self._in_use[path]:
+                del self._in_use[path]
 
     @asynccontextmanager
     async def turn(self, path: AbsPath) -> AsyncGenerator[None]:

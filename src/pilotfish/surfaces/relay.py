@@ -93,10 +93,17 @@ def exchanged(connection: "socket.socket", message: bytes) -> bytes:
         if len(heard) > MAX_ANSWER:
             raise ValueError(len(heard))
         header, blank, body = heard.partition(b"\r\n\r\n")
-        if blank and len(body) >= int(header.partition(b":")[2]):
+        if blank and len(body) >= _length(header):
             connection.close()
             return body
     return b""
+
+
+def _length(header: bytes) -> int:
+    length = int(header.partition(b":")[2])
+    if length <= 0:
+        raise ValueError(length)
+    return length
 
 
 def _connected(place: Place) -> "socket.socket":

@@ -85,8 +85,9 @@ class Connection:
         self._turns = Turns(self._tasks, self._work, self._cancelled)
         self._writing = anyio.CancelScope()
         self._written = anyio.Event()
-        self._begun = anyio.current_time()
-        """When it was opened, or the message began that is not whole yet."""
+        self._opened = anyio.current_time()
+        self._begun = self._opened
+        """When the message began that is not whole yet."""
         self._upgraded = False
         self._hung_up = False
         self._others: set[str] = set()
@@ -125,8 +126,9 @@ class Connection:
     async def _read(self) -> None:
         try:
             while data := await self._heard():
+                was_incomplete = self._decoder.incomplete
                 whole = self._decoder.feed(data)
-                if whole or not self._decoder.incomplete:
+                if whole or not was_incomplete:
                     self._begun = anyio.current_time()
                 await self._take_in(whole)
                 if self._upgraded:
@@ -149,7 +151,7 @@ class Connection:
 
     def _deadline(self) -> float:
         if not self.greeted:
-            return self._begun + HELLO_SECONDS
+            return self._opened + HELLO_SECONDS
         return self._begun + FRAME_SECONDS if self._decoder.incomplete else float("inf")
 
     async def _take_in(self, bodies: Sequence[bytes]) -> None:

@@ -1,0 +1,125 @@
+"""Real servers: a module that is made or deleted in mid-session is known to the next answer about who imports it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pilotfish import api
+from pilotfish.host.clock import WallClock
+from pilotfish.host.files import DiskFiles
+from pilotfish.host.ports import OpenWatcher
+from pilotfish.host.process import spawn
+from pilotfish.host.vitals import SystemVitals
+from pilotfish.host.watcher import open_watcher
+from pilotfish.model import AbsPath
+from pilotfish.service.service import Host, Service
+from pilotfish.service.workspaces import ClientSession
+from support.real_servers import make_user, require
+
+BOUND_SECONDS = 50.0
+"""A cold tsserver on a busy machine."""
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60), pytest.mark.proves("WATCH-1", "WATCH-2", "C73")]
+
+
+@dataclass(frozen=True)
+class Language:
+    server: str
+    files: dict[str, str]
+    """What the workspace holds; the first one imports `later`."""
+    module: str
+    text: str
+    unresolved: str
+    """What the server says of an import that leads nowhere."""
+
+    @property
+    def main(self) -> str:
+        return next(iter(self.files))
+
+
+LANGUAGES = [
+    Language(
+        "basedpyright",
+        {
+            "main.py": "import later\n\nx: int = later.value\n",
+            "pyproject.toml": '[tool.basedpyright]\ntypeCheckingMode = "basic"\n',
+        },
+        "later.py",
+        "value: int = 1\n",
+        'Import "later" could not be resolved',
+    ),
+    Language(
+        "ty",
+        {"main.py": "import later\n\nx: int = later.value\n", "pyproject.toml": "[project]\nname = 'x'\n"},
+        "later.py",
+        "value: int = 1\n",
+        "Cannot resolve imported module",
+    ),
+    Language(
+        "typescript",
+        {
+            "main.ts": 'import { value } from "./later";\nexport const x: number = value;\n',
+            "tsconfig.json": '{"compilerOptions": {"strict": true}}',
+            "package.json": '{"name": "x"}',
+        },
+        "later.ts",
+        "export const value: number = 1;\n",
+        "Cannot find module './later'",
+    ),
+]
+EACH = pytest.mark.parametrize(
+    "language", [pytest.param(one, id=one.server, marks=pytest.mark.server(one.server)) for one in LANGUAGES]
+)
+
+
+@dataclass(frozen=True)
+class Ground:
+    service: Service
+    client: ClientSession
+    root: Path
+
+    async def messages(self, name: str) -> list[str]:
+        answer = await self.service.check(self.client, [name])
+        assert answer.meta.state is api.State.FRESH, answer
+        assert answer.data is not None
+        return [diagnostic.message for diagnostic in answer.data[name]]
+
+
+@asynccontextmanager
+async def ground(folder: Path, language: Language, watch: OpenWatcher | None) -> AsyncGenerator[Ground]:
+    require([language.server])
+    user = make_user(folder, [language.server], {}, trusted=True)
+    for name, text in language.files.items():
+        (user.workspace / name).write_text(text)
+    host = Host(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=watch)
+    root = AbsPath(str(user.workspace))
+    with anyio.fail_after(BOUND_SECONDS):
+        async with Service(host).running() as service:
+            yield Ground(service, ClientSession("test", root, root), user.workspace)
+
+
+@EACH
+async def test_a_module_made_in_mid_session_is_resolved_and_one_deleted_is_not(
+    tmp_path: Path, language: Language
+) -> None:
+    async with ground(tmp_path, language, open_watcher) as work:
+        for _ in range(3):
+            (unresolved,) = await work.messages(language.main)
+            assert language.unresolved in unresolved
+            (work.root / language.module).write_text(language.text)
+            assert await work.messages(language.main) == []
+            (work.root / language.module).unlink()
+
+
+@EACH
+async def test_with_registrations_ignored_it_stays_unresolved(tmp_path: Path, language: Language) -> None:
+    """The fault that other clients have, and that the one above would show if it came back."""
+    async with ground(tmp_path, language, None) as work:
+        await work.messages(language.main)
+        (work.root / language.module).write_text(language.text)
+        (unresolved,) = await work.messages(language.main)
+        assert language.unresolved in unresolved

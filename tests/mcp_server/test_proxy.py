@@ -5,13 +5,10 @@ import sys
 
 import anyio
 import pytest
-from msgspec import Raw
 
-from pilotfish.errors import Refused
-from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces.mcp_connection import Options
+from pilotfish.errors import Unavailable
+from pilotfish.surfaces import mcp_sdk
 from pilotfish.surfaces.mcp_proxy import relay
-from pilotfish.surfaces.mcp_upgrade import options_of
 from support.wires import MemoryWire
 
 
@@ -66,32 +63,11 @@ async def test_it_ends_when_either_side_does(gone: str) -> None:
 
 @pytest.mark.proves("MCP-1")
 @pytest.mark.parametrize(
-    ("params", "options"),
-    [
-        pytest.param(b"null", Options(), id="nothing"),
-        pytest.param(b"{}", Options(), id="no choice"),
-        pytest.param(b'{"tools": null}', Options(), id="null"),
-        pytest.param(b'{"tools": "lsp"}', Options(ToolSet.ONE), id="the one tool"),
-        pytest.param(b'{"tools": "named"}', Options(ToolSet.NAMED), id="named tools"),
-    ],
-)
-def test_a_client_of_the_daemon_says_which_tools_it_wants(params: bytes, options: Options) -> None:
-    assert options_of(Raw(params)) == options
-
-
-@pytest.mark.parametrize("params", [b'{"tools": "all"}', b'{"tools": 5}', b"[]", b"nonsense"])
-def test_tools_that_are_none_are_refused(params: bytes) -> None:
-    with pytest.raises(Refused):
-        options_of(Raw(params))
-
-
-@pytest.mark.proves("MCP-1")
-@pytest.mark.parametrize(
     "module",
     [
         "pilotfish.surfaces.mcp_proxy",
         "pilotfish.surfaces.mcp_connection",
-        "pilotfish.surfaces.mcp_upgrade",
+        "pilotfish.daemon.main",
         "pilotfish.surfaces.mcp_tools",
         "pilotfish.surfaces.host_verbs",
         "pilotfish.stdio_service",
@@ -101,3 +77,18 @@ def test_tools_that_are_none_are_refused(params: bytes) -> None:
 def test_nothing_but_the_server_itself_imports_the_sdk(module: str) -> None:
     code = f"import sys, {module}; sys.exit(any(name.split('.')[0] in ('mcp', 'mcp_types') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.proves("MCP-1")
+def test_the_proxy_imports_no_service_either() -> None:
+    heavy = ("mcp", "pydantic", "pilotfish.service", "pilotfish.config", "pilotfish.client")
+    code = f"import sys, pilotfish.surfaces.mcp_proxy; print(*(name for name in {heavy} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == []
+
+
+def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_sdk, "find_spec", lambda name: None)
+    with pytest.raises(Unavailable) as told:
+        mcp_sdk.require_sdk()
+    assert told.value.hint == "pip install 'pilotfish[mcp]'"

@@ -18,17 +18,16 @@ from support.raw_mcp import initialize, request
 from support.real_servers import User, make_user
 
 MCP = "from pilotfish.surfaces.host_verbs import mcp; mcp()"
+ALONE = "--in-process"
 NOISY = """
 import os, subprocess, sys
-from functools import partial
-from pilotfish.surfaces.mcp_connection import Options
 from pilotfish.surfaces.mcp_proxy import in_process, run
 
 async def noisily(wire):
     print("printed", flush=True)
     os.write(1, b"written\\n")
     subprocess.run([sys.executable, "-c", "print('of a child')"])
-    await in_process(Options(), wire)
+    await in_process(None, wire)
 
 run(noisily)
 """
@@ -93,7 +92,7 @@ def errors_in(checked: Any) -> list[int]:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_sdk_client_gets_real_answers(user: User, mode: str) -> None:
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-c", MCP], env=dict(user.environment), cwd=user.workspace
+        command=sys.executable, args=["-c", MCP, ALONE], env=dict(user.environment), cwd=user.workspace
     )
     async with Client(parameters, mode=mode) as client:
         found = await client.call_tool("lsp_goto_definition", {"filePath": "main.py", "line": 3, "character": 2})
@@ -109,7 +108,7 @@ async def test_the_sdk_client_gets_real_answers(user: User, mode: str) -> None:
 
 @pytest.mark.proves("MCP-1")
 def test_the_tools_are_chosen_on_the_command_line(user: User) -> None:
-    with started(user, MCP, "--tools", "lsp") as process:
+    with started(user, MCP, ALONE, "--tools", "lsp") as process:
         _, listed = talk(process, initialize(), request(1, "tools/list"))
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["lsp"]
 
@@ -128,7 +127,7 @@ def test_nothing_but_messages_comes_out_of_standard_output(user: User) -> None:
 @pytest.mark.proves("F83")
 def test_no_child_holds_the_wire(user: User) -> None:
     call = {"name": "lsp_document_symbols", "arguments": {"filePath": "main.py"}}
-    with started(user) as process:
+    with started(user, MCP, ALONE) as process:
         talk(process, initialize(), request(1, "tools/call", call))
         wires = {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in (10, 11)}
         children = below(process.pid)
@@ -143,7 +142,7 @@ def test_no_child_holds_the_wire(user: User) -> None:
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT", "SIGKILL"])
 def test_it_ends_with_its_host_and_takes_its_servers_with_it(user: User, how: str) -> None:
     call = {"name": "lsp_document_symbols", "arguments": {"filePath": "main.py"}}
-    with started(user) as process:
+    with started(user, MCP, ALONE) as process:
         _, answer = talk(process, initialize(), request(1, "tools/call", call))
         assert answer["result"]["structuredContent"]["meta"]["state"] == "fresh"
         children = [child.pid for child in below(process.pid)]
@@ -165,7 +164,7 @@ def test_input_that_is_no_pipe_is_read_to_its_end(user: User) -> None:
     for file in (messages, Path("/dev/null")):
         with file.open("rb") as source:
             done = subprocess.run(
-                [sys.executable, "-c", MCP],
+                [sys.executable, "-c", MCP, ALONE],
                 cwd=user.workspace,
                 env=dict(user.environment),
                 stdin=source,

@@ -102,7 +102,7 @@ async def test_keys_of_another_root_or_configuration_have_servers_of_their_own()
     other_config = Key("scripted", AbsPath("/w"), "changed")
     async with pool_on(working) as (pool, servers):
         for key in (KEY, other_root, other_config, KEY):
-            await pool.use(recipe(key), hover, lease="one")
+            await pool.use(recipe(key), hover, lease=key.config)
         assert len(servers) == 3
         assert str(other_root) == "scripted::/other"
 
@@ -218,6 +218,21 @@ async def test_forgiving_a_key_lets_it_start_at_once() -> None:
         pool.forgive(KEY)
         assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
         assert len(servers) == 2
+
+
+@pytest.mark.proves("CFG-10", "F80")
+async def test_a_client_that_comes_with_another_configuration_leaves_the_old_server_which_is_stopped() -> None:
+    old, new = Key("scripted", AbsPath("/w"), "old"), Key("scripted", AbsPath("/w"), "new")
+    async with pool_on(working) as (pool, servers):
+        await pool.use(recipe(old), hover, lease="one")
+        await pool.use(recipe(old), hover, lease="two")
+        await pool.use(recipe(new), hover, lease="one")
+        assert isinstance(pool.entries()[old].slot, Running)
+        await pool.use(recipe(new), hover, lease="two")
+        await anyio.sleep(10)
+        assert pool.entries()[old].slot == Rested(Why.CONFIG)
+        assert isinstance(pool.entries()[new].slot, Running)
+        assert servers[0].gone
 
 
 @pytest.mark.proves("F1", "REG-5")

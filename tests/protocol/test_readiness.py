@@ -38,6 +38,18 @@ def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
     assert readiness.ended == 1
 
 
+def test_ended_work_is_counted_by_how_its_token_starts_and_the_count_is_bounded() -> None:
+    readiness = Readiness()
+    for token in ("check/0", "check/1", "check/0", "index"):
+        progress(readiness, token, kind="begin", title="t")
+        progress(readiness, token, kind="end")
+    assert (readiness.ended_of("check/"), readiness.ended_of("index"), readiness.ended_of("x")) == (3, 1, 0)
+    for token in range(MAX_TOKENS):
+        progress(readiness, token, kind="begin", title="t")
+        progress(readiness, token, kind="end")
+    assert readiness.ended_of("check/0") == 0
+
+
 @pytest.mark.parametrize(
     "params",
     [

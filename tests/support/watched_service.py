@@ -106,7 +106,9 @@ class WatchedService:
         await self.caught_up()
 
     async def caught_up(self) -> None:
+        """Let the servers hear of everything that has changed by now."""
         await self.service.watching.catch_up(lambda root: True)
+        await anyio.wait_all_tasks_blocked()
 
 
 @asynccontextmanager

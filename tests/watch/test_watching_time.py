@@ -153,7 +153,7 @@ async def test_a_document_is_not_closed_while_it_is_being_checked(tmp_path: Path
             assert asked.id is not None
             on.work.server.reply(asked.id, {"kind": "full", "items": []})
         assert answers
-        await on.work.service.watching.catch_up(lambda root: True)
+        await on.work.caught_up()
         assert on.work.count("textDocument/didClose") == 1
 
 

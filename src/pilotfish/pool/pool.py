@@ -139,6 +139,8 @@ class Pool:
         session = entry.session
         if session is None:
             raise Bug(f"{entry.key} was admitted without a session")
+        if lease not in entry.leases:
+            self._leave_older(entry.key, lease)
         entry.begin(lease)
         self._monitor.asked(anyio.current_time())
         try:
@@ -147,6 +149,15 @@ class Pool:
             entry.end(anyio.current_time())
         entry.good_answer()
         return result
+
+    def _leave_older(self, key: Key, lease: str) -> None:
+        """Whoever comes to a key has left the same server with another configuration; unused, that one is stopped."""
+        for other in self._entries.values():
+            same = (other.key.server, other.key.root) == (key.server, key.root) and other.key != key
+            if same and lease in other.leases:
+                other.release(lease)
+                if not other.leases and not other.works:
+                    other.stop(Why.CONFIG)
 
     async def _admitted(self, recipe: Recipe, demand: Demand) -> Entry:
         """Wait until the key has a session; the entry then has one without a wait in between."""

@@ -4,6 +4,7 @@ A token that was begun and not ended means that the server is busy; `experimenta
 Both are bounded elsewhere by a deadline: a progress that never ends must not hold anything up for ever.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ class Readiness:
         self._running: dict[int | str, Progress] = {}
         self._quiescent: bool | None = None
         self.health: str | None = None
+        self._ended: Counter[str] = Counter()
         self.ended = 0
         """How many pieces of work have ended so far; a rise means that something was finished."""
 
@@ -46,6 +48,10 @@ class Readiness:
     def running(self) -> tuple[Progress, ...]:
         return tuple(self._running.values())
 
+    def ended_of(self, prefix: str) -> int:
+        """How many pieces of work have ended whose token starts so."""
+        return sum(count for token, count in self._ended.items() if token.startswith(prefix))
+
     def progress(self, params: Raw) -> None:
         """Take in `$/progress`; partial results and malformed ones are not ours and pass."""
         try:
@@ -56,6 +62,9 @@ class Readiness:
         if work.kind == "end":
             if self._running.pop(note.token, None) is not None:
                 self.ended += 1
+                self._ended[str(note.token)] += 1
+                if len(self._ended) > MAX_TOKENS:
+                    del self._ended[next(iter(self._ended))]
         elif work.kind in {"begin", "report"}:
             self._note(note.token, work)
 

@@ -31,6 +31,7 @@ from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Pull
 from pilotfish.service.checks import Checks
 from pilotfish.service.standing import FileAtHand
 from pilotfish.service.texts import Texts
@@ -227,7 +228,7 @@ class Asking:
         async with standing.shared():
             if subject.path is not None and subject.text is not None:
                 standing.send(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
-            caveat = await self.indexed(session)
+            caveat = await self.indexed(session, candidate)
             if not session.supports(request.prepare or request.method, subject.path):
                 return Reply(session.server)
             asked = await self.asked(session, request, question, subject)
@@ -239,13 +240,28 @@ class Asking:
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat)
 
-    async def indexed(self, session: Session) -> str | None:
-        """Wait while the server says that it is loading; what it says when the patience ends is partial."""
+    async def indexed(self, session: Session, candidate: Candidate) -> str | None:
+        """Wait until a server that was just started has read the project; what it says before that is partial.
+
+        Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
+        """
+        standing = self._checks.standing(session)
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
-            while session.readiness.busy and not self._checks.standing(session).answered:
+            if not standing.answered:
+                await self._first_diagnostics(session, candidate)
+            while session.readiness.busy and not standing.answered:
                 await session.changed.wait()
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"
+
+    @staticmethod
+    async def _first_diagnostics(session: Session, candidate: Candidate) -> None:
+        if candidate.spec.freshness.pull is not Pull.DYNAMIC:
+            return
+        while not session.supports("textDocument/diagnostic"):
+            await session.changed.wait()
+        for path in session.documents.paths[-1:]:
+            await session.pull(path)
 
     async def asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
         text = subject.text or Text("")

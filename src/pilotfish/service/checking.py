@@ -72,6 +72,7 @@ class Check:
         self._started = anyio.current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
+        self._second_before = session.readiness.ended_of(self._freshness.save_progress or "")
         self._learn_late()
         before = standing.changes
         self._sent = standing.send(session, self._file)
@@ -110,10 +111,22 @@ class Check:
 
     def _said(self, now: float, deadline: float) -> Verdict:
         refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
-        if refused is not None:
-            return GaveUp(f"the server says that it does not check: {refused}")
+        # Its log is kept for a while only, its refusal for as long as it lives.
+        self._standing.refusal = self._standing.refusal or refused
+        if self._standing.refusal is not None:
+            return GaveUp(f"the server says that it does not check: {self._standing.refusal}")
         traits = traits_of(self._freshness, self._standing.habits)
-        return verdict(self._facts(), traits, now=now, deadline=deadline)
+        said = verdict(self._facts(), traits, now=now, deadline=deadline)
+        if not isinstance(said, Fresh) or self._second_check_is_over():
+            return said
+        return Waiting(deadline) if now < deadline else Fresh(assumed=True)
+
+    def _second_check_is_over(self) -> bool:
+        """Some servers check again after a save, with the compiler, and publish what that finds."""
+        token = self._freshness.save_progress
+        if token is None or not self._file.saved or not self._sends:
+            return True
+        return self._session.readiness.ended_of(token) > self._second_before
 
     def _complains(self, word: str) -> bool:
         return any(word in message for message in self._session.messages())

@@ -88,6 +88,8 @@ class Standing:
     answers: dict[AbsPath, Answer] = field(default_factory=dict[AbsPath, Answer])
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
+    refusal: str | None = None
+    """The words by which the server said that it does not check at all."""
     behind: str | None = None
     """Why the server may not know the disk as it is; what it says is then only assumed."""
     _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])

@@ -151,7 +151,7 @@ class Wishes:
 
     async def _wish(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> Wish | None:
         async with self._checks.standing(session).shared():
-            caveat = await self._asking.indexed(session)
+            caveat = await self._asking.indexed(session, candidate)
             for _ in range(MAX_ASKS):
                 await self._catch_up(session)
                 wanted = await ask(session, candidate)

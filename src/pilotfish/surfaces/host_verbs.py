@@ -11,13 +11,12 @@ import click
     type=click.Choice(["named", "lsp"]),
     help='One tool per operation, or the one tool "lsp"; by default as the configuration says.',
 )
-def mcp(tools: str | None) -> None:
+@click.option("--in-process", is_flag=True, help="Do without the daemon: the servers end with this program.")
+def mcp(tools: str | None, *, in_process: bool) -> None:
     """Serve MCP over standard input and output, for the current folder or the client's roots."""
-    from pilotfish.operations.schemas import ToolSet
-    from pilotfish.surfaces.mcp_connection import Options
-    from pilotfish.surfaces.mcp_proxy import in_process, run
+    from pilotfish.surfaces import mcp_proxy
 
-    run(partial(in_process, Options(ToolSet(tools) if tools else None)))
+    mcp_proxy.run(partial(mcp_proxy.in_process if in_process else mcp_proxy.by_daemon, tools))
 
 
 @click.command()

@@ -11,11 +11,11 @@ from typing import Protocol
 
 import anyio.to_thread
 
-from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.mcp_sdk import require_sdk
 
 
 class Wire(Protocol):
@@ -45,16 +45,12 @@ async def serve(wire: Wire, service: Service, sessions: Sessions, options: Optio
 
     Raises `Unavailable` where the SDK is not installed.
     """
+    require_sdk()
     server = await anyio.to_thread.run_sync(_server)
     await server.serve(wire, service, sessions, options or Options())
 
 
 def _server() -> ModuleType:
-    try:
-        from pilotfish.surfaces import mcp_server
-    except ModuleNotFoundError as missing:
-        if missing.name not in {"mcp", "mcp_types"}:
-            raise
-        hint = "pip install 'pilotfish[mcp]'"
-        raise Unavailable(Code.UNSUPPORTED, "MCP needs the package mcp, which is not installed.", hint=hint) from None
+    from pilotfish.surfaces import mcp_server
+
     return mcp_server

@@ -1,7 +1,7 @@
 """`pilotfish mcp`: MCP over standard input and output.
 
-The program itself understands nothing: it carries bytes to and from a service that holds the SDK and the language
-servers, and imports neither. It ends when either side does.
+The program itself understands nothing: it carries bytes to and from the daemon, which holds the SDK and the language
+servers, and imports neither. It ends when either side does. Where no daemon can be had, it serves in its own process.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pilotfish.errors import Unavailable
 from pilotfish.host.ports import BrokenPipe, Stalled
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
+from pilotfish.surfaces.far_wire import far_wire
+from pilotfish.surfaces.link import Introduction
+from pilotfish.surfaces.mcp_sdk import require_sdk
 from pilotfish.surfaces.standard_streams import standard_wire, until_signalled
 
 if TYPE_CHECKING:
     from pilotfish.service.workspaces import ClientSession
-    from pilotfish.surfaces.mcp_connection import Options, Wire
+    from pilotfish.surfaces.mcp_connection import Wire
 
 DRAIN_SECONDS = 2.0
 """After the host has closed its end, for answers that are on their way."""
@@ -28,8 +32,38 @@ DRAIN_SECONDS = 2.0
 
 def run(carry: Callable[[Wire], Awaitable[None]]) -> None:
     """Let `carry` serve the host that started this process until it closes its end."""
+    require_sdk()
     with standard_wire() as wire:
         anyio.run(carry, wire)
+
+
+async def by_daemon(tools: str | None, wire: Wire) -> None:
+    """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
+    try:
+        async with far_wire(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as far:
+            await until_signalled(partial(relay, wire, far, far.end))
+    except Unavailable:
+        # Nothing has been read from the host yet: only connecting fails so.
+        await in_process(tools, wire)
+
+
+async def in_process(tools: str | None, wire: Wire) -> None:
+    """Serve with a service of our own, whose servers end with it."""
+    from pilotfish.library.workspace import computer
+    from pilotfish.operations.schemas import ToolSet
+    from pilotfish.service.service import Service
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.surfaces.mcp_connection import Options, serve
+    from pilotfish.surfaces.sessions import top_of
+
+    here = AbsPath(os.getcwd())
+
+    def session(root: AbsPath | None) -> ClientSession:
+        return ClientSession(f"mcp {root}", root or AbsPath(top_of(here)), root or here)
+
+    options = Options(None if tools is None else ToolSet(tools))
+    async with Service(computer(os.environ)).running() as service:
+        await until_signalled(partial(serve, wire, service, session, options))
 
 
 async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]]) -> None:
@@ -44,23 +78,6 @@ async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]
         await _pump(here, there)
         await end_there()
         tasks.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
-
-
-async def in_process(options: Options, wire: Wire) -> None:
-    """Serve with a service of our own, whose servers end with it; a signal ends it as well."""
-    from pilotfish.library.workspace import computer
-    from pilotfish.service.service import Service
-    from pilotfish.service.workspaces import ClientSession
-    from pilotfish.surfaces.mcp_connection import serve
-
-    here = AbsPath(os.getcwd())
-
-    def session(root: AbsPath | None) -> ClientSession:
-        folder = root or here
-        return ClientSession(f"mcp {os.getpid()} {folder}", folder, folder)
-
-    async with Service(computer(os.environ)).running() as service:
-        await until_signalled(partial(serve, wire, service, session, options))
 
 
 async def _pump(source: Wire, sink: Wire) -> None:

@@ -1,8 +1,12 @@
 """Options and fixtures of the whole suite."""
 
 import pytest
-from support.left_behind import no_task_left_behind, nothing_left_behind  # noqa: F401 -- autouse
 from hypothesis import settings
+
+from support.left_behind import no_task_left_behind, nothing_left_behind
+from support.real_servers import require
+
+__all__ = ["no_task_left_behind", "nothing_left_behind"]
 
 settings.register_profile("suite", deadline=None)
 """A property holds however slow the machine is; the clock of a shared one says nothing about it."""
@@ -20,3 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def anyio_backend() -> str:
     """What production runs on; tests in virtual time override this with trio."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def servers_are_here(request: pytest.FixtureRequest) -> None:
+    """Every server that the test is marked with; without one the test is skipped, in CI it fails."""
+    for mark in request.node.iter_markers("server"):
+        require(mark.args)

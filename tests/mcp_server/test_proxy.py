@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from typing import Never
 
 import anyio
 import pytest
 
-from pilotfish.errors import Unavailable
-from pilotfish.surfaces import mcp_sdk
+from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.surfaces import mcp_proxy, mcp_sdk
 from pilotfish.surfaces.mcp_proxy import relay
 from support.wires import MemoryWire
 
@@ -88,7 +90,39 @@ def test_the_proxy_imports_no_service_either() -> None:
 
 
 def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_sdk, "find_spec", lambda name: None)
+    def nowhere(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(mcp_sdk, "find_spec", nowhere)
     with pytest.raises(Unavailable) as told:
         mcp_sdk.require_sdk()
     assert told.value.hint == "pip install 'pilotfish[mcp]'"
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("MCP-1", "F65")
+@pytest.mark.parametrize(
+    ("failure", "serves"),
+    [
+        pytest.param(Unavailable(Code.SERVER_START_FAILED, "the daemon did not start"), True, id="no daemon"),
+        pytest.param(Refused(Code.UNTRUSTED, "the daemon's place is not safe"), False, id="a place that is not safe"),
+    ],
+)
+async def test_where_no_daemon_can_be_had_it_serves_itself(
+    monkeypatch: pytest.MonkeyPatch, failure: Failure, serves: bool
+) -> None:
+    served: list[object] = []
+
+    def refuse(*_: object) -> Never:
+        raise failure
+
+    async def record(tools: str | None, wire: object) -> None:
+        served.append(tools)
+
+    monkeypatch.setattr(mcp_proxy, "far_wire", refuse)
+    monkeypatch.setattr(mcp_proxy, "in_process", record)
+    wire = MemoryWire()
+    with nullcontext() if serves else pytest.raises(Refused):
+        await mcp_proxy.by_daemon("lsp", wire)
+    assert served == (["lsp"] if serves else [])
+    wire.close()

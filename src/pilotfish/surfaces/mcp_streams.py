@@ -47,6 +47,9 @@ MAX_OWED = 1_000
 MAX_BATCH = 100
 """Messages in one batch; the protocol had batches for three months, and no client is known to send any."""
 
+BUFFER = 16
+"""Messages between the wire and the server: without any, each would cost two turns of the loop more."""
+
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
@@ -54,8 +57,8 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 @asynccontextmanager
 async def message_streams(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
     """The messages that come, and where answers go, for as long as the block lasts."""
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    outgoing, to_client = anyio.create_memory_object_stream[SessionMessage]()
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](BUFFER)
+    outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](BUFFER)
     pump = _Pump(wire, to_server, outgoing.clone())
     async with owned_tasks() as tasks, incoming, outgoing:
         reading = anyio.CancelScope()

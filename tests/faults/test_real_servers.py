@@ -6,11 +6,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.real_service import RealService, real_service
 
 from pilotfish import api
 from pilotfish.errors import Code
 from pilotfish.service.workspaces import ClientSession
+from support.real_service import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright")]
 

@@ -32,22 +32,22 @@ def test_what_toolchains_need_reaches_the_server(name: str) -> None:
 
 @pytest.mark.proves("T9")
 def test_path_is_the_cleaned_one() -> None:
-    assert child_environment({"PATH": ".:/work/bin"}, {}, PATH)["PATH"] == "/usr/bin:/bin"
+    assert child_environment({"PATH": ".:/space/bin"}, {}, PATH)["PATH"] == "/usr/bin:/bin"
 
 
 @pytest.mark.proves("T9", "T12")
-@pytest.mark.parametrize("value", ["/work/.venv", "/work", "/usr/lib:/work/lib", "/other/../work/x"])
+@pytest.mark.parametrize("value", ["/space/.venv", "/space", "/usr/lib:/space/lib", "/other/../space/x"])
 def test_what_leads_into_an_untrusted_workspace_is_left_out(value: str) -> None:
     base = {"VIRTUAL_ENV": value, "GOPATH": "/home/me/go", "LANG": "C"}
     expected = {"GOPATH": "/home/me/go", "LANG": "C", "PATH": "/usr/bin:/bin"}
-    assert child_environment(base, {}, PATH, [AbsPath("/work")]) == expected
+    assert child_environment(base, {}, PATH, [AbsPath("/space")]) == expected
     assert child_environment(base, {}, PATH)["VIRTUAL_ENV"] == value
 
 
 @pytest.mark.proves("T9", "T12")
 @pytest.mark.parametrize("value", [".", "lib", "/usr/lib:", ":", "/usr/lib:./lib"])
 def test_a_relative_search_path_would_lead_into_the_root(value: str) -> None:
-    assert "PYTHONPATH" not in child_environment({"PYTHONPATH": value}, {}, PATH, [AbsPath("/work")])
+    assert "PYTHONPATH" not in child_environment({"PYTHONPATH": value}, {}, PATH, [AbsPath("/space")])
     assert child_environment({"PYTHONPATH": value}, {}, PATH)["PYTHONPATH"] == value
 
 

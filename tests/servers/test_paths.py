@@ -14,7 +14,7 @@ from pilotfish.paths import ancestors, below, is_dependency, is_inside
     ("path", "folder", "expected"),
     [
         ("/work", "/work", ()),
-        ("/work/a/b", "/work", ("a", "b")),
+        ("/w/a/b", "/w", ("a", "b")),
         ("/work2", "/work", None),
         ("/work2/a", "/work", None),
         ("/", "/work", None),

@@ -1,7 +1,8 @@
 """What the tools cost: every request of a model carries the whole list, so its bytes are paid for again and again.
 
-Asks a real server for `tools/list` over its own wire, in each mode and in the oldest and newest version of the protocol
-that begins with a handshake, and counts the bytes of the result as they came. Exits with 1 when a list is too large.
+Asks a real server for `tools/list` over its own wire, in each mode, by the oldest and newest version of the protocol
+that begins with a handshake and by the newest of all, and counts the bytes of the result as they came. Exits with 1
+when a list is too large.
 
     python bench/tools_bytes.py
 """
@@ -22,7 +23,15 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp_connection import Options, serve
 
 LIMITS = {ToolSet.NAMED: 8 * 1024, ToolSet.ONE: 3 * 1024}
-VERSIONS = ("2024-11-05", "2025-11-25")
+HANDSHAKES = ("2024-11-05", "2025-11-25")
+NEWEST = "2026-07-28"
+
+ABOUT_US = {"name": "bench", "version": "0"}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": NEWEST,
+    "io.modelcontextprotocol/clientInfo": ABOUT_US,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 class Wire:
@@ -47,19 +56,29 @@ class Wire:
 
 async def listed(service: Service, root: AbsPath, tools: ToolSet, version: str) -> bytes:
     """The result of `tools/list`, byte for byte."""
-    start = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
-    wire = Wire(
+    wire, session = Wire(*messages(version)), ClientSession("bench", root, root)
+
+    def sessions(_: AbsPath | None) -> ClientSession:
+        return session
+
+    answer = b""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, wire, service, sessions, Options(tools))
+        while b'"tools":[' not in answer:
+            answer = await wire.answer()
+        tasks.cancel_scope.cancel()
+    return answer.partition(b'"result":')[2].removesuffix(b"}\n")
+
+
+def messages(version: str) -> list[object]:
+    if version == NEWEST:
+        return [{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": ENVELOPE}}]
+    start = {"protocolVersion": version, "capabilities": {}, "clientInfo": ABOUT_US}
+    return [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-    )
-    session = ClientSession("bench", root, root)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, wire, service, lambda _root: session, Options(tools))
-        await wire.answer()
-        answer = await wire.answer()
-        tasks.cancel_scope.cancel()
-    return answer.partition(b'"result":')[2].removesuffix(b"}\n")
+    ]
 
 
 async def main() -> int:
@@ -68,7 +87,7 @@ async def main() -> int:
         root = AbsPath(os.path.realpath(folder))
         async with Service(computer({"HOME": root, "PATH": os.environ["PATH"]})).running() as service:
             for tools, limit in LIMITS.items():
-                for version in VERSIONS:
+                for version in (*HANDSHAKES, NEWEST):
                     result = await listed(service, root, tools, version)
                     count = len(json.loads(result)["tools"])
                     failed |= len(result) > limit

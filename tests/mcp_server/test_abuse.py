@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces.mcp_connection import Options
 from pilotfish.surfaces.mcp_lines import MAX_LINE
 from pilotfish.surfaces.mcp_server import serve
@@ -49,6 +50,16 @@ async def test_every_version_with_a_handshake_is_spoken(tmp_path: Path, version:
         assert called["isError"] is True
         assert called["content"][0]["text"].startswith("unavailable: hover:")
         assert called["structuredContent"]["errors"][0]["code"] == "invalid_input"
+
+
+@pytest.mark.proves("MCP-1")
+@pytest.mark.parametrize(("tools", "most"), [(ToolSet.NAMED, 8 * 1024), (ToolSet.ONE, 3 * 1024)])
+async def test_the_list_of_tools_is_small_on_the_wire(tmp_path: Path, tools: ToolSet, most: int) -> None:
+    async with scripted_service(tmp_path) as scripted, raw_client(scripted, Options(tools)) as client:
+        client.say(request(1, "tools/list", {"_meta": ENVELOPE}))
+        line = await client.peer.hear()
+        assert b'"tools":[' in line
+        assert len(line) <= most
 
 
 @pytest.mark.proves("MCP-1")

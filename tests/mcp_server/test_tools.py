@@ -7,6 +7,7 @@ import pytest
 from pilotfish import api
 from pilotfish.api import Operation, Question
 from pilotfish.errors import Code, Refused
+from pilotfish.operations.fields import FIELDS
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces import mcp_tools
@@ -37,6 +38,14 @@ def test_only_tools_that_never_write_say_that_they_only_read() -> None:
         assert tool["annotations"].get("destructiveHint", False) is row.writes
     (one,) = listing(ToolSet.ONE)
     assert one["annotations"] == {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}
+
+
+@pytest.mark.proves("TRUST-5", "T11", "T25")
+@pytest.mark.parametrize("tools", [ToolSet.NAMED, ToolSet.ONE])
+def test_no_tool_can_name_a_program_a_configuration_or_another_workspace(tools: ToolSet) -> None:
+    fields = {field for tool in listing(tools) for field in tool["inputSchema"]["properties"]}
+    assert fields <= {"operation", *FIELDS}
+    assert not fields & {"command", "args", "env", "config", "settings", "root", "cwd", "server", "trust"}
 
 
 @pytest.mark.parametrize("tools", [ToolSet.NAMED, ToolSet.ONE])

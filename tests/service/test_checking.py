@@ -194,6 +194,16 @@ async def test_such_a_publish_is_not_believed_while_it_may_be_about_the_time_bef
     assert outcome.why is not None
 
 
+async def test_nor_is_it_soon_after_the_file_itself_was_spoken_of_at_last() -> None:
+    async with bench(PUSH) as ground:
+        async with later((ECHO_SECONDS + 1, lambda: ground.publish(version=1))):
+            assert (await ground.check("x", seconds=10)).is_fresh
+        async with later((0.1, lambda: ground.publish(path=OTHER, version=2))):
+            await ground.check("y", OTHER)
+        async with later((0.1, lambda: ground.publish(version=1))):
+            assert (await ground.check("x")).assumed
+
+
 async def test_silence_about_an_unchanged_file_after_another_changed_is_assumed_to_mean_no_change() -> None:
     async with bench(PUSH) as ground:
         await two_settled(ground, apart=10.0)

@@ -82,6 +82,35 @@ async def test_a_restart_opens_the_documents_again_with_the_text_that_is_on_disk
         assert len(ground.launches) == 2
 
 
+@pytest.mark.proves("DIAG-10", "DOC-4")
+@pytest.mark.parametrize(
+    ("given", "said"), [(None, ""), ({"a.x": "bad, as given\n"}, "bad, as given")], ids=["read", "given"]
+)
+async def test_a_check_that_a_crash_interrupted_goes_on_with_the_text_that_is_on_disk_by_then(
+    tmp_path: Path, given: dict[str, str] | None, said: str
+) -> None:
+    """Unless it was given one: that stands whatever the disk has."""
+
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "good\n")
+        assert (await ground.touched("a.x")).state is api.State.FRESH
+        ground.server("one").on("textDocument/diagnostic", lambda params: SILENCE)
+        ground.write("a.x", "bad\n")
+        feedback: list[api.Feedback] = []
+
+        async def edit() -> None:
+            feedback.append(await ground.touched("a.x", texts=given))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(edit)
+            await anyio.sleep(1)
+            ground.write("a.x", "good again\n")
+            ground.server("one").leave(-11)
+        assert feedback[0].state is api.State.FRESH
+        assert said in feedback[0].text
+        assert bool(feedback[0].text) == bool(said)
+
+
 async def test_what_a_dead_server_said_is_not_the_answer_of_the_next(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": [answering("old"), answering("new")]}) as ground:
         ground.write("a.x")

@@ -1,6 +1,7 @@
 """Every method of the LLxprt service, driven by hand over a wire in memory, with scripted servers and virtual time."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,17 @@ async def test_a_server_that_says_nothing_costs_the_configured_time_and_no_more(
             assert await lines(host, "a.fake") == []
             assert limit <= anyio.current_time() - before < limit + 1
         assert [note["params"]["state"] for note in host.notifications] == ["unavailable"] * 2
+
+
+@pytest.mark.proves("OBS-1")
+async def test_every_check_leaves_a_line_in_the_debug_log(made: Made, caplog: pytest.LogCaptureFixture) -> None:
+    computer = made(complaining)
+    computer.write("a.fake", "wrong\n")
+    with caplog.at_level("DEBUG", "pilotfish.surfaces.llxprt_methods"):
+        async with service_host(computer) as host:
+            await lines(host, "a.fake")
+    (line,) = [record.getMessage() for record in caplog.records if record.name.endswith("llxprt_methods")]
+    assert re.fullmatch(r"checked path=a\.fake state=fresh ms=\d+ found=1 timed_out=False", line)
 
 
 @pytest.mark.proves("SVC-1", "CFG-3")

@@ -14,6 +14,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.rpc import RequestId, ResponseError
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.servers.spec import Freshness
+from support.script import SILENCE
 from support.scripted import ScriptedServer
 
 DELAYS = (0.0, 0.001, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 2.4, 3.5, 6.0)
@@ -97,6 +98,7 @@ class Honest:
         self.versions: dict[AbsPath, int] = {}
         sync = {"openClose": True, "change": 1, "save": True}
         script.capabilities = {"textDocumentSync": sync, **world.kind.capabilities}
+        script.on("initialize", self._initialize)
         script.on("initialized", lambda params: self.initialized())
         script.on("textDocument/didOpen", lambda params: self._take(params["textDocument"], params["textDocument"]))
         script.on(
@@ -139,6 +141,15 @@ class Honest:
 
     def progress(self, token: str, kind: str) -> None:
         self.script.notify("$/progress", {"token": token, "value": {"kind": kind, "title": "working"}})
+
+    def _initialize(self, params: Any) -> object:
+        result = {"capabilities": self.script.capabilities}
+        if self.whims.pick(3) != 2:
+            return result
+        # Whoever asks meanwhile waits for the same start, and goes on at the same moment.
+        identifier = self.asked()
+        self.later(self.whims.delay(1.5), lambda: self.script.reply(identifier, result))
+        return SILENCE
 
     def _take(self, document: Any, content: Any) -> None:
         path = path_of(document["uri"])

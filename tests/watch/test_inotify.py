@@ -3,6 +3,7 @@
 Where it has to compare instead of being told, a file that was written just before may count as changed once more.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish.host import inotify, tree
+from pilotfish.host import inotify, listing, tree
 from pilotfish.host.inotify import InotifyWatcher, remote_mounts
 from support.short_of import FewWatches, TinyQueue
 from support.watched import EVERYTHING, absolute, registered, watched
@@ -440,9 +441,33 @@ async def test_with_watches_left_again_it_is_well_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("F59", "F61")
+async def test_a_folder_that_cannot_be_listed_for_lack_of_descriptors_is_listed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(tmp_path)
+    really = listing._listed  # pyright: ignore[reportPrivateUsage] -- the place where the system may say no
+    short: list[int] = [1]
+
+    def listed(descriptor: int) -> listing.Listing:
+        if short and os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == "inner":
+            raise OSError(errno.EMFILE, "")
+        return really(descriptor)
+
+    monkeypatch.setattr(listing, "_listed", listed)
+    async with watched(tmp_path, EVERYTHING) as changes:
+        assert (changes.health.polled, changes.health.degraded) == (1, "too many open files")
+        assert await changes.found() == []
+        (tmp_path / "folder" / "inner" / "new").touch()
+        assert "created folder/inner/new" in await changes.found()
+        short.clear()
+        assert "created folder/inner/deep" in await changes.found()
+        assert (changes.health.polled, changes.health.degraded) == (0, None)
+
+
+@pytest.mark.proves("F59", "F61")
 async def test_without_an_instance_left_it_polls_and_says_so(tmp_path: Path) -> None:
     def none_left() -> FewWatches:
-        raise OSError(24, "Too many open files")
+        raise OSError(errno.EMFILE, "")
 
     lay_out(tmp_path)
     async with watched(tmp_path, EVERYTHING, make=none_left) as changes:

@@ -169,6 +169,19 @@ async def test_what_was_made_before_a_late_registration_is_told_after_it(tmp_pat
         assert await work.errors() == []
 
 
+@pytest.mark.proves("WATCH-2", "WATCH-4")
+async def test_what_was_made_where_nobody_watched_is_told_when_somebody_asks_for_it(tmp_path: Path) -> None:
+    async with ground(tmp_path, importing(())) as work:
+        work.write(MAIN, "import ignored/sourcemap.json\n")
+        work.write(".gitignore", "ignored\n")
+        assert await work.errors() == ["there is no ignored/sourcemap.json"]
+        work.write("ignored/sourcemap.json")
+        await work.caught_up()
+        base = {"baseUri": (work.root / "ignored").as_uri(), "pattern": "*.json"}
+        await work.server.answered(register(work.server, {"globPattern": base}))
+        assert await work.errors() == []
+
+
 # --- Open documents -----------------------------------------------------------------------------------------------
 
 
@@ -284,6 +297,29 @@ async def test_without_a_watcher_everything_else_goes_on_and_status_says_so(
                 await anyio.lowlevel.checkpoint()
         assert await work.errors() == ["there is no later.fake"]
     assert "watching failed" in caplog.text
+
+
+@pytest.mark.proves("F59")
+async def test_a_watcher_that_failed_is_tried_again_when_the_next_server_starts(tmp_path: Path) -> None:
+    failures = iter([OSError("no such luck")])
+
+    def at_first_broken() -> Any:
+        for failure in failures:
+            raise failure
+        return open_watcher()
+
+    servers = {"one": serving(".fake"), "two": serving(".other")}
+    async with ground(tmp_path, watch=at_first_broken, servers=servers) as work:
+        work.write(MAIN, "import later.fake\n")
+        work.write("main.other")
+        await work.errors()
+        with anyio.fail_after(BOUND_SECONDS):
+            while work.health is None or "no such luck" not in (work.health.degraded or ""):
+                await anyio.lowlevel.checkpoint()
+        await work.errors("main.other")
+        await work.watches()
+        work.write("later.fake")
+        assert await work.errors() == []
 
 
 @pytest.mark.proves("WATCH-2")

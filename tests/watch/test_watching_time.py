@@ -11,6 +11,8 @@ import pytest
 import trio.testing
 
 from pilotfish import api
+from pilotfish.client.session import Session
+from pilotfish.model import AbsPath
 from pilotfish.service import watching
 from pilotfish.service.watching import CATCH_UP_SECONDS, GATHER_SECONDS, QUIET_SECONDS
 from support.fake_watcher import FakeWatcher, gone, made, written
@@ -155,6 +157,27 @@ async def test_a_document_is_not_closed_while_it_is_being_checked(tmp_path: Path
         assert answers
         await on.work.caught_up()
         assert on.work.count("textDocument/didClose") == 1
+
+
+@pytest.mark.proves("WATCH-5", "DOC-4")
+async def test_whoever_asks_waits_for_documents_that_are_being_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ground(tmp_path) as on:
+        await on.work.check()
+        follow = on.work.service._checks.follow  # pyright: ignore[reportPrivateUsage] -- made slow
+
+        async def slowly(session: Session, path: AbsPath, *, gone: bool) -> bool:
+            await anyio.sleep(1)
+            return await follow(session, path, gone=gone)
+
+        monkeypatch.setattr(on.work.service._checks, "follow", slowly)  # pyright: ignore[reportPrivateUsage]
+        on.work.write(MAIN, "import never\n")
+        on.watcher.find(written(on.path(MAIN)))
+        await anyio.sleep(QUIET_SECONDS * 2)
+        assert on.sizes() == [1]
+        await on.work.caught_up()
+        assert on.work.count("textDocument/didChange") == 1
 
 
 @pytest.mark.proves("F59")

@@ -26,6 +26,7 @@ from asyncinotify import Inotify, Mask, Watch
 
 from pilotfish.host.ports import Clock, Interest, WatchHealth
 from pilotfish.host.pruning import tops
+from pilotfish.host.tasks import owned_tasks
 from pilotfish.host.tree import MAX_FOLDERS, Tree
 from pilotfish.host.watches import Watches
 from pilotfish.model import AbsPath
@@ -49,6 +50,9 @@ POLL_SECONDS = 2.0
 
 POLL_SLICE_SECONDS = 0.1
 """How long one look at it may take: 5 % of a processor, and no answer is delayed by more."""
+
+CLOSE_SECONDS = 5.0
+"""For a walk over the tree that is under way; one over 50,000 folders takes as long."""
 
 REMOTE = frozenset({
     "9p", "afs", "ceph", "cifs", "davfs", "drvfs", "fuse.gvfsd-fuse", "fuse.rclone", "fuse.sshfs", "lustre", "nfs",
@@ -101,7 +105,7 @@ class InotifyWatcher:
             return self._tree.take()
 
     async def stirred(self) -> None:
-        async with anyio.create_task_group() as tasks:
+        async with owned_tasks() as tasks:
             renewed = self._renewed
 
             async def wait_for_cover() -> None:
@@ -122,8 +126,11 @@ class InotifyWatcher:
         return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, self._degraded())
 
     async def close(self) -> None:
-        async with self._lock:
-            self._sentry.close()
+        """Also while everything around is being cancelled; a walk that is under way ends by itself."""
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await self._lock.acquire()
+            self._lock.release()
+        self._sentry.close()
 
     def _cover(self, interest: Interest) -> None:
         self._tree.cover(tops(interest))
@@ -140,7 +147,7 @@ class InotifyWatcher:
     def _degraded(self) -> str | None:
         if self._tree.crowded:
             return f"there are more than {MAX_FOLDERS} folders; the others are not watched"
-        return self._sentry.trouble if self._tree.watches.without else None
+        return (self._sentry.trouble or self._tree.trouble) if self._tree.watches.without else None
 
     def _catch_up(self) -> None:
         """Look wherever something may have changed."""
@@ -179,7 +186,8 @@ class _Sentry:
                 self._inotify = self._make()
             watch = self._inotify.add_watch(folder, MASK)  # pyright: ignore[reportUnknownMemberType] -- a bare PathLike
         except OSError as error:
-            self.trouble = _TROUBLES.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+            if error.errno not in _GONE:
+                self.trouble = _TROUBLES.get(error.errno or 0, os.strerror(error.errno or 0).lower())
             return None
         self._watches[watch.wd] = watch
         return watch.wd
@@ -251,6 +259,8 @@ def _inotify() -> Inotify:
 
 
 _WRITTEN, _IGNORED, _OVERFLOW = int(WRITTEN), int(Mask.IGNORED), int(Mask.Q_OVERFLOW)
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 _TROUBLES = {
     errno.ENOSPC: "no inotify watch is left (fs.inotify.max_user_watches)",

@@ -1,5 +1,6 @@
 """What is in a folder right now. Links are names like files; pipes, sockets and devices are not there."""
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -33,6 +34,13 @@ class Listing:
     """Name → inode."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """The system could not list a folder for lack of something; later it may."""
+
+    reason: str
+
+
 def look_at(path: AbsPath) -> Entry | None:
     """What has that name; None when nothing has that counts."""
     try:
@@ -52,30 +60,32 @@ def inode_of(folder: AbsPath) -> int | None:
     return status.st_ino if stat.S_ISDIR(status.st_mode) else None
 
 
-def listing(folder: AbsPath, *, follow: bool) -> Listing | None:
+def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
     """All that is in a folder; None when it cannot be listed. `follow` says that it may be a link to one."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
-    except OSError:
-        return None
+        try:
+            return _listed(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        return Shortage(os.strerror(error.errno).lower()) if error.errno in _SHORTAGES else None
+
+
+def _listed(descriptor: int) -> Listing:
     files: dict[str, int] = {}
     folders: dict[str, int] = {}
-    try:
-        with os.scandir(descriptor) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders[entry.name] = entry.inode()
-                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
-                    try:
-                        files[entry.name] = entry.stat(follow_symlinks=False).st_ctime_ns
-                    except FileNotFoundError:
-                        # It is gone by now.
-                        continue
-        return Listing(os.fstat(descriptor).st_ino, files, folders)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders[entry.name] = entry.inode()
+            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                try:
+                    files[entry.name] = entry.stat(follow_symlinks=False).st_ctime_ns
+                except FileNotFoundError:
+                    # It is gone by now.
+                    continue
+    return Listing(os.fstat(descriptor).st_ino, files, folders)
 
 
 def join(folder: AbsPath, name: str) -> AbsPath:
@@ -83,3 +93,5 @@ def join(folder: AbsPath, name: str) -> AbsPath:
 
 
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.FILE, stat.S_IFDIR: Kind.FOLDER}
+
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pilotfish.host.ignoring import IGNORE_FILE
-from pilotfish.host.listing import Kind, inode_of, join, listing, look_at
+from pilotfish.host.listing import Kind, Listing, Shortage, inode_of, join, listing, look_at
 from pilotfish.host.pruning import SHALLOW, Rules
 from pilotfish.host.watches import Sentry, Watches
 from pilotfish.model import AbsPath
@@ -53,6 +53,8 @@ class Tree:
         self.watches = Watches(sentry)
         self.crowded = False
         """There are more than `MAX_FOLDERS`, and some were not entered."""
+        self.trouble = ""
+        """Why a folder could not be listed, the last time that one could not."""
         self._now = now
         self._tops: dict[AbsPath, Rules] = {}
         self._attended: frozenset[AbsPath] = frozenset()
@@ -138,8 +140,12 @@ class Tree:
 
     def settle(self) -> None:
         """Look after everything that has no event of its own: tops that came, went or were replaced, ended watches."""
-        for top, rules in (*self._tops.items(), *((path, SHALLOW) for path in self._attended)):
+        for top, rules in self._tops.items():
             self._look_at_top(top, rules)
+        for path in self._attended:
+            # The folder above tells of it where that one is watched, too.
+            if os.path.dirname(path) not in self._folders or path not in self._folders:
+                self._look_at_top(path, SHALLOW)
         for _ in range(MAX_ROUNDS):
             self._replaced += self.watches.take_bereft()
             while self._replaced:
@@ -213,6 +219,9 @@ class Tree:
         listed = listing(path, follow=self._is_top(path))
         if listed is None:
             self._look_from_above(path)
+            return
+        if isinstance(listed, Shortage):
+            self._come_back(path, listed)
             return
         folder.inode = listed.inode
         for name in folder.files.keys() - listed.files.keys():
@@ -293,12 +302,20 @@ class Tree:
         if listed is None:
             self.watches.unwatch(path)
             return None
+        if isinstance(listed, Shortage):
+            self._come_back(path, listed)
+            listed = Listing(0, {}, {})
         folder = self._folders[path] = Folder(rules, listed.inode, listed.files, listed.folders)
         tick = self._tick()
         folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
         if IGNORE_FILE in folder.files:
             folder.rules = rules.with_own(path)
         return folder
+
+    def _come_back(self, path: AbsPath, shortage: Shortage) -> None:
+        """Nobody can tell for now what is in a folder: it is polled until somebody can."""
+        self.trouble = shortage.reason
+        self.watches.without[path] = None
 
     def _ways_below(self, path: AbsPath, folder: Folder) -> Iterator[tuple[AbsPath, Rules]]:
         for name in folder.folders:

@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 QUIET_SECONDS = 0.1
 """Changes are handed over when none has come for this long. Nobody waits for it: who asks gets them at once."""
 
+STEP_SECONDS = 0.025
+"""How often they are looked at meanwhile; the kernel's queue holds what git can write in ten times as long."""
+
 GATHER_SECONDS = 5.0
 """And at the latest this long after the first one: a build may write for minutes."""
 
@@ -54,14 +57,15 @@ class _Member:
     looked: bool = False
     offers: tuple[object, ...] = ()
     registrations: tuple[WatchRegistration, ...] = ()
-    documents: tuple[AbsPath, ...] = ()
+    documents: frozenset[AbsPath] = frozenset()
+    has_news: bool = False
     pending: Coalescer = field(default_factory=lambda: Coalescer(MAX_PENDING))
     delivering: anyio.Lock = field(default_factory=anyio.Lock)
 
     def look(self) -> bool:
         """Whether it registered something, or something was opened or closed, since the last look."""
         offers = self.session.capabilities.options("workspace/didChangeWatchedFiles")
-        documents = self.session.documents.paths
+        documents = frozenset(self.session.documents.paths)
         if self.looked and (offers, documents) == (self.offers, self.documents):
             return False
         self.looked, self.offers, self.documents = True, offers, documents
@@ -94,10 +98,13 @@ class Watching:
 
     async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
         """Make the sessions of these roots see the disk as it is now."""
+        concerned = [root for path, root in self._roots.items() if concerns(path)]
+        if len(concerned) == 1:
+            await concerned[0].catch_up()
+            return
         async with owned_tasks() as tasks:
-            for path, root in self._roots.items():
-                if concerns(path):
-                    tasks.start_soon(root.catch_up)
+            for root in concerned:
+                tasks.start_soon(root.catch_up)
 
     def health(self, root: AbsPath) -> WatchHealth | None:
         """How changes below a root are noticed; None when nobody watches there."""
@@ -106,8 +113,9 @@ class Watching:
 
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)
-        if root is None:
-            root = self._roots[session.root] = _Root(session.root, self._checks, self._clock)
+        if root is None or root.failure is not None:
+            root = root or _Root(session.root, self._checks, self._clock)
+            self._roots[session.root] = root
             assert self._tasks is not None  # `join` looked
             self._tasks.start_soon(root.run, open_watcher)
         try:
@@ -135,7 +143,8 @@ class _Root:
         self._outdated = True
         """Some session may want something else than is covered."""
         self._life = anyio.CancelScope()
-        self._failure: str | None = None
+        self.failure: str | None = None
+        """Why nothing is watched; the next session that joins makes it try again."""
 
     @property
     def is_deserted(self) -> bool:
@@ -145,12 +154,13 @@ class _Root:
     def health(self) -> WatchHealth:
         if self._watcher is not None:
             return self._watcher.health
-        return WatchHealth(degraded=self._failure or "watching has not begun yet")
+        return WatchHealth(degraded=self.failure or "watching has not begun yet")
 
     # --- Life --------------------------------------------------------------------------------------------------------
 
     async def run(self, open_watcher: OpenWatcher) -> None:
         """Hand over changes as they come, until `end`."""
+        self.failure, self._covered, self._outdated = None, Interest((self._path,)), True
         try:
             with self._life:
                 async with open_watcher() as watcher:
@@ -162,7 +172,8 @@ class _Root:
                         await self._deliver_all()
         except Exception as error:
             logger.exception("watching failed root=%s", self._path)
-            self._failure = f"watching failed: {error}"
+            self.failure = f"watching failed: {error}"
+            self._life = anyio.CancelScope()
         finally:
             self._watcher = None
 
@@ -186,14 +197,19 @@ class _Root:
             self._outdated = True
 
     async def catch_up(self) -> None:
-        with anyio.move_on_after(CATCH_UP_SECONDS) as patience:
-            await self._cover()
-            if self._watcher is not None:
-                await self._drain(self._watcher)
-            await self._deliver_all()
-        if patience.cancelled_caught:
-            for session in self._members:
-                self._checks.standing(session).behind = "it has not been told of all changes on disk"
+        """Never fails and never takes for ever; what is said by a server that was not told everything is doubted."""
+        told = False
+        try:
+            with anyio.move_on_after(CATCH_UP_SECONDS):
+                await self._cover()
+                if self._watcher is not None:
+                    await self._drain(self._watcher)
+                await self._deliver_all()
+                told = True
+        except Exception:
+            logger.exception("catching up failed root=%s", self._path)
+        for session in self._members:
+            self._checks.standing(session).behind = None if told else "it has not been told of all changes on disk"
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 
@@ -232,37 +248,40 @@ class _Root:
     # --- What is handed over -----------------------------------------------------------------------------------------
 
     async def _gather(self, watcher: Watcher) -> None:
-        """Take in changes until they cease."""
-        latest = anyio.current_time() + GATHER_SECONDS
-        await self._drain(watcher)
-        while anyio.current_time() < latest:
-            with anyio.move_on_after(QUIET_SECONDS) as quiet:
-                await watcher.stirred()
-            if quiet.cancelled_caught:
+        """Take in changes until they cease, in steps: a program that writes all the time must not keep us busy."""
+        latest, quiet_at = anyio.current_time() + GATHER_SECONDS, 0.0
+        while True:
+            found, now = await self._drain(watcher), anyio.current_time()
+            if found:
+                quiet_at = now + QUIET_SECONDS
+            if now >= min(quiet_at, latest):
                 return
-            await self._drain(watcher)
+            await anyio.sleep(STEP_SECONDS)  # noqa: TID251 -- nobody waits for this: `catch_up` serves whoever asks
 
-    async def _drain(self, watcher: Watcher) -> None:
+    async def _drain(self, watcher: Watcher) -> bool:
         found = await watcher.drain()
         for member in self._members.values():
             _add(member, found)
+        return bool(found)
 
     async def _deliver_all(self) -> None:
-        async with owned_tasks() as tasks:
-            for member in tuple(self._members.values()):
-                tasks.start_soon(self._deliver, member)
+        """Returns when every session knows what was found by now, also what somebody else is about to tell it."""
+        members = [member for member in self._members.values() if member.has_news or member.delivering.locked()]
+        if members:
+            async with owned_tasks() as tasks:
+                for member in members:
+                    tasks.start_soon(self._deliver, member)
 
     async def _deliver(self, member: _Member) -> None:
         session, standing = member.session, self._checks.standing(member.session)
         try:
             async with member.delivering, standing.shared():
-                flush = member.pending.flush()
+                flush, member.has_news = member.pending.flush(), False
                 if flush.rescan:
                     session.condemn("missed too many changes on disk at once")
                 elif session.tell_changes(flush.changes):
                     standing.told_of_files()
                 await self._follow(member, flush.changes)
-                standing.behind = None
         except Failure:
             # It is stopping or dead. The next one reads the disk by itself.
             logger.debug("not told server=%s root=%s", session.server, session.root)
@@ -281,3 +300,4 @@ class _Root:
 def _add(member: _Member, changes: Iterable[FileChange]) -> None:
     for found in changes:
         member.pending.add(found)
+        member.has_news = True

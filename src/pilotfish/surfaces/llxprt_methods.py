@@ -7,18 +7,18 @@ the answer, and says why; a host that does not know it passes over it.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
 import anyio
 from msgspec import Raw
 
-from pilotfish.api import Answer, State
+from pilotfish.api import State
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.checks import Patience
-from pilotfish.service.known import known_diagnostics
+from pilotfish.service.known import Diagnostics, known_diagnostics
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt_shapes import Json, all_diagnostics, file_diagnostics, server_status
@@ -115,8 +115,10 @@ class Methods:
         with anyio.move_on_after(STOP_SECONDS):
             await self._service.pool.stop_all()
 
-    async def _say_verdict(self, path: str, answer: Answer[Any]) -> None:
-        logger.debug("checked path=%s state=%s ms=%d", path, answer.meta.state, answer.meta.duration_ms)
+    async def _say_verdict(self, path: str, answer: Diagnostics) -> None:
+        found = sum(map(len, (answer.data or {}).values()))
+        said = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
+        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *said)
         if answer.meta.state is not State.FRESH:
             verdict = {"filePath": path, "state": answer.meta.state, "reason": answer.meta.reason}
             await self._notify("lsp/verdict", verdict)

@@ -6,10 +6,11 @@ answer of this wire. Only modules named `mcp_*` import the SDK, and only `mcp_co
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import anyio
 import mcp_types as types
@@ -18,7 +19,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 
-from pilotfish.api import Answer
+from pilotfish.api import Answer, Feedback, Touch
 from pilotfish.config.values import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.operations.schemas import ToolSet
@@ -51,6 +52,8 @@ MAX_AT_ONCE = 16
 
 MAX_WAITING = 256
 """Calls that wait or are worked on. Beyond it the answer is `overloaded` at once, which a client can act upon."""
+
+T = TypeVar("T")
 
 Context = ServerRequestContext[Any]
 
@@ -101,7 +104,7 @@ class Connection:
 
     async def _moved(self, context: Context, _: types.NotificationParams) -> None:
         self._workplaces.forget_roots()
-        await self._tell_of_other_tools(context, await self._offered_now(context))
+        await self._tell_of_other_tools(context)
 
     async def _call(self, context: Context, params: types.CallToolRequestParams) -> Json:
         name, arguments = params.name, params.arguments or {}
@@ -111,27 +114,27 @@ class Connection:
         if operation is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}")
         try:
-            return result(await self._in_turn(context, name, arguments))
+            return result(await self._in_turn(partial(self._answer, context, name, arguments)))
         except Failure as failure:
             return result(refusal(operation, failure))
         except Exception as error:
             logger.exception("a call failed tool=%s", name)
             return result(refusal(operation, Bug(f"{type(error).__name__}: {error}")))
 
-    async def _in_turn(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
+    async def _in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
         if self._calls >= MAX_WAITING:
             raise Unavailable(Code.OVERLOADED, f"{MAX_WAITING} calls of this client are waiting already.")
         self._calls += 1
         try:
             async with self._turns:
-                return await self._answer(context, name, arguments)
+                return await work()
         finally:
             self._calls -= 1
 
     async def _answer(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
+        await self._tell_of_other_tools(context)
         client = await self._workplaces.of(context, _path(arguments))
         workspace = self._service.workspaces.of(client)
-        await self._tell_of_other_tools(context, self._offered(workspace.config))
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
@@ -143,19 +146,26 @@ class Connection:
             return await self._service.ask(question, client)
 
     async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> Json:
-        touch = touch_of(arguments)
+        touch, text = touch_of(arguments), ""
         try:
-            client = await self._workplaces.of(context, next(iter(touch.paths), None))
-            text = (await self._service.touched(touch, client)).text
+            text = (await self._in_turn(partial(self._feedback, context, touch))).text
+        except Failure as failure:
+            logger.info("no feedback: %s", failure.message)
         except Exception:
             # Nothing may make an edit look as if it had failed.
             logger.exception("feedback failed paths=%s", touch.paths)
-            text = ""
         return hook_result(arguments, text)
 
-    async def _tell_of_other_tools(self, context: Context, offered: Offer) -> None:
+    async def _feedback(self, context: Context, touch: Touch) -> Feedback:
+        client = await self._workplaces.of(context, next(iter(touch.paths), None))
+        return await self._service.touched(touch, client)
+
+    async def _tell_of_other_tools(self, context: Context) -> None:
         """The configuration or the roots may have changed since the tools were listed, and the list with them."""
-        if self._listed not in {None, offered} and context.session.can_send_request:
+        if self._listed is None or not context.session.can_send_request:
+            return
+        offered = await self._offered_now(context)
+        if offered != self._listed:
             self._listed = offered
             await context.session.send_tool_list_changed()
 

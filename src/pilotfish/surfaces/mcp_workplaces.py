@@ -43,9 +43,10 @@ class Workplaces:
 
     async def of(self, context: ServerRequestContext[Any], path: str | None = None) -> ClientSession:
         """The client session that a call about `path` belongs to."""
-        async with self._asking:
-            if not self._known:
-                await self._learn(context.session)
+        if not self._known:
+            async with self._asking:
+                if not self._known:
+                    await self._learn(context.session)
         return self._nearest(path)
 
     def forget_roots(self) -> None:
@@ -60,9 +61,9 @@ class Workplaces:
 
     async def _learn(self, session: ServerSession) -> None:
         roots: list[AbsPath | None] = [*await _roots(session)] or [None]
-        for gone in [root for root in self._sessions if root not in roots]:
-            self._service.end(self._sessions.pop(gone))
-        self._sessions |= {root: self._make(root) for root in roots if root not in self._sessions}
+        before, self._sessions = self._sessions, {root: self._sessions.get(root) or self._make(root) for root in roots}
+        for gone in before.keys() - self._sessions.keys():
+            self._service.end(before[gone])
         self._known = True
 
     def _nearest(self, path: str | None) -> ClientSession:

@@ -12,6 +12,7 @@ from pilotfish.feedback.learned import (
     heard_late,
     observed,
     traits_of,
+    unheard,
 )
 from pilotfish.feedback.settle import FIRST_GAP_SECONDS, Traits
 from pilotfish.servers.spec import Freshness, Phases
@@ -68,6 +69,24 @@ def test_silence_means_something_only_after_enough_changes_of_a_server_that_is_k
     assert traits_of(SILENT, after(*enough)).silence_seconds == pytest.approx(0.7 * MARGIN)
     assert traits_of(Freshness(), after(*enough)).silence_seconds is None
     assert traits_of(Freshness(publishes_unchanged=True), after(*enough)).silence_seconds is None
+
+
+@pytest.mark.proves("DIAG-3")
+def test_a_server_that_was_never_heard_is_learned_to_be_silent_unless_it_is_known_not_to_be() -> None:
+    habits = after(*[(0.4,)] * ENOUGH)
+    for _ in range(ENOUGH):
+        assert traits_of(Freshness(), habits).silence_seconds is None
+        habits = unheard(habits, spoke_later=False)
+    assert traits_of(Freshness(), habits).silence_seconds == pytest.approx(0.4 * MARGIN)
+    assert not traits_of(Freshness(), habits).silent_when_unchanged
+    assert traits_of(Freshness(publishes_unchanged=True), habits).silence_seconds is None
+
+
+def test_one_answer_that_came_late_takes_back_what_silence_had_taught() -> None:
+    habits = after(*[(0.4,)] * ENOUGH)
+    for _ in range(ENOUGH):
+        habits = unheard(habits, spoke_later=False)
+    assert traits_of(Freshness(), unheard(habits, spoke_later=True)).silence_seconds is None
 
 
 def test_a_change_that_was_followed_by_nothing_is_not_one_of_them() -> None:

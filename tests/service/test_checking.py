@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, ServerFailed
+from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS
 from pilotfish.servers.spec import Freshness, Phases, Pull
 from support.checks import (
@@ -262,6 +263,19 @@ async def test_silence_alone_never_means_clean() -> None:
         outcome = await ground.check("x")
     assert outcome.diagnostics is None
     assert outcome.why == "the server has said nothing about this text"
+
+
+async def test_the_silence_of_a_server_that_speaks_only_of_what_is_wrong_is_learned() -> None:
+    async with bench(UNVERSIONED) as ground:
+        for number in range(ENOUGH):
+            async with later((0.1, lambda: ground.publish("wrong"))):
+                await ground.check(f"broken {number}")
+        for number in range(ENOUGH):
+            silent = await ground.check(f"the same {number}")
+            assert silent.diagnostics is None
+        learned = await ground.check("the same again")
+    assert learned.assumed
+    assert learned.seconds == pytest.approx(0.1 * MARGIN)
 
 
 # --- No verdict ------------------------------------------------------------------------------------------------------

@@ -31,13 +31,13 @@ class Habits:
     """From a change to its last publish."""
     widest_gap: float = 0.0
     silences: int = 0
-    """Changes after which it published nothing, although the answer was known by another sign."""
+    """Changes in a row that it never spoke of, not even late."""
 
 
 def observed(habits: Habits, *, sent_at: float, publishes: tuple[float, ...]) -> Habits:
     """The habits after one change that was watched until it had settled; `publishes` are its times, in order."""
     if not publishes:
-        return replace(habits, silences=habits.silences + 1)
+        return habits
     gaps = [later - earlier for earlier, later in pairwise(publishes)]
     return Habits(
         habits.changes + 1,
@@ -55,9 +55,18 @@ def heard_late(habits: Habits, gap: float) -> Habits:
     return habits if gap > LONGEST_GAP_SECONDS else replace(habits, widest_gap=max(habits.widest_gap, gap))
 
 
+def unheard(habits: Habits, *, spoke_later: bool) -> Habits:
+    """The habits after a change that no publish had followed in time, once the next text is sent.
+
+    Only then is it known whether the server was silent or slow; one slow answer and no silence means anything.
+    """
+    return replace(habits, silences=0 if spoke_later else habits.silences + 1)
+
+
 def traits_of(freshness: Freshness, habits: Habits) -> Traits:
     """What the catalogue says, and what was learned where it says nothing."""
     silent = freshness.publishes_unchanged is False
+    learned = freshness.publishes_unchanged is None and habits.silences >= ENOUGH
     enough = habits.changes >= ENOUGH
     gap = min(LONGEST_GAP_SECONDS, max(FIRST_GAP_SECONDS, habits.widest_gap * MARGIN))
     return Traits(
@@ -66,5 +75,5 @@ def traits_of(freshness: Freshness, habits: Habits) -> Traits:
         floor_seconds=(freshness.debounce_ms or 0) / 2000,
         gap_seconds=gap,
         silent_when_unchanged=silent,
-        silence_seconds=habits.slowest * MARGIN if silent and enough else None,
+        silence_seconds=habits.slowest * MARGIN if enough and (silent or learned) else None,
     )

@@ -194,13 +194,13 @@ def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
 
 
 def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
-    """Nothing was published for this text. Only a server that is silent when nothing changed can mean something."""
+    """Nothing was published for this text. Only of a server that is known to be silent does that mean something."""
     if facts.barrier is Behind.PASSED and traits.silent_when_unchanged:
         return Fresh() if facts.disturbed_at is None else _quiet(facts.disturbed_at, traits, now)
     if traits.silent_when_unchanged and facts.finished and not facts.working:
         # It may be the work of an earlier change that has ended.
         return Fresh(assumed=True)
-    if traits.silent_when_unchanged and traits.silence_seconds is not None:
+    if traits.silence_seconds is not None:
         assumed_at = facts.sent_at + traits.silence_seconds
         return Fresh(assumed=True) if now >= assumed_at else Waiting(assumed_at)
     return Waiting(float("inf"))

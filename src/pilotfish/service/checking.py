@@ -11,7 +11,7 @@ import anyio.lowlevel
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
-from pilotfish.feedback.learned import heard_late, observed, traits_of
+from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
 from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import Diagnostic
@@ -74,6 +74,7 @@ class Check:
         self._finished_before = session.readiness.ended
         self._second_before = session.readiness.ended_of(self._freshness.save_progress or "")
         self._learn_late()
+        self._learn_silence()
         before = standing.changes
         self._sent = standing.send(session, self._file)
         self._sends = standing.changes != before
@@ -155,9 +156,11 @@ class Check:
             self._publishes.append(push.at)
 
     def _learn(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> None:
-        if isinstance(said, GaveUp):
-            return
         standing, push = self._standing, self._push()
+        if isinstance(said, GaveUp):
+            if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and not self._session.readiness.busy:
+                standing.unheard[self._file.path] = self._sent
+            return
         if not said.assumed:
             standing.answered = True
             reach = self._inquiry.answer.reach if self._inquiry.answer else self._needed()
@@ -174,6 +177,15 @@ class Check:
             return
         if push is not settled.push and settled.reach.changes == self._standing.changes:
             self._standing.habits = heard_late(self._standing.habits, push.at - settled.push.at)
+
+    def _learn_silence(self) -> None:
+        """The last text of this file had no answer in time; what came since tells silence from slowness."""
+        sent = self._standing.unheard.pop(self._file.path, None)
+        if sent is None:
+            return
+        push = self._session.reports.of(self._file.path).get(Push())
+        spoke = push is not None and push.at > sent.at
+        self._standing.habits = unheard(self._standing.habits, spoke_later=spoke)
 
     # --- Answering ---------------------------------------------------------------------------------------------------
 

@@ -88,6 +88,8 @@ class Standing:
     answers: dict[AbsPath, Answer] = field(default_factory=dict[AbsPath, Answer])
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
+    unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
+    """Texts that had no answer when the time was over, until the next one of the same file."""
     refusal: str | None = None
     """The words by which the server said that it does not check at all."""
     behind: str | None = None
@@ -128,7 +130,7 @@ class Standing:
     def close(self, session: Session, path: AbsPath) -> None:
         """Take a document from the server; for the other files that is a change like any other."""
         session.close(path)
-        for kept in (self._sent, self.answers, self.settled):
+        for kept in (self._sent, self.answers, self.settled, self.unheard):
             kept.pop(path, None)
         self._changed(0, 0)
 
@@ -137,7 +139,7 @@ class Standing:
         for path in session.documents.least_recently_used(most):
             if not self._in_use[path]:
                 session.close(path)
-                for kept in (self._sent, self.answers, self.settled):
+                for kept in (self._sent, self.answers, self.settled, self.unheard):
                     kept.pop(path, None)
 
     def _changed(self, version: int, order: int) -> Sent:

@@ -60,6 +60,8 @@ class Project:
     fits: str
     breaks: str
     user: str
+    suffix: str | None = None
+    """Of the library, where it is not that of the users."""
 
 
 PYTHON_PROJECT = Project(
@@ -72,7 +74,12 @@ TYPESCRIPT_PROJECT = Project(
     "export function shared(value: string): string {{ return value; }}\n".replace("{{", "{").replace("}}", "}"),
     'import {{ shared }} from "./{library}";\nshared(1);\n',
 )
-
+C_PROJECT = Project(
+    "int shared(int number);\n",
+    "int shared(int number, int other);\n",
+    '#include "{library}.h"\n\nint used(void) {{ return shared(1); }}\n',
+    suffix=".h",
+)
 
 PYTHON = Language(".py", lambda i: f"value_{i}: int = {i}", lambda i: f'value_{i}: int = "{i}"', project=PYTHON_PROJECT)
 LANGUAGES: dict[str, Language] = {
@@ -87,7 +94,12 @@ LANGUAGES: dict[str, Language] = {
         files=(("tsconfig.json", '{"compilerOptions": {"strict": true}}'), ("package.json", "{}")),
         project=TYPESCRIPT_PROJECT,
     ),
-    "clangd": Language(".c", lambda i: f"int value_{i} = {i};", lambda i: f"int value_{i} = missing_{i};"),
+    "clangd": Language(
+        ".c",
+        lambda i: f"int value_{i} = {i};",
+        lambda i: f"int value_{i} = missing_{i};",
+        project=C_PROJECT,
+    ),
     "json": Language(
         ".json", lambda i: f'  "key_{i}": {i},', lambda i: f'  "key_{i}": oops,', head="{", tail='  "end": 0\n}'
     ),
@@ -217,19 +229,20 @@ async def across(running: RealService, language: Language, edits: int, chance: r
     if project is None:
         return
     library, suffix = "shared_library", language.suffix
+    shared = f"{library}{project.suffix or suffix}"
     users = [f"user_{number}{suffix}" for number in range(2)]
-    running.write(f"{library}{suffix}", project.fits)
+    running.write(shared, project.fits)
     for user in users:
         running.write(user, project.user.format(library=library))
-    await running.service.check(running.client, [f"{library}{suffix}", users[0]])
+    await running.service.check(running.client, [shared, users[0]])
     for _ in range(edits):
         kind = chance.choice(["open", "closed", "delete", "move"])
-        running.write(f"{library}{suffix}", project.breaks if kind in {"open", "closed"} else project.fits)
+        running.write(shared, project.breaks if kind in {"open", "closed"} else project.fits)
         if kind == "closed":
             fresh = f"late_{chance.randrange(10**6)}{suffix}"
             running.write(fresh, project.user.format(library=library))
             users = [users[0], fresh]
-        path, aside = running.root / f"{library}{suffix}", running.root / f"moved_library{suffix}"
+        path, aside = running.root / shared, running.root / f"moved_{shared}"
         if kind == "delete":
             path.unlink()
         elif kind == "move":
@@ -237,7 +250,7 @@ async def across(running: RealService, language: Language, edits: int, chance: r
         await errors_in(running, users, tally, kind, expected=True)
         if kind == "move":
             aside.rename(path)
-        running.write(f"{library}{suffix}", project.fits)
+        running.write(shared, project.fits)
         await errors_in(running, users, tally, f"{kind}, undone", expected=False)
 
 

@@ -115,6 +115,27 @@ async def test_a_module_made_in_mid_session_is_resolved_and_one_deleted_is_not(
             (work.root / language.module).unlink()
 
 
+HEADER = Language(
+    "clangd",
+    {"main.c": '#include "later.h"\n\nint used(void) { return shared(1); }\n', "later.h": "int shared(int number);\n"},
+    "later.h",
+    "int shared(int number, int other);\n",
+    "Too few arguments to function call",
+)
+
+
+@pytest.mark.server("clangd")
+async def test_a_header_that_somebody_else_changed_is_seen_by_those_that_include_it(tmp_path: Path) -> None:
+    """The server reads headers again only after a save. It tells nobody when it is done, so the answer is partial."""
+    async with ground(tmp_path, HEADER, open_watcher) as work:
+        assert await work.messages(HEADER.main) == []
+        (work.root / HEADER.module).write_text(HEADER.text)
+        answer = await work.service.check(work.client, [HEADER.main])
+        assert answer.data is not None
+        (found,) = answer.data[HEADER.main]
+        assert HEADER.unresolved in found.message
+
+
 @EACH
 async def test_with_registrations_ignored_it_stays_unresolved(tmp_path: Path, language: Language) -> None:
     """The fault that other clients have, and that the one above would show if it came back."""

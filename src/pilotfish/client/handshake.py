@@ -31,6 +31,8 @@ class SessionOptions:
     """Members that this server understands in `didChange` beside the standard ones."""
     watches: tuple[WatchRegistration, ...] = ()
     """The files whose changes on disk it is told of as long as it registers nothing of its own."""
+    saves_after_changes: bool = False
+    """It looks at the files that its open documents depend on only after a `didSave`."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
 

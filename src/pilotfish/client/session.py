@@ -9,7 +9,7 @@ on that change.
 import logging
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from pilotfish.client.calls import Exchange
 from pilotfish.client.connection import Connection
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
 from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
@@ -121,6 +122,11 @@ class Session:
         return self._connection.waiting
 
     @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """The last requests that have ended, newest last."""
+        return self._connection.exchanges
+
+    @property
     def silent_since(self) -> float | None:
         """When the oldest request was made that the server has not even made a sound after; None if there is none."""
         asked = self._connection.oldest_request
@@ -209,9 +215,13 @@ class Session:
     def tell_changes(self, changes: Iterable[FileChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""
         params = batch(changes, self.watchers(), (self.root,))
-        if params is not None:
-            self._connection.notify("workspace/didChangeWatchedFiles", params)
-        return params is not None
+        if params is None:
+            return False
+        self._connection.notify("workspace/didChangeWatchedFiles", params)
+        if self._options.saves_after_changes and self.documents.paths:
+            # Of any document: it makes the server look at all of them.
+            self.save(self.documents.paths[0])
+        return True
 
     # --- Questions -------------------------------------------------------------------------------------------------
 

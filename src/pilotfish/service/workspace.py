@@ -38,6 +38,8 @@ class _Whereabouts:
 
     fingerprint: str = ""
     found: dict[tuple[str, AbsPath], Located] = field(default_factory=dict[tuple[str, AbsPath], Located])
+    shortcomings: Mapping[str, str] | None = None
+    """What `Workspace.shortcomings` said: working it out means looking for every program of the catalogue."""
 
 
 class Workspace:
@@ -110,6 +112,18 @@ class Workspace:
         candidate = Candidate(self.specs[server], self.root, "")
         return None if self._is_available(candidate) else self.why_unavailable(candidate)
 
+    def shortcomings(self) -> Mapping[str, str]:
+        """Why servers could not be started for the workspace itself, by id; those that could are left out."""
+        self._look_again()
+        if self._whereabouts.shortcomings is None:
+            candidates = [Candidate(spec, self.root, "") for spec in self.specs.values() if not spec.disabled]
+            self._whereabouts.shortcomings = {
+                candidate.spec.id: self.why_unavailable(candidate).message
+                for candidate in candidates
+                if not self._is_available(candidate)
+            }
+        return self._whereabouts.shortcomings
+
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
@@ -146,6 +160,7 @@ class Workspace:
             request_seconds=self.settings(spec.id).timing.request_timeout_ms / 1000,
             did_change_extra=spec.freshness.did_change_extra,
             watches=own_files(spec),
+            saves_after_changes=spec.freshness.dependents_after_save,
             death_signs=spec.death_signs,
         )
 

@@ -11,6 +11,7 @@ from pilotfish.client.retries import DELAYS
 from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull
+from pilotfish.protocol.watching import Change, FileChange, watch_registrations
 from support.script import SILENCE, Fail, Handler, Script
 from support.scripted import Scenario
 from support.sessions import FILE, URI, session_on
@@ -339,3 +340,33 @@ async def test_a_save_is_told_once_it_has_happened_and_never_before() -> None:
         claimed = server.received[0].params["capabilities"]["textDocument"]["synchronization"]
         assert not claimed.get("willSave")
         assert not claimed.get("willSaveWaitUntil")
+
+
+@pytest.mark.proves("WATCH-2", "DIAG-6")
+@pytest.mark.parametrize(
+    ("saves", "told"),
+    [
+        pytest.param(False, ["workspace/didChangeWatchedFiles"], id="it reads them by itself"),
+        pytest.param(True, ["workspace/didChangeWatchedFiles", "textDocument/didSave"], id="only after a save"),
+    ],
+)
+async def test_a_server_that_reads_other_files_only_after_a_save_is_told_of_one(
+    saves: bool,
+    told: list[str],
+) -> None:
+    header = AbsPath("/w/a.h")
+    watches = tuple(watch_registrations({"watchers": [{"globPattern": "**/*.h"}]}))
+
+    def saving(script: Script) -> None:
+        offering(hover=lambda params: None)(script)
+        script.capabilities = {**EVERYTHING, "textDocumentSync": {"openClose": True, "change": 1, "save": True}}
+        script.ignore("textDocument/didSave", "workspace/didChangeWatchedFiles")
+
+    async with session_on(saving, watches=watches, saves_after_changes=saves) as (session, server):
+        session.sync(FILE, "python", "x")
+        await session.request("textDocument/hover", {})
+        before = len(server.received)
+        assert session.tell_changes([FileChange(header, Change.CHANGED)])
+        await session.request("textDocument/hover", {})
+    assert [message.method for message in server.received[before:]][: len(told)] == told
+    assert [message.method for message in server.received].count("textDocument/didSave") == len(told) - 1

@@ -1,4 +1,6 @@
-"""The gate: format, lint, types, import contracts, tests. `./check [--quick] [FILE…]`.
+"""The gate: format, lint, types, import contracts, tests. `./check [--quick|--hosts] [FILE…]`.
+
+`--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
 
 Every step runs even when one before it failed, so that one run shows all there is to mend.
 """
@@ -20,9 +22,10 @@ STATIC = {
 
 
 def main() -> int:
-    subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), "check"], check=True)
-    quick, files = "--quick" in sys.argv, [name for name in sys.argv[1:] if name != "--quick"]
-    steps = STATIC | tests(quick=quick, files=files)
+    hosts, quick = "--hosts" in sys.argv, "--quick" in sys.argv
+    files = [name for name in sys.argv[1:] if not name.startswith("--")]
+    subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), "hosts" if hosts else "check"], check=True)
+    steps = end_to_end(files) if hosts else STATIC | tests(quick=quick, files=files)
     results = {name: step(name, argv) for name, argv in steps.items()}
     print("\n" + "  ".join(f"{name} {'ok' if ok else 'FAILED'}" for name, ok in results.items()))
     return 0 if all(results.values()) else 1
@@ -38,6 +41,11 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
         "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],
         "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol"],
     }
+
+
+def end_to_end(files: list[str]) -> dict[str, list[str]]:
+    """One after the other: every host takes the machine for itself."""
+    return {"hosts": ["pytest", "--hosts", "--durations=0", "--durations-min=5", *(files or ["tests/hosts"])]}
 
 
 def step(name: str, argv: list[str]) -> bool:

@@ -1,6 +1,7 @@
-"""Sets up what a command needs, once: `python3 tools/setup.py demo|check`.
+"""Sets up what a command needs, once: `python3 tools/setup.py demo|check|hosts`.
 
-PyPI packages go into `.venv`, npm packages into `.tools/npm`; a stamp of what was asked for makes the second run quick.
+PyPI packages go into `.venv`, npm packages into `.tools/npm`, coding agents into `.tools/hosts`;
+a stamp of what was asked for makes the second run quick.
 Runs on the bare interpreter: standard library only.
 """
 
@@ -12,10 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hosts
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 NPM = ROOT / ".tools" / "npm"
 NPM_PACKAGES = ROOT / "tools" / "npm-packages.json"
+DEBIAN_PACKAGES = ROOT / "tools" / "debian-packages.txt"
+HOSTS = ROOT / ".tools" / "hosts"
 EXTRAS = {"demo": "python", "check": "dev,servers"}
 OLDEST_PYTHON = (3, 11)
 
@@ -24,9 +29,11 @@ def main() -> None:
     goal = sys.argv[1]
     if sys.version_info < OLDEST_PYTHON:
         raise SystemExit(f"pilotfish needs Python 3.11 or newer; this is {sys.version.split()[0]}")
-    python_packages(goal)
-    if goal == "check":
+    python_packages("demo" if goal == "demo" else "check")
+    if goal != "demo":
         npm_packages()
+        debian_packages()
+        coding_agents(everyone=goal == "hosts")
 
 
 def python_packages(goal: str) -> None:
@@ -59,6 +66,37 @@ def npm_packages() -> None:
     packages = [f"{name}@{version}" for name, version in json.loads(wanted).items()]
     run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *packages], cwd=NPM)
     stamp.write_text(digest(wanted))
+
+
+def debian_packages() -> None:
+    """What only Debian carries: a browser, and language servers that are in no other registry."""
+    wanted = DEBIAN_PACKAGES.read_text().split()
+    missing = [name for name in wanted if not is_installed(name)]
+    if not missing:
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        say(f"missing, and only root can install it: apt-get install {' '.join(missing)}")
+        return
+    say(f"installing from Debian: {' '.join(missing)} (once, about a minute)")
+    run(["apt-get", "update", "--quiet"])
+    run(["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *missing])
+
+
+def is_installed(package: str) -> bool:
+    if shutil.which("dpkg-query") is None:
+        return False
+    asked = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout == "installed"
+
+
+def coding_agents(*, everyone: bool) -> None:
+    """The hosts of the end-to-end tests; the plain gate runs some of them only."""
+    for name, host in hosts.manifest().items():
+        stamp, wanted = HOSTS / name / ".stamp", digest(json.dumps(host).encode(), sys.version.encode())
+        if (everyone or host.get("gate")) and read(stamp) != wanted:
+            say(f"installing {name} for the end-to-end tests (once, up to two minutes)")
+            hosts.install(HOSTS / name, host, run)
+            stamp.write_text(wanted)
 
 
 def digest(*parts: bytes) -> str:

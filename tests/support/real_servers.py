@@ -1,7 +1,8 @@
 """Real language servers for tests: where they are, and a user whose computer holds nothing else.
 
-Servers come from `tools/setup.py`: PyPI's beside the interpreter, npm's in `.tools/npm`. A test sees a `PATH` with one
-folder in it, which holds links to the programs it asked for: no other tool of the machine changes what a server says.
+Servers come from `tools/setup.py`: PyPI's beside the interpreter, npm's in `.tools/npm`, Debian's wherever they are. A
+test sees a `PATH` with one folder in it, which holds links to the programs it asked for: no other tool of the machine
+changes what a server says.
 """
 
 import json
@@ -77,8 +78,16 @@ def make_user(base: Path, servers: Iterable[str], config: Mapping[str, Any], *, 
 
 def _programs(server: str) -> dict[str, Path]:
     """What has to be on the `PATH` for a server, by name; nothing where something of it is missing."""
-    name = load()[server].command[0]
+    spec = load()[server]
+    name = spec.command[0]
     if (PYPI / name).exists():
         return {name: PYPI / name}
-    node = shutil.which("node")
-    return {name: NPM / name, "node": Path(node)} if node and (NPM / name).exists() else {}
+    if (NPM / name).exists():
+        return _of_the_system("node") | {name: NPM / name} if _of_the_system("node") else {}
+    return _of_the_system(name, *spec.needs)
+
+
+def _of_the_system(*names: str) -> dict[str, Path]:
+    """All of them, or none."""
+    found = {name: shutil.which(name) for name in names}
+    return {name: Path(path) for name, path in found.items() if path} if all(found.values()) else {}

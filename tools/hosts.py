@@ -1,0 +1,45 @@
+"""The coding agents that the end-to-end tests run, as `hosts.json` names them, each in a folder of its own.
+
+One that cannot be installed stops the set-up: a test that is left out proves nothing, and looks as if it did.
+Install scripts are not run. What would have been fetched by one comes from a package of its own (`node-linux-…`).
+"""
+
+import json
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[list[str], Path], None]
+
+CPUS = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+"""What npm's packages call the processors."""
+
+MANIFEST = Path(__file__).with_name("hosts.json")
+
+
+def manifest() -> dict[str, Any]:
+    """Host → its packages (`npm` or `pypi`), its `program`, and whether the plain gate runs it."""
+    text = MANIFEST.read_text()
+    return json.loads(text.replace("{cpu}", CPUS.get(platform.machine(), platform.machine())))
+
+
+def install(folder: Path, host: dict[str, Any], run: Run) -> None:
+    """Install one host into its folder, and see that its program is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if "npm" in host:
+        (folder / "package.json").write_text('{"private": true}')
+        run(
+            ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *pins(host["npm"], "@")],
+            folder,
+        )
+    else:
+        run([sys.executable, "-m", "venv", "."], folder)
+        run(["bin/python", "-m", "pip", "install", "--quiet", *pins(host["pypi"], "==")], folder)
+    if not (folder / host["program"]).exists():
+        raise SystemExit(f"{folder.name} was installed, but has no {host['program']}: its packages have changed")
+
+
+def pins(packages: dict[str, str], sign: str) -> list[str]:
+    return [f"{name}{sign}{version}" for name, version in packages.items()]

@@ -128,6 +128,14 @@ class Clock(Protocol):
     def wall(self) -> float: ...
 
 
+class Memory(Protocol):
+    """Small things that are kept from one run to the next. Losing them costs time and nothing else."""
+
+    def get(self, kind: str, key: str) -> bytes | None: ...
+
+    def put(self, kind: str, key: str, value: bytes) -> None: ...
+
+
 class Vitals(Protocol):
     """What the operating system knows of a process tree; None when it is gone."""
 

@@ -9,6 +9,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.config.values import Timing
 from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
+from pilotfish.host.ports import Memory
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
@@ -19,6 +20,7 @@ from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.documents import Documents
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.checking import Check, Outcome, no_verdict
+from pilotfish.service.remembering import Remembering
 from pilotfish.service.standing import FileAtHand, Standing
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
@@ -64,8 +66,15 @@ class Patience:
 class Checks:
     """The only keeper of what is known about our dealings with each session."""
 
-    def __init__(self, pool: Pool, texts: Texts, started: Callable[[Session], None] = lambda _session: None) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        texts: Texts,
+        started: Callable[[Session], None] = lambda _session: None,
+        memory: Memory | None = None,
+    ) -> None:
         self._pool = pool
+        self._remembering = Remembering(memory)
         self._texts = texts
         self._started = started
         self._standings: dict[Session, Standing] = {}
@@ -108,7 +117,7 @@ class Checks:
     def standing(self, session: Session) -> Standing:
         if session not in self._standings:
             alive = {known: kept for known, kept in self._standings.items() if known.failure is None}
-            self._standings = {**alive, session: Standing()}
+            self._standings = {**alive, session: Standing(habits=self._remembering.recalled(session))}
         return self._standings[session]
 
     async def restore(self, session: Session, before: Documents | None) -> None:
@@ -185,6 +194,7 @@ class Checks:
             if standing.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=standing.behind)
             standing.close_all_but(MAX_OPEN_DOCUMENTS, session)
+            self._remembering.keep(session, standing.habits)
             return outcome
 
         try:

@@ -1,0 +1,49 @@
+"""The habits of servers, kept from one run to the next, per server and root.
+
+They are written only when what follows from them may be another: after some edits nothing is new any more, and an edit
+costs no write.
+"""
+
+from dataclasses import asdict, replace
+
+import msgspec
+
+from pilotfish.client.session import Session
+from pilotfish.feedback.learned import ENOUGH, Habits
+from pilotfish.host.ports import Memory
+
+KIND = "habits"
+
+
+class Remembering:
+    """Without a memory, every run begins with nothing."""
+
+    def __init__(self, memory: Memory | None) -> None:
+        self._memory = memory
+        self._kept: dict[str, Habits] = {}
+
+    def recalled(self, session: Session) -> Habits:
+        key = _key(session)
+        if key not in self._kept:
+            said = self._memory.get(KIND, key) if self._memory is not None else None
+            self._kept[key] = _read(said) if said is not None else Habits()
+        return self._kept[key]
+
+    def keep(self, session: Session, habits: Habits) -> None:
+        # Beyond enough of them, how many there were means nothing.
+        short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
+        if self._memory is not None and self._kept.get(_key(session)) != short:
+            self._kept[_key(session)] = short
+            self._memory.put(KIND, _key(session), msgspec.json.encode(asdict(short)))
+
+
+def _key(session: Session) -> str:
+    return f"{session.server}\0{session.root}"
+
+
+def _read(said: bytes) -> Habits:
+    try:
+        return msgspec.json.decode(said, type=Habits)
+    except msgspec.DecodeError:
+        # Another version wrote it. Habits are learned again in a few edits.
+        return Habits()

@@ -1,0 +1,1 @@
+"""Pilotfish beside others on the same work: fixtures, subjects, measures, targets, report. `bench/run`."""

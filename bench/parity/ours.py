@@ -1,0 +1,184 @@
+"""Pilotfish through its library, its MCP server, its command line and its hook program."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pilotfish
+from parity.fixtures import Fixture, Place
+from parity.subjects import CLONE, McpKind, NotOffered, Opening, environment, python, through_mcp
+from pilotfish.library.workspace import Workspace, computer
+
+
+class Library:
+    def __init__(self, workspace: Workspace) -> None:
+        import os
+
+        self.pid = os.getpid()
+        self._workspace = workspace
+
+    async def definition(self, place: Place) -> str:
+        return str((await self._workspace.definition(place.file, place.line + 1, place.character + 1)).data)
+
+    async def references(self, place: Place) -> str:
+        return str((await self._workspace.references(place.file, place.line + 1, place.character + 1)).data)
+
+    async def hover(self, place: Place) -> str:
+        return str((await self._workspace.hover(place.file, place.line + 1, place.character + 1)).data)
+
+    async def symbols(self, file: str) -> str:
+        return str((await self._workspace.symbols(file)).data)
+
+    async def diagnostics(self, file: str) -> str:
+        return str((await self._workspace.check(file)).data)
+
+    async def told(self, file: str) -> str:
+        return (await self._workspace.after_edit(file, kind="write")).text
+
+    async def written(self, file: str) -> None:
+        await self._workspace.after_edit(file)
+
+
+@asynccontextmanager
+async def library(fixture: Fixture, scratch: Path) -> AsyncGenerator[Library]:
+    async with pilotfish.open(fixture.root, shell=computer(environment(scratch))) as workspace:
+        yield Library(workspace)
+
+
+def _place(_fixture: Fixture, place: Place) -> dict[str, object]:
+    return {"filePath": place.file, "line": place.line + 1, "character": place.character + 1}
+
+
+MCP = McpKind(
+    argv=lambda _fixture: [python(), "-m", "pilotfish", "mcp"],
+    tools={
+        "definition": ("lsp_goto_definition", _place),
+        "references": ("lsp_find_references", _place),
+        "hover": ("lsp_hover", _place),
+        "symbols": ("lsp_document_symbols", lambda _fixture, file: {"filePath": file}),
+        "diagnostics": ("lsp_diagnostics", lambda _fixture, file: {"filePath": file}),
+    },
+)
+
+
+def with_daemon(opening: Opening) -> Opening:
+    """The daemon that the subject starts ends with it, and is what counts as its process."""
+
+    @asynccontextmanager
+    async def opened(fixture: Fixture, scratch: Path) -> AsyncGenerator[object]:
+        try:
+            async with opening(fixture, scratch) as subject:
+                yield subject
+        finally:
+            run([python(), "-m", "pilotfish", "daemon", "stop"], scratch)
+
+    return opened
+
+
+class CommandLine:
+    """A process for each question; the servers live in the daemon."""
+
+    pid = 0
+
+    def __init__(self, fixture: Fixture, scratch: Path) -> None:
+        self._fixture = fixture
+        self._environment = environment(scratch)
+
+    async def definition(self, place: Place) -> str:
+        return await self._run("definition", _shown(place))
+
+    async def references(self, place: Place) -> str:
+        return await self._run("references", _shown(place))
+
+    async def hover(self, place: Place) -> str:
+        return await self._run("hover", _shown(place))
+
+    async def symbols(self, file: str) -> str:
+        return await self._run("symbols", file)
+
+    async def diagnostics(self, file: str) -> str:
+        return await self._run("check", file)
+
+    async def told(self, file: str) -> str:
+        return await self._run("touched", file, "--kind", "write")
+
+    async def written(self, file: str) -> None:
+        await self._run("touched", file)
+
+    async def _run(self, *words: str) -> str:
+        return await said([python(), "-m", "pilotfish", *words], self._fixture.root, self._environment)
+
+
+@asynccontextmanager
+async def command_line(fixture: Fixture, scratch: Path) -> AsyncGenerator[CommandLine]:
+    yield CommandLine(fixture, scratch)
+
+
+class Hook:
+    """What Claude Code runs after its Write tool."""
+
+    pid = 0
+    PROGRAM = CLONE / "src" / "pilotfish" / "surfaces" / "hook.py"
+
+    def __init__(self, fixture: Fixture, scratch: Path) -> None:
+        self._fixture = fixture
+        self._environment = environment(scratch)
+
+    async def told(self, file: str) -> str:
+        event = {
+            "session_id": "bench",
+            "cwd": str(self._fixture.root),
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Write",
+            "tool_input": {"file_path": str(self._fixture.root / file)},
+            "tool_response": {"success": True},
+        }
+        argv = [python(), "-I", "-S", str(self.PROGRAM), "claude-code", "--deadline-ms", "30000"]
+        return await said(argv, self._fixture.root, self._environment, json.dumps(event).encode())
+
+    async def written(self, file: str) -> None:
+        await self.told(file)
+
+    async def definition(self, place: Place) -> str:
+        raise NotOffered(place.file)
+
+    references = hover = definition
+
+    async def symbols(self, file: str) -> str:
+        raise NotOffered(file)
+
+    diagnostics = symbols
+
+
+@asynccontextmanager
+async def hook(fixture: Fixture, scratch: Path) -> AsyncGenerator[Hook]:
+    run([python(), "-m", "pilotfish", "daemon", "start"], scratch)
+    yield Hook(fixture, scratch)
+
+
+def _shown(place: Place) -> str:
+    return f"{place.file}:{place.line + 1}:{place.character + 1}"
+
+
+async def said(argv: list[str], cwd: Path, variables: dict[str, str], given: bytes = b"") -> str:
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=variables,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    output, _ = await process.communicate(given)
+    return output.decode()
+
+
+def run(argv: list[str], scratch: Path) -> str:
+    done = subprocess.run(argv, env=environment(scratch), capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+mcp = through_mcp(MCP)

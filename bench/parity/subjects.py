@@ -1,0 +1,305 @@
+"""Whoever is measured: all do the same work on the same workspace with the same language server, each in its own way.
+
+A subject is opened on a workspace and asked; answers are text, and `measures` judges them by the names in them. What a
+subject has no way for raises `NotOffered`, and the report leaves that place empty.
+"""
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from parity.fixtures import Fixture, Place
+from parity.lines import Child, started
+from pilotfish.servers.catalogue import load
+
+
+class NotOffered(Exception):
+    """The subject has no such thing."""
+
+
+class Subject(Protocol):
+    pid: int
+    """Of the process that the measured program began with; what it started is below it, or told by `extra_pids`."""
+
+    async def definition(self, place: Place) -> str: ...
+
+    async def references(self, place: Place) -> str: ...
+
+    async def hover(self, place: Place) -> str: ...
+
+    async def symbols(self, file: str) -> str: ...
+
+    async def diagnostics(self, file: str) -> str:
+        """The errors of a file that is on disk as it is."""
+        ...
+
+    async def told(self, file: str) -> str:
+        """A host's tool has written this file: what its model is shown."""
+        ...
+
+    async def written(self, file: str) -> None:
+        """A host's tool has written this file, and nobody looks at what is said of it."""
+
+
+Opening = Callable[[Fixture, Path], Any]
+"""An async context manager: a subject on the workspace of the fixture, with a scratch folder of its own."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A subject by name."""
+
+    name: str
+    open: Opening
+    is_ours: bool = False
+    languages: tuple[str, ...] = ("python", "typescript")
+
+
+# --- The floor -----------------------------------------------------------------------------------------------------
+
+
+class Bare:
+    """The language server and the least client that can ask it. It says nothing about freshness: it is the floor."""
+
+    def __init__(self, child: Child, fixture: Fixture) -> None:
+        self.pid = child.process.pid
+        self._child = child
+        self._fixture = fixture
+        self._versions: dict[str, int] = {}
+        self._sent: dict[str, str] = {}
+
+    async def start(self) -> None:
+        self._child.replies["workspace/configuration"] = _nothing_configured
+        folder = {"uri": self._fixture.root.as_uri(), "name": "workspace"}
+        capabilities: dict[str, Any] = {
+            "general": {"positionEncodings": ["utf-16"]},
+            "textDocument": {"diagnostic": {}},
+        }
+        await self._child.request(
+            "initialize",
+            {
+                "processId": os.getpid(),
+                "rootUri": folder["uri"],
+                "workspaceFolders": [folder],
+                "capabilities": capabilities,
+            },
+        )
+        self._child.notify("initialized", {})
+
+    async def definition(self, place: Place) -> str:
+        return await self._at("textDocument/definition", place)
+
+    async def references(self, place: Place) -> str:
+        return await self._at("textDocument/references", place, context={"includeDeclaration": True})
+
+    async def hover(self, place: Place) -> str:
+        return await self._at("textDocument/hover", place)
+
+    async def symbols(self, file: str) -> str:
+        self._sync(file)
+        return json.dumps(
+            await self._child.request("textDocument/documentSymbol", {"textDocument": self._document(file)})
+        )
+
+    async def diagnostics(self, file: str) -> str:
+        """By the command or request that answers at once: basedpyright's pull, tsserver's synchronous requests."""
+        self._sync(file)
+        if self._fixture.language == "typescript":
+            return await self._tsserver(file)
+        return json.dumps(await self._child.request("textDocument/diagnostic", {"textDocument": self._document(file)}))
+
+    async def told(self, file: str) -> str:
+        return await self.diagnostics(file)
+
+    async def written(self, file: str) -> None:
+        self._sync(file)
+
+    async def _tsserver(self, file: str) -> str:
+        found: list[Any] = []
+        for name in ("syntacticDiagnosticsSync", "semanticDiagnosticsSync"):
+            arguments = [name, {"file": str(self._fixture.root / file)}]
+            command = {"command": "typescript.tsserverRequest", "arguments": arguments}
+            found.append((await self._child.request("workspace/executeCommand", command)).get("body"))
+        return json.dumps(found)
+
+    async def _at(self, method: str, place: Place, **more: object) -> str:
+        self._sync(place.file)
+        position = {"line": place.line, "character": place.character}
+        return json.dumps(
+            await self._child.request(
+                method, {"textDocument": self._document(place.file), "position": position, **more}
+            )
+        )
+
+    def _document(self, file: str) -> dict[str, str]:
+        return {"uri": (self._fixture.root / file).as_uri()}
+
+    def _sync(self, file: str) -> None:
+        text = (self._fixture.root / file).read_text()
+        if self._sent.get(file) == text:
+            return
+        version = self._versions[file] = self._versions.get(file, 0) + 1
+        document = {**self._document(file), "version": version}
+        if version == 1:
+            document |= {"languageId": self._fixture.language, "text": text}
+            self._child.notify("textDocument/didOpen", {"textDocument": document})
+        else:
+            self._child.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+        self._sent[file] = text
+
+
+def _nothing_configured(params: Any) -> list[dict[str, Any]]:
+    return [{} for _ in params["items"]]
+
+
+@asynccontextmanager
+async def bare(fixture: Fixture, scratch: Path) -> AsyncGenerator[Bare]:
+    child = await started(fixture.grammar.command, cwd=fixture.root, environment=environment(scratch), framed=True)
+    subject = Bare(child, fixture)
+    await subject.start()
+    try:
+        yield subject
+    finally:
+        child.process.kill()
+        await child.close()
+
+
+# --- Through MCP ---------------------------------------------------------------------------------------------------
+
+Arguments = dict[str, Any]
+Tool = tuple[str, Callable[[Fixture, Any], Arguments]]
+"""The tool's name, and its arguments for a place or a file."""
+
+
+@dataclass(frozen=True)
+class McpKind:
+    """How a program that speaks MCP over stdio is asked."""
+
+    argv: Callable[[Fixture], list[str]]
+    tools: Mapping[str, Tool]
+    before: tuple[Tool, ...] = ()
+    environment: Callable[[Fixture, Path], dict[str, str]] = lambda _fixture, _scratch: {}
+
+
+class ThroughMcp:
+    def __init__(self, child: Child, fixture: Fixture, kind: McpKind) -> None:
+        self.pid = child.process.pid
+        self.listed = ""
+        self._child = child
+        self._fixture = fixture
+        self._kind = kind
+
+    async def start(self) -> None:
+        roots = [{"uri": self._fixture.root.as_uri(), "name": "workspace"}]
+        self._child.replies["roots/list"] = lambda _params: {"roots": roots}
+        about = {"name": "bench", "version": "1"}
+        hello: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": about}
+        await self._child.request("initialize", hello)
+        self._child.notify("notifications/initialized", {})
+        self.listed = json.dumps(await self._child.request("tools/list", {}), separators=(",", ":"))
+        for name, arguments in self._kind.before:
+            await self._call(name, arguments(self._fixture, ""))
+
+    async def definition(self, place: Place) -> str:
+        return await self._ask("definition", place)
+
+    async def references(self, place: Place) -> str:
+        return await self._ask("references", place)
+
+    async def hover(self, place: Place) -> str:
+        return await self._ask("hover", place)
+
+    async def symbols(self, file: str) -> str:
+        return await self._ask("symbols", file)
+
+    async def diagnostics(self, file: str) -> str:
+        return await self._ask("diagnostics", file)
+
+    async def told(self, file: str) -> str:
+        """A model that has only tools must ask."""
+        return await self._ask("diagnostics", file)
+
+    async def written(self, file: str) -> None:
+        """Its server is told of nothing that it does not ask about."""
+
+    async def _ask(self, what: str, about: Place | str) -> str:
+        if what not in self._kind.tools:
+            raise NotOffered(what)
+        name, arguments = self._kind.tools[what]
+        return await self._call(name, arguments(self._fixture, about))
+
+    async def _call(self, name: str, arguments: Arguments) -> str:
+        result = await self._child.request("tools/call", {"name": name, "arguments": arguments})
+        return "\n".join(part.get("text", "") for part in result.get("content", []))
+
+
+def through_mcp(kind: McpKind) -> Opening:
+    @asynccontextmanager
+    async def opened(fixture: Fixture, scratch: Path) -> AsyncGenerator[ThroughMcp]:
+        variables = environment(scratch) | kind.environment(fixture, scratch)
+        log = scratch / "stderr.txt"
+        child = await started(kind.argv(fixture), cwd=fixture.root, environment=variables, framed=False, log=log)
+        try:
+            subject = ThroughMcp(child, fixture, kind)
+            await subject.start()
+            yield subject
+        finally:
+            await child.close()
+
+    return opened
+
+
+# --- The machine that all see --------------------------------------------------------------------------------------
+
+CLONE = Path(__file__).resolve().parents[2]
+PROGRAMS = (CLONE / ".venv" / "bin", CLONE / ".tools" / "npm" / "node_modules" / ".bin")
+
+
+MARK = "PARITY_SUBJECT"
+"""In the environment of every process that a subject starts; its scratch folder."""
+
+
+ALONE = ("basedpyright", "typescript")
+"""The servers that everybody uses; no other one of ours may help."""
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """A home of its own, and a `PATH` with the language servers of this clone first."""
+    home = scratch / "home"
+    config = home / "config" / "pilotfish" / "lsp.json"
+    if not config.exists():
+        config.parent.mkdir(parents=True)
+        config.write_text(json.dumps({"lsp": {one: {"disabled": True} for one in load() if one not in ALONE}}))
+    return {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        MARK: str(scratch),
+        "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
+        "PILOTFISH_HOME": str(scratch / "state"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / "state"),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }
+
+
+def python() -> str:
+    return sys.executable
+
+
+@dataclass
+class Scratch:
+    """Folders that nobody else has."""
+
+    root: Path
+    _count: int = field(default=0)
+
+    def fresh(self, name: str) -> Path:
+        self._count += 1
+        folder = self.root / f"{name}-{self._count}"
+        folder.mkdir(parents=True)
+        return folder

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from parity import lives, measures, ours, peers, report
+from parity import agent_loop, lives, measures, ours, peers, report
 from parity.subjects import Kind, Scratch, bare
 
 OURS = [
@@ -34,25 +34,28 @@ def main() -> int:
     if chosen.verb == "compare":
         print(report.compared(*chosen.files))
         return 0
-    only = set(filter(None, chosen.only.split(",")))
+    only: set[str] = set(chosen.only.split(",")) - {""}
     kinds = [kind for kind in [FLOOR, *OURS, *peers.KINDS.values()] if not only or kind.name in only]
     for kind in kinds:
         if kind.name in peers.PINS:
             peers.install(kind.name)
     plan = replace(measures.QUICK if chosen.quick else measures.WHOLE, seed=chosen.seed)
-    records = asyncio.run(measured(plan, kinds))
+    records = asyncio.run(measured(plan, kinds, only))
     written = report.written(chosen.out, plan, records, " ".join(["bench/run", *sys.argv[2:]]))
     print(written.read_text())
     return 0
 
 
-async def measured(plan: measures.Plan, kinds: list[Kind]) -> list[measures.Record]:
+async def measured(plan: measures.Plan, kinds: list[Kind], only: set[str]) -> list[measures.Record]:
     with tempfile.TemporaryDirectory() as folder:
         bench = measures.Bench(plan, kinds, Scratch(Path(folder).resolve()))
         for language in plan.languages:
             for step in (measures.warm, measures.cold, lives.lives):
                 said(f"{language}: {step.__name__}")
                 await step(bench, language)
+        if not only or "opencode" in only:
+            said("the agent loop")
+            agent_loop.loops(bench)
         return bench.records
 
 

@@ -13,7 +13,16 @@ from pilotfish import api
 from pilotfish.errors import Code, Refused
 
 DIALECTS: Mapping[str, str] = {
+    "aider": "pilotfish.surfaces.hosts.aider",
+    "claude-code": "pilotfish.surfaces.hosts.claude_code",
+    "cline": "pilotfish.surfaces.hosts.cline",
+    "codex": "pilotfish.surfaces.hosts.codex",
+    "gemini": "pilotfish.surfaces.hosts.gemini",
+    "llxprt": "pilotfish.surfaces.hosts.llxprt",
+    "opencode": "pilotfish.surfaces.hosts.opencode",
+    "pi": "pilotfish.surfaces.hosts.pi",
     "plain": "pilotfish.surfaces.hosts.plain",
+    "qwen": "pilotfish.surfaces.hosts.qwen",
 }
 """Host → the module whose `dialect` speaks for it; imported when that host first calls."""
 
@@ -26,6 +35,8 @@ class Touched:
     conversation: str
     cwd: str | None = None
     root: str | None = None
+    event: str = ""
+    """What the host calls this, where its answer must say so again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,8 @@ class Dialect(Protocol):
         """What the host says; raises `Refused` (`invalid_input`) when that cannot be understood."""
         ...
 
-    def written(self, feedback: str) -> bytes:
-        """What the hook program prints for feedback that is not empty."""
+    def written(self, feedback: str, event: str) -> bytes:
+        """What the hook program prints for feedback that is not empty, about the event of that name."""
         ...
 
 

@@ -45,7 +45,7 @@ class Plain:
             case "touched":
                 return Nothing()
 
-    def written(self, feedback: str) -> bytes:
+    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace") + b"\n"
 
 

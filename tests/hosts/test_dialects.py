@@ -1,0 +1,322 @@
+"""What each host says, read as it was seen on the wire, and what it hears."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotfish import api
+from pilotfish.errors import Refused
+from pilotfish.surfaces.hosts.dialect import DIALECTS, Began, Ended, HostEvent, Nothing, Touched, dialect_of
+from pilotfish.surfaces.hosts.patches import patched_files
+
+PATCH = """*** Begin Patch
+*** Add File: src/new.py
++x = 1
+*** Update File: src/a.py
+@@ def f():
+-    return 1
++    return 2
+*** Delete File: src/old.py
+*** Update File: src/from.py
+*** Move to: src/to.py
+@@
+-a
++b
+*** Update File: src/only.py
+*** Move to: src/moved.py
+*** End Patch"""
+PATCHED = ("src/new.py", "src/a.py", "src/to.py")
+
+CLAUDE = {
+    "session_id": "s1",
+    "transcript_path": "/t.jsonl",
+    "cwd": "/w",
+    "permission_mode": "default",
+    "hook_event_name": "PostToolUse",
+    "tool_use_id": "toolu_1",
+    "duration_ms": 3,
+}
+WRITE: Mapping[str, Any] = {
+    "tool_name": "Write",
+    "tool_input": {"file_path": "/w/a.py", "content": "x"},
+    "tool_response": {"type": "create", "filePath": "/w/a.py", "structuredPatch": [], "originalFile": None},
+}
+EDIT = {
+    "tool_name": "Edit",
+    "tool_input": {"file_path": "/w/a.py", "old_string": "x", "new_string": "y"},
+    "tool_response": {"filePath": "/w/a.py", "structuredPatch": [{"oldStart": 1, "lines": ["-x", "+y"]}]},
+}
+READ = {"tool_name": "Read", "tool_input": {"file_path": "/w/a.py"}, "tool_response": {"type": "text"}}
+CODEX = {
+    "session_id": "s1",
+    "turn_id": "t",
+    "cwd": "/w",
+    "hook_event_name": "PostToolUse",
+    "model": "m",
+    "tool_name": "apply_patch",
+    "tool_input": {"command": PATCH},
+    "tool_response": "Exit code: 0\nOutput:\nSuccess. Updated the following files:\nA src/new.py\n",
+}
+GEMINI = {
+    "session_id": "s1",
+    "cwd": "/w",
+    "hook_event_name": "AfterTool",
+    "timestamp": "2026-01-01T00:00:00Z",
+    "tool_name": "write_file",
+    "tool_input": {"file_path": "a.py", "content": "x"},
+    "tool_response": {"llmContent": "ok", "returnDisplay": {"fileDiff": "", "filePath": "a.py"}},
+}
+QWEN = {**GEMINI, "hook_event_name": "PostToolUse", "tool_use_id": "u", "prompt_id": "p"}
+CLINE: Mapping[str, Any] = {
+    "taskId": "s1",
+    "workspaceRoots": ["/w"],
+    "hookName": "tool_result",
+    "tool_result": {"id": "1", "name": "editor", "input": {"path": "/w/a.py", "new_text": "x"}, "output": "ok"},
+    "postToolUse": {"toolName": "editor", "parameters": {"path": "/w/a.py"}, "success": True},
+}
+
+
+def touched(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
+    event = more.pop("event", "")
+    return Touched(api.Touch(files, kind, **more), "s1", "/w", event=event)
+
+
+def after(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
+    return touched(files, kind, **{"event": "PostToolUse", "max_bytes": 9000, **more})
+
+
+def cline(name: str, given: object, **more: Any) -> Mapping[str, Any]:
+    return {**CLINE, "tool_result": {"name": name, "input": given, "output": "ok"}, **more}
+
+
+def batch(*calls: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        **CLAUDE,
+        "hook_event_name": "PostToolBatch",
+        "tool_calls": [{**call, "tool_use_id": "u"} for call in calls],
+    }
+
+
+A = ("/w/a.py",)
+OTHER: Mapping[str, Any] = {**WRITE, "tool_input": {"file_path": "/w/b.py", "content": ""}}
+FAILED = {"llmContent": "no", "returnDisplay": "no", "error": {"message": "no such text"}}
+AIDER = Touched(api.Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
+
+ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
+    "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write")),
+    "claude edit": ("claude-code", {**CLAUDE, **EDIT}, after(A, "edit")),
+    "claude several edits": (
+        "claude-code",
+        {**CLAUDE, "tool_name": "MultiEdit", "tool_input": {"file_path": "/w/a.py", "edits": []}},
+        after(A, "edit"),
+    ),
+    "claude notebook": (
+        "claude-code",
+        {**CLAUDE, "tool_name": "NotebookEdit", "tool_input": {"notebook_path": "/w/a.ipynb", "new_source": "x"}},
+        after(("/w/a.ipynb",), "edit"),
+    ),
+    "claude read": ("claude-code", {**CLAUDE, **READ}, after(A, "read")),
+    "claude before an edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PreToolUse"}, touched(A, "read")),
+    "claude failed edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PostToolUseFailure"}, Nothing()),
+    "claude other tool": ("claude-code", {**CLAUDE, "tool_name": "Bash", "tool_input": {"command": "ls"}}, Nothing()),
+    "claude begins": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"},
+        Began("s1", "/w"),
+    ),
+    "claude ends": ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, Ended("s1")),
+    "claude other event": ("claude-code", {**CLAUDE, "hook_event_name": "Stop"}, Nothing()),
+    "claude batch of one edit": ("claude-code", batch(WRITE, READ), Nothing()),
+    "claude batch": (
+        "claude-code",
+        batch(WRITE, OTHER, READ, EDIT),
+        touched(("/w/a.py", "/w/b.py"), "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
+    ),
+    "claude batch of one file": (
+        "claude-code",
+        batch(WRITE, EDIT),
+        touched(A, "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
+    ),
+    "codex patch": ("codex", CODEX, after(PATCHED, "patch", max_bytes=7000)),
+    "codex failed patch": ("codex", {**CODEX, "tool_response": "Exit code: 1\nno such context"}, Nothing()),
+    "codex shell": ("codex", {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}}, Nothing()),
+    "codex patch in a shell": (
+        "codex",
+        {**CODEX, "tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}},
+        after(PATCHED, "patch", max_bytes=7000),
+    ),
+    "codex begins": ("codex", {**CODEX, "hook_event_name": "SessionStart"}, Began("s1", "/w")),
+    "codex ends": ("codex", {**CODEX, "hook_event_name": "SessionEnd"}, Ended("s1")),
+    "gemini write": ("gemini", GEMINI, after(("a.py",), "write", event="AfterTool", plain=True)),
+    "gemini edit": (
+        "gemini",
+        {**GEMINI, "tool_name": "replace"},
+        after(("a.py",), "edit", event="AfterTool", plain=True),
+    ),
+    "gemini failed edit": ("gemini", {**GEMINI, "tool_response": FAILED}, Nothing()),
+    "gemini before an edit": ("gemini", {**GEMINI, "hook_event_name": "BeforeTool"}, touched(("a.py",), "read")),
+    "gemini ends": ("gemini", {**GEMINI, "hook_event_name": "SessionEnd"}, Ended("s1")),
+    "qwen write": ("qwen", QWEN, after(("a.py",), "write", plain=True)),
+    "qwen edit": ("qwen", {**QWEN, "tool_name": "edit"}, after(("a.py",), "edit", plain=True)),
+    "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, Nothing()),
+    "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool")),
+    "llxprt patch": (
+        "llxprt",
+        {
+            **GEMINI,
+            "tool_name": "apply_patch",
+            "tool_input": {"absolute_path": "/w/a.py", "patch_content": "--- a\n+++ b\n"},
+        },
+        after(A, "patch", event="AfterTool"),
+    ),
+    "llxprt envelope": (
+        "llxprt",
+        {**GEMINI, "tool_name": "apply_patch", "tool_input": {"patch_content": PATCH}},
+        after(PATCHED, "patch", event="AfterTool"),
+    ),
+    "llxprt lines": (
+        "llxprt",
+        {**GEMINI, "tool_name": "insert_at_line", "tool_input": {"absolute_path": "/w/a.py", "line_number": 1}},
+        after(A, "edit", event="AfterTool"),
+    ),
+    "cline edit": ("cline", CLINE, touched(A, "edit", max_bytes=9000)),
+    "cline patch": ("cline", cline("apply_patch", {"input": PATCH}), touched(PATCHED, "patch", max_bytes=9000)),
+    "cline bare patch": ("cline", cline("apply_patch", PATCH), touched(PATCHED, "patch", max_bytes=9000)),
+    "cline read": (
+        "cline",
+        cline("read_files", {"files": [{"path": "/w/a.py", "start_line": 1}, "/w/b.py"]}),
+        touched(("/w/a.py", "/w/b.py"), "read", max_bytes=9000),
+    ),
+    "cline failed edit": ("cline", {**CLINE, "postToolUse": {"success": False}}, Nothing()),
+    "cline error": ("cline", {**CLINE, "tool_result": {**CLINE["tool_result"], "error": "no"}}, Nothing()),
+    "cline other tool": ("cline", cline("run_commands", {"commands": ["ls"]}), Nothing()),
+    "cline begins": ("cline", {**CLINE, "hookName": "agent_start"}, Began("s1", "/w")),
+    "cline ends": ("cline", {**CLINE, "hookName": "session_shutdown"}, Ended("s1")),
+    "aider": ("aider", b"a.py\0b c.py\0a.py\0", AIDER),
+    "aider without files": ("aider", b"", Nothing()),
+    "opencode write": (
+        "opencode",
+        {"tool": "write", "args": {"filePath": "/w/a.py"}, "sessionID": "s1", "directory": "/w"},
+        touched(A, "write"),
+    ),
+    "opencode patch": (
+        "opencode",
+        {"tool": "apply_patch", "args": {"patchText": PATCH}, "sessionID": "s1", "directory": "/w"},
+        touched(PATCHED, "patch"),
+    ),
+    "opencode other tool": ("opencode", {"tool": "bash", "args": {"command": "ls"}}, Nothing()),
+    "opencode ends": ("opencode", {"event": "ended", "sessionID": "s1"}, Ended("s1")),
+    "pi edit": (
+        "pi",
+        {"toolName": "edit", "input": {"path": "@a.py", "edits": []}, "isError": False, "session": "s1", "cwd": "/w"},
+        touched(("a.py",), "edit"),
+    ),
+    "pi failed edit": ("pi", {"toolName": "edit", "input": {"path": "a.py"}, "isError": True}, Nothing()),
+    "pi begins": ("pi", {"event": "began", "session": "s1", "cwd": "/w"}, Began("s1", "/w")),
+}
+
+
+@pytest.mark.proves("HOOK-1", "FMT-7")
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_what_a_host_says_is_understood(row: tuple[str, Mapping[str, Any] | bytes, HostEvent]) -> None:
+    host, said, meant = row
+    event = said if isinstance(said, bytes) else json.dumps(said).encode()
+    assert dialect_of(host).read(event) == meant
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolBatch", "AfterTool"])
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "qwen", "llxprt"])
+def test_hosts_with_tool_hooks_hear_context_and_nothing_that_decides(host: str, event: str) -> None:
+    heard = json.loads(dialect_of(host).written('a "b"\n\ud800', event))
+    assert heard == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": 'a "b"\n\ufffd'}}
+
+
+@pytest.mark.proves("HOOK-1")
+@pytest.mark.parametrize(
+    ("host", "heard"),
+    [
+        pytest.param("cline", b'{"contextModification":"a"}', id="cline"),
+        pytest.param("aider", b"a\n", id="aider"),
+        pytest.param("opencode", b"a", id="opencode"),
+        pytest.param("pi", b"a", id="pi"),
+        pytest.param("plain", b"a\n", id="plain"),
+    ],
+)
+def test_other_hosts_hear_it_in_their_own_way(host: str, heard: bytes) -> None:
+    assert dialect_of(host).written("a", "") == heard
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def keys(event: object) -> set[str]:
+    """All keys of an event, at any depth."""
+    members = cast("dict[str, object]", event) if isinstance(event, dict) else dict[str, object]()
+    return set(members).union(*(keys(value) for value in members.values()))
+
+
+def changed(event: Mapping[str, object], changes: Mapping[str, object]) -> bytes:
+    return json.dumps({**event, **changes}).encode()
+
+
+@pytest.mark.proves("HOOK-2", "FMT-8")
+@pytest.mark.parametrize("host", sorted({row[0] for row in ROWS.values()} | {"plain"}))
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_no_event_makes_a_dialect_fail(host: str, data: st.DataObject) -> None:
+    said = [row[1] for row in ROWS.values() if row[0] == host and not isinstance(row[1], bytes)]
+    known = sorted(set[str]().union(*map(keys, said))) or ["files"]
+    mutated = st.builds(
+        changed, st.sampled_from(said or [{}]), st.dictionaries(st.sampled_from(known), JSON, max_size=3)
+    )
+    event = data.draw(st.binary(max_size=200) | mutated | JSON.map(lambda value: json.dumps(value).encode()))
+    with suppress(Refused):
+        heard = dialect_of(host).read(event)
+        assert not isinstance(heard, Touched) or heard.touch.paths
+
+
+def test_every_host_is_among_the_rows() -> None:
+    assert {row[0] for row in ROWS.values()} | {"plain"} == set(DIALECTS)
+
+
+@pytest.mark.proves("FMT-7")
+@pytest.mark.parametrize(
+    ("patch", "files"),
+    [
+        pytest.param(PATCH, PATCHED, id="all kinds"),
+        pytest.param("", (), id="empty"),
+        pytest.param("*** Update File: a.py\n+x\n", (), id="no envelope"),
+        pytest.param("*** Begin Patch\n*** Update File: a.py\n@@\n+x", ("a.py",), id="no end"),
+        pytest.param(
+            "*** Begin Patch\r\n*** Add File:  a b.py \r\n*** End Patch\r\n", ("a b.py",), id="empty file, CRLF"
+        ),
+        pytest.param(
+            "*** Begin Patch\n*** Add File: a.py\n+*** Add File: b.py\n*** End Patch",
+            ("a.py",),
+            id="header in the text",
+        ),
+        pytest.param(
+            "*** Begin Patch\n*** Update File: a.py\n+x\n*** Update File: a.py\n-y\n*** End Patch",
+            ("a.py",),
+            id="twice",
+        ),
+        pytest.param("*** Begin Patch\n*** Delete File: a.py\n*** Move to: b.py\n+x\n", (), id="deleted"),
+    ],
+)
+def test_a_patch_names_the_files_that_it_leaves_with_a_new_text(patch: str, files: tuple[str, ...]) -> None:
+    assert patched_files(patch) == files
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_patch_of_some_files_or_none(patch: str) -> None:
+    assert all(patched_files(f"*** Begin Patch\n{patch}"))

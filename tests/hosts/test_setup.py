@@ -1,0 +1,396 @@
+"""`pilotfish setup` on real files: shown, written, kept a copy of, and taken back to the byte."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from hosts.test_setup_json import SETTINGS, texts
+from pilotfish.surfaces.cli import run
+from pilotfish.surfaces.setup import changes
+from pilotfish.surfaces.setup.hook_rows import CLAUDE_EDITS
+from pilotfish.surfaces.setup.host_rows import HOSTS
+from pilotfish.surfaces.setup.json_text import value_of
+from support.daemons import no_daemon_left
+
+pytestmark = pytest.mark.proves("HOOK-3")
+
+SCOPES = [(host, scope) for host, row in HOSTS.items() for scope in row.scopes]
+
+COMMENTED = '{\n    // mine\n    "model": "x", // why\n    "env": {"KEY": "secret"},\n}\n'
+
+EXISTING = {
+    ".claude/settings.json": COMMENTED,
+    ".claude/settings.local.json": '{"permissions":{"allow":["Bash"]}}',
+    ".claude.json": '{"numStartups": 7, "mcpServers": {"other": {"command": "x"}}}',
+    ".mcp.json": "",
+    ".codex/hooks.json": '{"hooks": {"PostToolUse": []}}\n',
+    ".codex/config.toml": '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "y"',
+    ".gemini/settings.json": '\ufeff{\r\n  "hooks": {}\r\n}\r\n',
+    ".qwen/settings.json": COMMENTED,
+    ".config/llxprt-code/settings.json": '{"hooks": {"enabled": false}}',
+    ".llxprt/settings.json": '{"hooks": {"enabled": true, "AfterTool": [{"hooks": []}]}}',
+    ".cline/data/settings/cline_mcp_settings.json": '{\n\t"mcpServers": {}\n}',
+    ".aider.conf.yml": "# mine\nmodel: x\nread:\n- a",
+    ".config/opencode/opencode.jsonc": COMMENTED,
+    "opencode.json": "{ }",
+    ".config/goose/config.yaml": "extensions:\n    developer:\n        enabled: true\nGOOSE_MODEL: x\n",
+    ".config/crush/crush.json": "{}",
+    "crush.json": '{"$schema": "x"}',
+    ".cursor/mcp.json": '{"mcpServers": {"other": {}}}',
+    ".config/zed/settings.json": COMMENTED,
+}
+
+
+class User:
+    """A home, a project, and what lies in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project, self.state = folder / "home", folder / "project", folder / "state"
+
+    def files(self) -> dict[str, tuple[int, bytes | None]]:
+        """Every path below both, with mode and content."""
+        found: dict[str, tuple[int, bytes | None]] = {}
+        for top in (self.home, self.project):
+            for path in sorted(top.rglob("*")):
+                content = path.read_bytes() if path.is_file() else None
+                found[str(path)] = (stat.S_IMODE(path.lstat().st_mode), content)
+        return found
+
+    def give(self, files: dict[str, str]) -> None:
+        for top in (self.home, self.project):
+            for name, text in files.items():
+                (top / name).parent.mkdir(parents=True, exist_ok=True)
+                (top / name).write_bytes(text.encode())
+                (top / name).chmod(0o640)
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
+    user = User(tmp_path.resolve())
+    user.home.mkdir()
+    (user.project / ".git").mkdir(parents=True)
+    for name in list(os.environ):
+        if name.endswith(("_HOME", "_DIR")) or name.startswith("XDG_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(user.home))
+    monkeypatch.setenv("PILOTFISH_HOME", str(user.state))
+    monkeypatch.chdir(user.project)
+    return user
+
+
+def at(scope: str) -> list[str]:
+    return [f"--{scope}"]
+
+
+@pytest.mark.parametrize("existing", [{}, EXISTING], ids=["new", "existing"])
+@pytest.mark.parametrize(("host", "scope"), SCOPES, ids=[f"{host} {scope}" for host, scope in SCOPES])
+def test_setup_and_its_removal_leave_every_file_as_it_was(
+    host: str, scope: str, existing: dict[str, str], user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user.give(existing)
+    before = user.files()
+    assert run(["setup", host, *at(scope), "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "+++" in shown
+    assert user.files() == before
+    assert run(["setup", host, *at(scope)]) == 0
+    capsys.readouterr()
+    wired = user.files()
+    assert wired != before
+    kept = {path: mode for path, (mode, content) in before.items() if content is not None}
+    assert {path: wired[path][0] for path in kept} == kept
+    assert run(["setup", host, *at(scope)]) == 0
+    assert "nothing to change" in capsys.readouterr().out
+    assert user.files() == wired
+    assert run(["setup", host, *at(scope), "--remove"]) == 0
+    assert user.files() == before
+    assert run(["setup", host, *at(scope), "--remove"]) == 0
+    assert user.files() == before
+    assert list((user.state / "setup").iterdir()) == []
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=texts(SETTINGS))
+def test_any_settings_come_back_to_the_byte(text: str, user: User) -> None:
+    file = user.home / ".claude" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text.encode())
+    before = user.files()
+    if run(["setup", "claude-code"]) == 0:
+        assert user.files() != before
+        assert run(["setup", "claude-code", "--remove"]) == 0
+    assert user.files() == before
+
+
+def test_all_hosts_at_once_leave_nothing_behind_one_after_the_other(user: User) -> None:
+    for host, scope in SCOPES:
+        assert run(["setup", host, *at(scope)]) == 0
+    for host, scope in SCOPES:
+        assert run(["setup", host, *at(scope), "--remove"]) == 0
+    assert set(user.files()) == {str(user.project / ".git")}
+
+
+def test_all_means_the_hosts_that_are_there(user: User, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setenv("PATH", str(user.home / "bin"))
+    (user.home / "bin").mkdir()
+    (user.home / "bin" / "qwen").touch(0o755)
+    (user.home / ".codex").mkdir()
+    assert run(["setup", "--all"]) == 0
+    assert "Found here: Codex, Qwen Code." in capsys.readouterr().out
+    assert (user.home / ".qwen" / "settings.json").exists()
+    assert not (user.home / ".gemini").exists()
+    (user.home / ".codex" / "hooks.json").write_text("{")
+    assert run(["setup", "--all"]) == 1
+    assert "Codex" in capsys.readouterr().err
+    assert run(["setup", "--all", "--remove", "--global"]) == 1
+    assert not (user.home / ".qwen").exists()
+
+
+# --- What a host finds ----------------------------------------------------------------------------------------------
+
+
+def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> None:
+    assert run(["setup", "claude-code"]) == 0
+    hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
+    assert set(hooks) == {"PreToolUse", "PostToolUse", "PostToolBatch", "SessionStart", "SessionEnd"}
+    (group,) = hooks["PostToolUse"]
+    assert group["matcher"] == f"{CLAUDE_EDITS}|Read"
+    (hook,) = group["hooks"]
+    words = hook["command"].split()
+    interpreter = words.index("-I") - 1
+    assert os.path.isabs(words[interpreter])
+    assert words[interpreter + 1 : interpreter + 3] == ["-I", "-S"]
+    assert words[-1] == "claude-code"
+    server = json.loads((user.home / ".claude.json").read_text())["mcpServers"]["pilotfish"]
+    assert server["args"][-3:] == ["-m", "pilotfish", "mcp"]
+    assert "pilotfish status $ARGUMENTS" in (user.home / ".claude" / "commands" / "lsp.md").read_text()
+
+
+def test_the_plugin_of_claude_code_says_what_setup_writes(user: User) -> None:
+    assert run(["setup", "claude-code"]) == 0
+    written = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
+    folder = Path(run.__code__.co_filename).parents[1] / "integrations" / "claude-code"
+    packaged = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
+    for hooks in (written, packaged):
+        for groups in hooks.values():
+            groups[0]["hooks"][0]["command"] = ""
+    assert packaged == written
+    assert json.loads((folder / ".claude-plugin" / "plugin.json").read_text())["mcpServers"]["pilotfish"]
+
+
+def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
+    assert run(["setup", "claude-code"]) == 0
+    assert run(["setup", "claude-code", "--by", "mcp"]) == 0
+    hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
+    assert list(hooks) == ["PostToolUse"]
+    assert hooks["PostToolUse"][0]["hooks"][0]["tool"] == "hook_post_edit"
+    assert run(["setup", "claude-code", "--remove"]) == 0
+    assert not (user.home / ".claude").exists()
+
+
+def test_the_person_is_told_what_is_left_to_do(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", "codex"]) == 0
+    assert "/hooks" in capsys.readouterr().out
+    (user.home / ".config" / "opencode").mkdir(parents=True)
+    (user.home / ".config" / "opencode" / "opencode.json").write_text('{"lsp": {"x": {}}}')
+    assert run(["setup", "opencode"]) == 0
+    assert "says everything twice" in capsys.readouterr().out
+
+
+def test_variables_of_the_hosts_move_their_files(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(user.project / "elsewhere"))
+    assert run(["setup", "codex"]) == 0
+    assert (user.project / "elsewhere" / "hooks.json").exists()
+    assert run(["setup", "codex", "--remove"]) == 0
+    assert not (user.project / "elsewhere").exists()
+
+
+# --- What others do -------------------------------------------------------------------------------------------------
+
+
+def test_what_others_change_in_between_stays(user: User) -> None:
+    file = user.home / ".gemini" / "settings.json"
+    user.give({".gemini/settings.json": COMMENTED})
+    assert run(["setup", "gemini"]) == 0
+    text = file.read_text().replace('"model": "x", // why', '"model": "y", // because')
+    file.write_text(text)
+    assert run(["setup", "gemini"]) == 0
+    assert file.read_text() == text
+    assert run(["setup", "gemini", "--remove"]) == 0
+    assert file.read_text() == COMMENTED.replace('"model": "x", // why', '"model": "y", // because')
+
+
+def test_our_part_goes_even_when_the_receipts_are_lost(user: User) -> None:
+    user.give({".qwen/settings.json": COMMENTED, ".codex/config.toml": 'model = "x"\n'})
+    for host in ("qwen", "codex"):
+        assert run(["setup", host]) == 0
+        for kept in (user.state / "setup").iterdir():
+            kept.unlink()
+        assert run(["setup", host, "--remove"]) == 0
+    assert (user.home / ".qwen" / "settings.json").read_text() == COMMENTED
+    assert (user.home / ".codex" / "config.toml").read_text() == 'model = "x"\n'
+
+
+def test_another_installation_is_replaced_and_not_doubled(user: User) -> None:
+    assert run(["setup", "qwen"]) == 0
+    file = user.home / ".qwen" / "settings.json"
+    written = file.read_text()
+    file.write_text(written.replace("/pilotfish/surfaces/hook.py", "/older/pilotfish/surfaces/hook.py"))
+    assert run(["setup", "qwen"]) == 0
+    assert value_of(file.read_text()) == value_of(written)
+
+
+def test_a_command_of_that_name_stays_and_a_hook_of_that_name_is_refused(
+    user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user.give({".claude/commands/lsp.md": "mine", ".cline/hooks/PostToolUse.sh": "mine"})
+    assert run(["setup", "claude-code"]) == 0
+    assert (user.home / ".claude" / "commands" / "lsp.md").read_text() == "mine"
+    before = user.files()
+    capsys.readouterr()
+    assert run(["setup", "cline"]) == 3
+    assert "PostToolUse.sh" in capsys.readouterr().err
+    assert user.files() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"\xff\xfe", b'{"a": 1, "a": 2}', b"[]"], ids=["half", "bytes", "twice", "list"]
+)
+def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_written(
+    content: bytes, user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user.give({".claude.json": ""})
+    (user.home / ".claude.json").write_bytes(content)
+    before = user.files()
+    for more in ([], ["--remove"]) if content != b"[]" else ([],):
+        assert run(["setup", "claude-code", *more]) == 3
+        said = capsys.readouterr().err
+        assert ".claude.json" in said
+        assert len(said.splitlines()) > 1
+        assert user.files() == before
+
+
+# --- Links ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_stays_a_link_and_what_it_leads_to_is_changed(user: User) -> None:
+    (user.home / "dotfiles").mkdir()
+    (user.home / "dotfiles" / "settings.json").write_text("{}\n")
+    (user.home / ".qwen").mkdir()
+    link = user.home / ".qwen" / "settings.json"
+    link.symlink_to("../dotfiles/settings.json")
+    assert run(["setup", "qwen"]) == 0
+    assert os.readlink(link) == "../dotfiles/settings.json"
+    assert "hook.py" in (user.home / "dotfiles" / "settings.json").read_text()
+    assert run(["setup", "qwen", "--remove"]) == 0
+    assert os.readlink(link) == "../dotfiles/settings.json"
+    assert link.read_text() == "{}\n"
+
+
+@pytest.mark.proves("T28")
+@pytest.mark.parametrize("linked", [".claude/settings.local.json", ".claude"])
+def test_no_link_of_a_project_leads_us_out_of_it(linked: str, user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    target = user.home / ".bashrc"
+    target.write_text("{}")
+    link = user.project / linked
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target if link.suffix else user.home)
+    before = user.files()
+    assert run(["setup", "claude-code", "--project"]) == 3
+    assert "leads to" in capsys.readouterr().err
+    assert user.files() == before
+
+
+def test_what_is_no_file_is_refused(user: User) -> None:
+    (user.home / ".qwen" / "settings.json").mkdir(parents=True)
+    assert run(["setup", "qwen"]) == 3
+    (user.home / ".gemini").mkdir()
+    os.mkfifo(user.home / ".gemini" / "settings.json")
+    assert run(["setup", "gemini"]) == 3
+
+
+def test_when_one_file_cannot_be_written_none_is(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.give({".codex/hooks.json": "{}", ".codex/config.toml": ""})
+    before = user.files()
+    replace = os.replace
+
+    def failing(source: str, target: str) -> None:
+        if target.endswith("config.toml"):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    assert run(["setup", "codex"]) == 2
+    assert user.files() == before
+
+
+def test_a_file_that_its_host_writes_at_that_moment_is_left_to_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.give({".codex/hooks.json": "{}", ".codex/config.toml": ""})
+    shown = changes.diff
+
+    def meanwhile(change: changes.Change) -> str:
+        (user.home / ".codex" / "config.toml").write_text("model = 1\n")
+        return shown(change)
+
+    monkeypatch.setattr(changes, "diff", meanwhile)
+    assert run(["setup", "codex"]) == 2
+    assert (user.home / ".codex" / "config.toml").read_text() == "model = 1\n"
+    assert (user.home / ".codex" / "hooks.json").read_text() == "{}"
+
+
+def test_copies_are_for_the_user_alone(user: User) -> None:
+    user.give({".claude/settings.json": COMMENTED})
+    assert run(["setup", "claude-code"]) == 0
+    kept = [user.state / "setup", *(user.state / "setup").iterdir()]
+    assert all(not path.stat().st_mode & 0o077 for path in kept)
+    assert any(path.read_text() == COMMENTED for path in kept[1:])
+
+
+@pytest.mark.parametrize("words", [[], ["nobody"], ["claude-code", "--all"], ["zed", "--project"]], ids=str)
+def test_wrong_use_is_said(words: list[str], user: User) -> None:
+    assert run(["setup", *words]) == 3
+    assert set(user.files()) == {str(user.project / ".git")}
+
+
+# --- Status ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def daemon(user: User) -> Iterator[None]:
+    with no_daemon_left(str(user.state)):
+        yield
+
+
+@pytest.mark.usefixtures("daemon")
+def test_status_sends_a_real_event_and_says_what_works(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", "--status"]) == 0
+    assert "No host is wired" in capsys.readouterr().out
+    for host in ("claude-code", "codex", "cline", "aider", "pi"):
+        assert run(["setup", host]) == 0
+    assert run(["setup", "claude-code", "--project", "--by", "mcp"]) == 0
+    capsys.readouterr()
+    assert run(["setup", "--status", "--json"]) == 0
+    found = {(row["host"], row["scope"]): row["works"] for row in json.loads(capsys.readouterr().out)}
+    wired = [("claude-code", "global"), ("claude-code", "project")]
+    wired += [(host, "global") for host in ("codex", "cline", "aider", "pi")]
+    assert found == dict.fromkeys(wired, True)
+
+
+@pytest.mark.usefixtures("daemon")
+def test_status_says_what_does_not_work(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", "codex"]) == 0
+    file = user.home / ".codex" / "hooks.json"
+    file.write_text(file.read_text().replace("python", "python-that-is-gone"))
+    (user.home / ".codex" / "config.toml").unlink()
+    capsys.readouterr()
+    assert run(["setup", "codex", "--status"]) == 1
+    said = capsys.readouterr().out
+    assert "run setup again" in said
+    assert "config.toml: not wired" in said
+    assert "cannot be seen from here" in said

@@ -1,0 +1,74 @@
+"""What an answer about the disk rests on: it holds for as long as nothing of that has changed.
+
+A `Witness` is a tree that notes what it is asked. Whether a name is in a folder is in the folder's own times, what a
+file says is in the times of the file, and both are taken before the answer is: a change in between makes the evidence
+void, never the answer stale. What changed so shortly before that the next change could bear the same time proves
+nothing, and is not kept.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilotfish.servers.tree import Tree
+
+DOUBT_NANOSECONDS = 100_000_000
+"""The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
+
+Sight = tuple[int, int, int, int, int] | None
+"""Device, inode, times of change and size; None when nothing is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Paths and how each looked."""
+
+    paths: tuple[str, ...]
+    sights: tuple[Sight, ...]
+
+    def holds(self) -> bool:
+        return tuple(map(sight, self.paths)) == self.sights
+
+
+class Witness:
+    """The `Tree` that it is given, and what was asked of it."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._seen: dict[str, Sight] = {}
+
+    def exists(self, path: str) -> bool:
+        self._note(os.path.dirname(path))
+        if os.path.islink(path):
+            # Whether a link leads somewhere is not in the times of the folder that it is in.
+            self._note(path)
+        return self._tree.exists(path)
+
+    def names(self, folder: str) -> Sequence[str]:
+        self._note(folder)
+        return self._tree.names(folder)
+
+    def read(self, path: str, limit: int) -> str | None:
+        self._note(path)
+        return self._tree.read(path, limit)
+
+    def evidence(self) -> Evidence | None:
+        """What all answers so far rest on; None when some of it is too young to prove anything."""
+        latest = time.time_ns() - DOUBT_NANOSECONDS
+        if any(seen is not None and max(seen[2], seen[3]) > latest for seen in self._seen.values()):
+            return None
+        return Evidence(tuple(self._seen), tuple(self._seen.values()))
+
+    def _note(self, path: str) -> None:
+        if path not in self._seen:
+            self._seen[path] = sight(path)
+
+
+def sight(path: str) -> Sight:
+    """How `path` looks now, links followed."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

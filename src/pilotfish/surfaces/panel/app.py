@@ -1,0 +1,169 @@
+"""`pilotfish panel` on a terminal: `state` and `view` in a Textual application. All that it adds is time and threads.
+
+It reads while it is open, every `REFRESH_SECONDS`, and paints only what has changed; its timer and its threads end
+with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, Protocol, TypeVar, assert_never
+
+import anyio.to_thread
+from rich.text import Text
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.widgets import Static
+
+from pilotfish import api
+from pilotfish.errors import Failure
+from pilotfish.insight import InstanceDetails
+from pilotfish.surfaces.panel.state import Close, Effect, Inspect, Panel, Refresh, Restart, Stop, pressed, read
+from pilotfish.surfaces.panel.view import Line, Style, lines_of
+
+T = TypeVar("T")
+
+REFRESH_SECONDS = 2.0
+
+WIDTH = 82
+"""Columns of the panel, its frame included, where the terminal has them."""
+
+FRAME = 4
+"""Columns of the frame and the blanks beside it."""
+
+STYLES: dict[Style, str] = {
+    "plain": "",
+    "title": "bold",
+    "dim": "dim",
+    "selected": "reverse",
+    "broken": "bold red",
+    "starting": "yellow",
+    "active": "green",
+    "idle": "",
+    "warning": "yellow",
+    "question": "bold",
+}
+
+
+class Source(Protocol):
+    """What `source.DaemonSource` is. All of it blocks and may raise `Failure`."""
+
+    def snapshot(self) -> tuple[api.Snapshot, bool]: ...
+
+    def details(self, server: str) -> tuple[InstanceDetails, ...]: ...
+
+    def restart(self, server: str) -> str: ...
+
+    def stop(self, server: str) -> str: ...
+
+
+class PanelApp(App[None]):
+    """The panel. `panel` is all of its state."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    CSS = """
+    Screen { align: center middle; }
+    #panel { border: round $primary; padding: 0 1; width: auto; height: auto; }
+    """
+
+    def __init__(self, source: Source, refresh_seconds: float = REFRESH_SECONDS) -> None:
+        super().__init__()
+        self.panel = Panel()
+        self.paints = 0
+        """How often the screen was painted."""
+        self._source = source
+        self._refresh_seconds = refresh_seconds
+        self._reading = False
+        self._shown: tuple[Line, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="panel")
+
+    def on_mount(self) -> None:
+        self._paint()
+        self._read()
+        self.set_interval(self._refresh_seconds, self._read)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        self._paint()
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        panel, effect = pressed(self.panel, event.key, event.character)
+        self._show(panel)
+        if effect is not None:
+            self._do(effect)
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Close():
+                self.exit()
+            case Refresh():
+                self._read()
+            case Inspect(server):
+                self._in_thread(partial(self._source.details, server), partial(self._inspected, server))
+            case Restart(server):
+                self._in_thread(partial(self._source.restart, server), self._done)
+            case Stop(server):
+                self._in_thread(partial(self._source.stop, server), self._done)
+            case _:
+                assert_never(effect)
+
+    def _read(self) -> None:
+        if self._reading:
+            # A daemon that takes its time is not asked again meanwhile.
+            return
+        self._reading = True
+        self._in_thread(self._source.snapshot, self._have_read)
+        if self.panel.expanded is not None:
+            self._do(Inspect(self.panel.expanded))
+
+    def _have_read(self, found: tuple[api.Snapshot, bool]) -> None:
+        self._reading = False
+        self._show(read(self.panel, found[0], daemon=found[1]))
+
+    def _inspected(self, server: str, details: tuple[InstanceDetails, ...]) -> None:
+        self._show(replace(self.panel, details={server: details}))
+
+    def _done(self, notice: str) -> None:
+        self._show(replace(self.panel, notice=notice))
+        self._read()
+
+    def _failed(self, failure: Failure) -> None:
+        self._reading = False
+        self._show(replace(self.panel, error=failure.message))
+
+    def _in_thread(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do blocking work, and go on with its result here; whoever closes the panel does not wait for it."""
+        self.run_worker(self._answered(work, then))
+
+    async def _answered(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        try:
+            result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+        except Failure as failure:
+            self._failed(failure)
+        else:
+            then(result)
+
+    def _show(self, panel: Panel) -> None:
+        self.panel = panel
+        self._paint()
+
+    def _paint(self) -> None:
+        lines = lines_of(self.panel, *_room(self.size))
+        if lines == self._shown:
+            return
+        self._shown = lines
+        self.paints += 1
+        text = Text("\n").join(Text(line.text, STYLES[line.style], no_wrap=True) for line in lines)
+        self.query_one("#panel", Static).update(text)
+
+
+def _room(size: Size) -> tuple[int, int]:
+    """Columns and lines inside the frame: 82 columns or 95 % of the screen, 80 % of its lines, and never outside."""
+    width = min(WIDTH, size.width * 95 // 100)
+    return max(1, width - FRAME), max(1, size.height * 80 // 100 - 2)

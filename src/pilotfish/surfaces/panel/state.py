@@ -1,0 +1,194 @@
+"""What the panel shows, as a value; and what a key does to it. Pure: effects are returned, not carried out.
+
+Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` filter, `Esc` closes the filter or the panel,
+`r` and `Ctrl+R` refresh, `?` help, `R` restart and `S` stop after a question, `q` closes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pilotfish import api
+from pilotfish.insight import InstanceDetails
+from pilotfish.service.status import state_of
+from pilotfish.surfaces.status_text import WORDS
+
+MAX_QUERY = 100
+"""Characters of a filter."""
+
+PAGE = 10
+"""Rows that `PageUp` and `PageDown` move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Read the details of a server."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    server: str
+
+
+Effect = Close | Refresh | Inspect | Restart | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything that is on the screen follows from this."""
+
+    snapshot: api.Snapshot | None = None
+    """None until the first one is there."""
+    error: str | None = None
+    """Why there is none; of a later one that failed, why the one shown is old."""
+    daemon: bool = True
+    selected: str | None = None
+    expanded: str | None = None
+    details: Mapping[str, tuple[InstanceDetails, ...]] = field(default_factory=dict[str, tuple[InstanceDetails, ...]])
+    query: str = ""
+    typing: bool = False
+    """Keys go to the filter."""
+    help: bool = False
+    question: Restart | Stop | None = None
+    """Waits for a yes."""
+    notice: str = ""
+    """What became of the last thing that was asked for."""
+
+
+def visible(panel: Panel) -> tuple[api.ServerRow, ...]:
+    """The rows that the filter lets through, in the order of the snapshot."""
+    rows = panel.snapshot.rows if panel.snapshot else ()
+    query = panel.query.casefold()
+    return tuple(row for row in rows if query in _searched(row)) if query else rows
+
+
+def selected(panel: Panel) -> api.ServerRow | None:
+    """The selected row; the first when that one is not shown any more."""
+    rows = visible(panel)
+    return next((row for row in rows if row.server_id == panel.selected), rows[0] if rows else None)
+
+
+def read(panel: Panel, snapshot: api.Snapshot, *, daemon: bool) -> Panel:
+    """A new snapshot: the selection stays with its server, wherever that has moved."""
+    return replace(panel, snapshot=snapshot, daemon=daemon, error=None)
+
+
+def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel, Effect | None]:
+    """What a key does. `key` is its name, `character` what it types."""
+    if panel.question is not None:
+        return _answered(panel, panel.question, key)
+    if panel.typing:
+        return _typed(panel, key, character)
+    act = KEYS.get(key) or KEYS.get(character or "")
+    return act(panel) if act else (panel, None)
+
+
+def _answered(panel: Panel, question: Restart | Stop, key: str) -> tuple[Panel, Effect | None]:
+    """Only a yes is a yes."""
+    if key in {"y", "Y"}:
+        return replace(panel, question=None, notice=f"{_verb(question)}ing {question.server} …"), question
+    return replace(panel, question=None), None
+
+
+def _typed(panel: Panel, key: str, character: str | None) -> tuple[Panel, Effect | None]:
+    match key:
+        case "escape":
+            return replace(panel, typing=False, query=""), None
+        case "enter":
+            return replace(panel, typing=False), None
+        case "backspace":
+            return replace(panel, query=panel.query[:-1]), None
+        case "up" | "down" | "ctrl+r":
+            return KEYS[key](panel)
+        case _:
+            added = character if character and character.isprintable() else ""
+            return replace(panel, query=(panel.query + added)[:MAX_QUERY]), None
+
+
+def _moved(distance: int) -> "Act":
+    def act(panel: Panel) -> tuple[Panel, Effect | None]:
+        rows, now = visible(panel), selected(panel)
+        if now is None:
+            return panel, None
+        place = min(max(rows.index(now) + distance, 0), len(rows) - 1)
+        return replace(panel, selected=rows[place].server_id), None
+
+    return act
+
+
+def _toggled(panel: Panel) -> tuple[Panel, Effect | None]:
+    row = selected(panel)
+    if row is None:
+        return panel, None
+    if panel.expanded == row.server_id:
+        return replace(panel, expanded=None), None
+    return replace(panel, selected=row.server_id, expanded=row.server_id), Inspect(row.server_id)
+
+
+def _escaped(panel: Panel) -> tuple[Panel, Effect | None]:
+    if panel.query:
+        return replace(panel, query=""), None
+    return (replace(panel, help=False), None) if panel.help else (panel, Close())
+
+
+def _asked(make: "type[Restart | Stop]") -> "Act":
+    def act(panel: Panel) -> tuple[Panel, Effect | None]:
+        row = selected(panel)
+        if row is None or not row.instances:
+            return replace(panel, notice="It does not run here; it starts on first use." if row else ""), None
+        return replace(panel, selected=row.server_id, question=make(row.server_id), notice=""), None
+
+    return act
+
+
+def _verb(question: Restart | Stop) -> str:
+    return "restart" if isinstance(question, Restart) else "stopp"
+
+
+def _searched(row: api.ServerRow) -> str:
+    words = (row.server_id, WORDS[state_of(row)], *row.extensions, *row.configured_roots)
+    return "\n".join(words).casefold()
+
+
+Act = Callable[[Panel], tuple[Panel, Effect | None]]
+
+FAR = 1_000_000
+"""Rows: further than any list."""
+
+KEYS: Mapping[str, Act] = {
+    "up": _moved(-1),
+    "k": _moved(-1),
+    "down": _moved(1),
+    "j": _moved(1),
+    "pageup": _moved(-PAGE),
+    "pagedown": _moved(PAGE),
+    "g": _moved(-FAR),
+    "home": _moved(-FAR),
+    "G": _moved(FAR),
+    "end": _moved(FAR),
+    "enter": _toggled,
+    "/": lambda panel: (replace(panel, typing=True, notice=""), None),
+    "escape": _escaped,
+    "q": lambda panel: (panel, Close()),
+    "r": lambda panel: (replace(panel, notice=""), Refresh()),
+    "ctrl+r": lambda panel: (replace(panel, notice=""), Refresh()),
+    "?": lambda panel: (replace(panel, help=not panel.help), None),
+    "R": _asked(Restart),
+    "S": _asked(Stop),
+}

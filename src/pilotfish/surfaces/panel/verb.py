@@ -1,0 +1,48 @@
+"""`pilotfish panel`: the servers of the workspace, live; without a terminal, a summary of what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from pilotfish.surfaces.inside import root_option
+
+if TYPE_CHECKING:
+    from pilotfish import api
+
+MAX_TROUBLES = 10
+
+
+@click.command()
+@root_option
+def panel(root: str | None) -> None:
+    """Every language server of the workspace, live: states, memory, latency, last words; restart and stop them."""
+    from pilotfish.errors import Code, Unavailable
+    from pilotfish.surfaces.panel.source import DaemonSource
+
+    source = DaemonSource(root)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        snapshot, _ = source.snapshot()
+        click.echo("\n".join(summary(snapshot)))
+        return
+    try:
+        from pilotfish.surfaces.panel.app import PanelApp
+    except ImportError:
+        hint = "Install it with: pip install 'pilotfish[panel]'. `pilotfish status` shows the same as text."
+        raise Unavailable(Code.UNSUPPORTED, "the panel needs the package textual", hint=hint) from None
+    PanelApp(source).run()
+
+
+def summary(snapshot: api.Snapshot) -> Iterator[str]:
+    """The totals, and the servers that need a person."""
+    from pilotfish.surfaces.status_text import totals_line, trouble
+
+    yield snapshot.disabled or totals_line(snapshot.totals)
+    troubled = [(row, why) for row in snapshot.rows if (why := trouble(row, snapshot.generated_at)) is not None]
+    for row, why in troubled[:MAX_TROUBLES]:
+        yield f"{row.server_id}: {why}"
+    if len(troubled) > MAX_TROUBLES:
+        yield f"… and {len(troubled) - MAX_TROUBLES} more: pilotfish status"

@@ -1,0 +1,225 @@
+"""The panel as lines, each as wide as the room there is, to the column. Pure.
+
+A line is pieces of text with a style; everything that a server or a file said is sanitised here (T32).
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pilotfish import api
+from pilotfish.insight import Exchange, InstanceDetails
+from pilotfish.sanitise import sanitised
+from pilotfish.service.status import state_of
+from pilotfish.surfaces.columns import width as columns
+from pilotfish.surfaces.panel.state import Panel, Restart, selected, visible
+from pilotfish.surfaces.quantities import counted, duration, latency, memory
+from pilotfish.surfaces.status_text import WORDS, cut, relative, totals_line, trouble
+
+Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
+
+MARKS = {"broken": "✗", "spawning": "◌", "connected": "●", "idle": "○", "unavailable": "·", "disabled": "–"}
+"""Shape and colour say the same: a terminal may have no colours."""
+
+STATE_STYLES: dict[str, Style] = {"broken": "broken", "spawning": "starting", "connected": "active", "idle": "idle"}
+
+NARROW = 60
+"""Columns; below, a row has its name and its state only."""
+
+SHOWN_STDERR = 5
+SHOWN_EXCHANGES = 5
+SHOWN_DOCUMENTS = 5
+SHOWN_FILES = 5
+
+MAX_TEXT = 500
+
+HELP = (
+    "↑/↓ j/k    move",
+    "g/G        first, last",
+    "Enter      details",
+    "/          filter",
+    "r Ctrl+R   refresh",
+    "R          restart it",
+    "S          stop it",
+    "Esc        close filter, panel",
+    "q          close",
+    "● active   ◌ starting",
+    "○ idle     ✗ broken",
+    "· unavailable   – disabled",
+)
+
+HELP_COLUMN = 36
+"""Columns of the first of two columns of help."""
+
+KEYS_LINE = "↑↓ move  Enter details  / filter  r refresh  ? help  q close"
+SHORT_KEYS_LINE = "Enter details  ? help  q close"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    style: Style = "plain"
+
+
+def lines_of(panel: Panel, width: int, height: int) -> tuple[Line, ...]:
+    """The whole panel: every line exactly `width` columns, at most `height` of them, the selected row among them."""
+    head, foot = list(_head(panel)), list(_foot(panel, width))
+    room = max(1, height - len(head) - len(foot))
+    body = _window(list(_body(panel, width)), room)
+    fitted = (Line(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
+    return tuple(fitted)[: max(height, 1)]
+
+
+def _head(panel: Panel) -> Iterator[Line]:
+    yield Line("LSP servers", "title")
+    if panel.snapshot is not None:
+        yield Line(sanitised(panel.snapshot.root, MAX_TEXT), "dim")
+        yield Line(panel.snapshot.disabled or totals_line(panel.snapshot.totals), "plain")
+        for warning in panel.snapshot.warnings[:1]:
+            more = len(panel.snapshot.warnings) - 1
+            tail = f" (and {more} more: pilotfish doctor)" if more else ""
+            yield Line(f"! {sanitised(warning, MAX_TEXT)}{tail}", "warning")
+        if not panel.daemon:
+            yield Line("No daemon is running: servers start on first use.", "dim")
+    if panel.error is not None:
+        yield Line(f"LSP unavailable: {sanitised(panel.error, MAX_TEXT)}", "broken")
+    if panel.typing or panel.query:
+        yield Line(f"/{panel.query}{'▏' if panel.typing else ''}", "question" if panel.typing else "plain")
+    yield Line("")
+
+
+def _body(panel: Panel, width: int) -> Iterator[tuple[Line, bool]]:
+    """Lines, and whether each belongs to the selected row."""
+    rows, chosen = visible(panel), selected(panel)
+    if panel.snapshot is None:
+        yield Line("loading …" if panel.error is None else "", "dim"), False
+    elif not panel.snapshot.rows:
+        yield Line("no servers configured", "dim"), False
+    elif not rows:
+        yield Line("no rows match filter", "dim"), False
+    names = max((columns(row.server_id) for row in rows), default=0)
+    for row in rows:
+        is_chosen = chosen is not None and row.server_id == chosen.server_id
+        style = "selected" if is_chosen else STATE_STYLES.get(state_of(row), "dim")
+        yield Line(_row(row, panel, names, width, chosen=is_chosen), style), is_chosen
+        if panel.expanded == row.server_id and panel.snapshot is not None:
+            for text in _details(row, panel.details.get(row.server_id), panel.snapshot):
+                yield from ((Line(part, "dim"), False) for part in _wrapped(text, width))
+
+
+def _row(row: api.ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> str:
+    state = state_of(row)
+    name = row.server_id + " " * (min(names, 24) - columns(row.server_id))
+    sign = "▾" if panel.expanded == row.server_id else "▸" if chosen else " "
+    start = f"{sign} {MARKS[state]} {name}  {WORDS[state]:<11}"
+    if width < NARROW:
+        return start
+    now = panel.snapshot.generated_at if panel.snapshot else 0
+    return f"{start}  {trouble(row, now) or _facts(row, panel)}"
+
+
+def _facts(row: api.ServerRow, panel: Panel) -> str:
+    alive = [instance for instance in row.instances if instance.pid is not None]
+    if not alive:
+        return sanitised(row.unavailable or "", MAX_TEXT) if state_of(row) == "unavailable" else ""
+    measured = [instance.memory_mib for instance in alive if instance.memory_mib is not None]
+    answered = [instance.last_latency_ms for instance in alive if instance.last_latency_ms is not None]
+    facts = [memory(sum(measured) if measured else None), latency(max(answered, default=None))]
+    counts = row.diagnostics
+    facts += [f"{counts.error}E {counts.warning}W"] if counts else []
+    roots = ", ".join(relative(instance.root, panel.snapshot.root if panel.snapshot else "") for instance in alive)
+    return "  ".join((*facts, roots))
+
+
+def _details(row: api.ServerRow, details: Sequence[InstanceDetails] | None, snapshot: api.Snapshot) -> Iterator[str]:
+    """What is known of one server: from the snapshot, and from a closer look once that is there."""
+    yield f"source {row.source} · {' '.join(row.extensions[:8])}"
+    if row.unavailable:
+        yield from (sanitised(line, MAX_TEXT) for line in row.unavailable.splitlines())
+    if row.broken:
+        yield f"{counted(row.broken.attempts, 'failed attempt')}: {trouble(row, snapshot.generated_at)}"
+    known = {one.root: one for one in details or ()}
+    for instance in row.instances:
+        yield from _instance(instance, known.get(instance.root), snapshot)
+    for side in row.sidecars:
+        runs = f"runs as process {side.pid}" if side.pid is not None else f"does not run: {side.reason}"
+        yield sanitised(f"beside it: {runs}", MAX_TEXT)
+    if not row.instances and not row.unavailable:
+        yield "it starts on first use"
+
+
+def _instance(instance: api.Instance, details: InstanceDetails | None, snapshot: api.Snapshot) -> Iterator[str]:
+    yield f"root {relative(instance.root, snapshot.root)} · {instance.state}"
+    if instance.pid is not None:
+        facts = (f"pid {instance.pid}", memory(instance.memory_mib), f"up {duration(instance.uptime_ms)}")
+        yield "  " + " · ".join((*facts, f"last answer {latency(instance.last_latency_ms)}"))
+    used = (counted(instance.sessions, "session"), counted(instance.restarts, "restart"))
+    yield "  " + " · ".join((*used, counted(instance.documents, "open document")))
+    if instance.busy:
+        yield f"  working on: {sanitised(', '.join(instance.busy), MAX_TEXT)}"
+    if instance.watching is not None:
+        why = f": {sanitised(instance.watching.reason, MAX_TEXT)}" if instance.watching.reason else ""
+        yield f"  watching {instance.watching.state}{why}"
+    if instance.last_error is not None:
+        yield f"  last error: {sanitised(instance.last_error, MAX_TEXT)}"
+    if details is not None:
+        yield from _closer(details)
+
+
+def _closer(details: InstanceDetails) -> Iterator[str]:
+    if details.program:
+        yield f"  {sanitised(details.program, MAX_TEXT)}"
+    for file in details.documents[:SHOWN_DOCUMENTS]:
+        yield f"  open: {sanitised(file, MAX_TEXT)}"
+    for file, count in list(details.diagnostics.items())[:SHOWN_FILES]:
+        yield f"  {counted(count, 'diagnostic')}: {sanitised(file, MAX_TEXT)}"
+    for exchange in details.exchanges[-SHOWN_EXCHANGES:]:
+        yield f"  {_exchange(exchange)}"
+    for line in details.stderr[-SHOWN_STDERR:]:
+        yield f"  stderr: {sanitised(line, MAX_TEXT)}"
+
+
+def _exchange(exchange: Exchange) -> str:
+    return sanitised(f"{exchange.method}: {exchange.end} after {latency(exchange.duration_ms)}", MAX_TEXT)
+
+
+def _foot(panel: Panel, width: int) -> Iterator[Line]:
+    yield Line("")
+    if panel.help:
+        yield from (Line(text, "dim") for text in _help(width))
+    if panel.question is not None:
+        verb = "Restart" if isinstance(panel.question, Restart) else "Stop"
+        yield Line(f"{verb} {panel.question.server}? y/N", "question")
+    elif panel.notice:
+        yield Line(sanitised(panel.notice, MAX_TEXT), "plain")
+    else:
+        yield Line(KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE, "dim")
+
+
+def _help(width: int) -> Sequence[str]:
+    if width < NARROW:
+        return HELP
+    half = len(HELP) // 2
+    return [f"{left:<{HELP_COLUMN}}{right}" for left, right in zip(HELP[:half], HELP[half:], strict=True)]
+
+
+def _wrapped(text: str, width: int) -> Sequence[str]:
+    """A line of details on as many lines as it needs, below each other."""
+    indent = " " * (4 + len(text) - len(text.lstrip(" ")))
+    return textwrap.wrap(
+        text.strip(), max(20, width), initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )
+
+
+def _window(body: Sequence[tuple[Line, bool]], room: int) -> list[Line]:
+    """As many lines as there is room for, around the selected one."""
+    place = next((number for number, (_, chosen) in enumerate(body) if chosen), 0)
+    start = min(max(0, place - room // 2), max(0, len(body) - room))
+    return [line for line, _ in body[start : start + room]]
+
+
+def _exactly(text: str, width: int) -> str:
+    """`text` in `width` columns: cut, or filled with blanks."""
+    fitted = cut(text, width)
+    return fitted + " " * (width - columns(fitted))

@@ -1,0 +1,134 @@
+"""What each key does to the panel, as a table."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pilotfish.surfaces.panel.state import (
+    KEYS,
+    Close,
+    Effect,
+    Inspect,
+    Panel,
+    Refresh,
+    Restart,
+    Stop,
+    pressed,
+    read,
+    selected,
+    visible,
+)
+from support.snapshots import active, broken, disabled, idle, snapshot
+
+pytestmark = pytest.mark.proves("TUI-1")
+
+SNAPSHOT = snapshot(broken("gopls"), active("basedpyright"), active("ruff"), idle("clangd"), disabled("ty"))
+OPEN = Panel(SNAPSHOT)
+
+
+def after(*keys: str, panel: Panel = OPEN) -> tuple[Panel, Effect | None]:
+    effect: Effect | None = None
+    for key in keys:
+        panel, effect = pressed(panel, key, key if len(key) == 1 else None)
+    return panel, effect
+
+
+def at(panel: Panel) -> str | None:
+    row = selected(panel)
+    return row.server_id if row else None
+
+
+@pytest.mark.parametrize(
+    ("keys", "server"),
+    [
+        pytest.param((), "gopls", id="the first row is selected"),
+        pytest.param(("j",), "basedpyright", id="j goes down"),
+        pytest.param(("down", "down"), "ruff", id="down goes down"),
+        pytest.param(("j", "j", "k"), "basedpyright", id="k goes up"),
+        pytest.param(("down", "up"), "gopls", id="up goes up"),
+        pytest.param(("k",), "gopls", id="not above the first"),
+        pytest.param(("G",), "ty", id="G is the last"),
+        pytest.param(("G", "j"), "ty", id="not below the last"),
+        pytest.param(("G", "g"), "gopls", id="g is the first"),
+    ],
+)
+def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
+    assert at(after(*keys)[0]) == server
+
+
+@pytest.mark.parametrize(
+    ("keys", "effect"),
+    [
+        pytest.param(("q",), Close(), id="q closes"),
+        pytest.param(("escape",), Close(), id="Esc closes"),
+        pytest.param(("r",), Refresh(), id="r refreshes"),
+        pytest.param(("ctrl+r",), Refresh(), id="Ctrl+R refreshes"),
+        pytest.param(("enter",), Inspect("gopls"), id="Enter looks closer"),
+        pytest.param(("enter", "enter"), None, id="Enter again closes the details"),
+        pytest.param(("/", "q"), None, id="q in a filter is a letter"),
+        pytest.param(("/", "x", "escape"), None, id="Esc closes the filter first"),
+        pytest.param(("/", "x", "enter", "escape"), None, id="and one that was entered"),
+        pytest.param(("/", "x", "escape", "escape"), Close(), id="and then the panel"),
+        pytest.param(("?", "escape"), None, id="Esc closes the help first"),
+        pytest.param(("R",), None, id="R only asks"),
+        pytest.param(("R", "y"), Restart("gopls"), id="R and yes restarts"),
+        pytest.param(("S", "y"), Stop("gopls"), id="S and yes stops"),
+        pytest.param(("R", "n"), None, id="R and no"),
+        pytest.param(("R", "enter"), None, id="Enter is no yes"),
+        pytest.param(("R", "escape"), None, id="Esc is no"),
+        pytest.param(("R", "q"), None, id="q is no, and closes nothing"),
+        pytest.param(("z",), None, id="other keys do nothing"),
+    ],
+)
+def test_a_key_has_its_effect(keys: tuple[str, ...], effect: Effect | None) -> None:
+    assert after(*keys)[1] == effect
+
+
+@pytest.mark.parametrize(
+    ("query", "servers"),
+    [
+        pytest.param("py", ["basedpyright"], id="part of an id"),
+        pytest.param("BROKEN", ["gopls"], id="a state, in any case"),
+        pytest.param("active", ["basedpyright", "ruff"], id="a state in the words of status"),
+        pytest.param(".gopls", ["gopls"], id="an extension"),
+        pytest.param("nothing like it", [], id="no row"),
+    ],
+)
+def test_a_filter_keeps_the_rows_that_it_fits(query: str, servers: list[str]) -> None:
+    panel, _ = after("/", *query)
+    assert [row.server_id for row in visible(panel)] == servers
+
+
+def test_backspace_takes_the_last_letter_of_the_filter() -> None:
+    assert after("/", "p", "y", "backspace")[0].query == "p"
+
+
+def test_the_selection_stays_with_its_server_when_the_order_changes() -> None:
+    panel = after("j")[0]
+    moved = read(panel, snapshot(active("ruff"), active("basedpyright")), daemon=True)
+    assert at(moved) == "basedpyright"
+    gone = read(panel, snapshot(active("ruff")), daemon=True)
+    assert at(gone) == "ruff"
+
+
+def test_a_server_that_does_not_run_is_neither_stopped_nor_restarted() -> None:
+    panel, effect = after("G", "S")
+    assert (panel.question, effect) == (None, None)
+    assert "does not run" in panel.notice
+
+
+@pytest.mark.parametrize(
+    "panel", [Panel(), Panel(snapshot()), replace(OPEN, query="zzz")], ids=["loading", "none", "no match"]
+)
+@pytest.mark.parametrize("key", [*KEYS, "y", "x", "backspace"])
+def test_every_key_is_harmless_without_rows(panel: Panel, key: str) -> None:
+    _, effect = pressed(panel, key, key if len(key) == 1 else None)
+    assert effect in {None, Close(), Refresh()}
+
+
+def test_nothing_but_time_changes_without_a_key() -> None:
+    facts: dict[str, Any] = {"selected": "ruff", "expanded": "ruff", "query": "r", "help": True, "notice": "n"}
+    panel = replace(OPEN, **facts)
+    again = read(panel, SNAPSHOT, daemon=True)
+    assert {name: getattr(again, name) for name in facts} == facts

@@ -1,0 +1,118 @@
+"""The panel as text: golden files at three widths, and what must hold at every width."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotfish.insight import Exchange, InstanceDetails
+from pilotfish.surfaces.columns import width as columns
+from pilotfish.surfaces.panel.state import Panel, Restart
+from pilotfish.surfaces.panel.verb import summary
+from pilotfish.surfaces.panel.view import lines_of
+from support.snapshots import NOW, ROOT, active, broken, disabled, idle, snapshot, starting, unavailable
+
+pytestmark = pytest.mark.proves("TUI-1")
+
+GOLDEN = Path(__file__).parent / "golden"
+
+UPDATE = "PILOTFISH_UPDATE_GOLDEN"
+"""Set it to write the texts anew; then read them."""
+
+ALL = snapshot(
+    broken("gopls"),
+    starting("rust-analyzer"),
+    active("basedpyright"),
+    active("ruff"),
+    idle("clangd"),
+    unavailable("zls"),
+    disabled("ty"),
+)
+
+DETAILS = InstanceDetails(
+    root=ROOT,
+    program="basedpyright 1.40.2",
+    stderr=("first line", "last line"),
+    documents=("src/main.py",),
+    diagnostics={"src/main.py": 3},
+    exchanges=(Exchange(method="textDocument/hover", asked_at=NOW, duration_ms=12, end="answered"),),
+)
+
+PANELS = {
+    "all": Panel(ALL),
+    "details": Panel(ALL, selected="basedpyright", expanded="basedpyright", details={"basedpyright": (DETAILS,)}),
+    "broken": Panel(ALL, selected="gopls", expanded="gopls"),
+    "filter": Panel(ALL, query="py", typing=True),
+    "no_match": Panel(ALL, query="nothing"),
+    "empty": Panel(snapshot()),
+    "loading": Panel(),
+    "unavailable": Panel(error="the daemon's place is not safe"),
+    "no_daemon": Panel(snapshot(idle("ruff")), daemon=False),
+    "help": Panel(ALL, help=True),
+    "question": Panel(ALL, selected="ruff", question=Restart("ruff")),
+    "warned": Panel(snapshot(idle("ruff"), warnings=("lsp.json:1:2: lsp.x: unknown key", "another"))),
+}
+
+
+@pytest.mark.parametrize("width", [36, 78, 196], ids=lambda width: f"{width + 4} columns")
+@pytest.mark.parametrize("name", PANELS)
+def test_the_panel_looks_like_its_golden_file(name: str, width: int) -> None:
+    text = "".join(f"{line.text}|\n" for line in lines_of(PANELS[name], width, 30))
+    file = GOLDEN / f"{name}_{width + 4}.txt"
+    if os.environ.get(UPDATE):
+        file.write_text(text)
+    assert text == file.read_text()
+
+
+HOSTILE = (
+    "\x1b[2Jgone",
+    "\r overwritten",
+    "\u202egnp.exe",
+    "a\tb",
+    "日本語" * 40,
+    "\x1b]52;c;AAAA\x07",
+    "e\u0301" * 50,
+)
+
+
+@pytest.mark.proves("T32")
+@given(st.text(max_size=80) | st.sampled_from(HOSTILE), st.integers(1, 210), st.integers(3, 60))
+def test_every_line_is_as_wide_as_the_room_whatever_a_server_says(said: str, width: int, height: int) -> None:
+    shown = snapshot(broken("gopls", said), unavailable("zls", said), active("ruff"), warnings=(said,))
+    details = details_of(said)
+    for panel in (
+        Panel(shown, expanded="gopls", notice=said),
+        Panel(shown, selected="ruff", expanded="ruff", details={"ruff": (details,)}, query=""),
+        Panel(error=said),
+    ):
+        lines = lines_of(panel, width, height)
+        assert {columns(line.text) for line in lines} <= {width}
+        assert len(lines) <= height
+        whole = "".join(line.text for line in lines)
+        assert not [character for character in whole if character < " " or character in "\x7f\u202e\u2066\x9b"]
+
+
+def details_of(said: str) -> InstanceDetails:
+    exchange = Exchange(method=said, asked_at=NOW, duration_ms=1, end="failed")
+    return InstanceDetails(
+        root=ROOT, program=said, stderr=(said,), documents=(said,), diagnostics={said: 1}, exchanges=(exchange,)
+    )
+
+
+@given(st.integers(0, 300), st.integers(3, 40))
+def test_the_selected_row_is_always_on_the_screen(place: int, height: int) -> None:
+    rows = [idle(f"server-{number:03}") for number in range(301)]
+    lines = lines_of(Panel(snapshot(*rows), selected=f"server-{place:03}"), 80, height)
+    # Less room than head and foot take shows what fits of them.
+    assert height < 7 or [line for line in lines if line.style == "selected" and f"server-{place:03}" in line.text]
+
+
+def test_without_a_terminal_the_totals_and_the_troubles_are_told() -> None:
+    assert list(summary(ALL)) == [
+        "7 servers: 1 broken, 1 starting, 2 active, 1 idle, 1 unavailable, 1 disabled",
+        "gopls: gopls exited with code 2; tried again in 20 s",
+    ]
+    off = snapshot(disabled="LSP disabled by configuration")
+    assert list(summary(off)) == ["LSP disabled by configuration"]

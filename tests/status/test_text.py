@@ -1,0 +1,79 @@
+"""`pilotfish status` as text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotfish.surfaces.columns import width as columns
+from pilotfish.surfaces.quantities import duration, latency, memory
+from pilotfish.surfaces.status_text import status_lines
+from support.snapshots import active, broken, disabled, idle, snapshot, starting, unavailable
+
+pytestmark = pytest.mark.proves("TUI-2")
+
+ALL = snapshot(
+    broken("gopls"),
+    starting("rust-analyzer"),
+    active("basedpyright"),
+    idle("clangd"),
+    unavailable("zls"),
+    unavailable("ada"),
+    disabled("ty"),
+    warnings=("lsp.json:3:5: lsp.pyrihgt: unknown key",),
+)
+
+TEXT = """\
+Workspace /home/you/project (trusted)
+7 servers: 1 broken, 1 starting, 1 active, 1 idle, 2 unavailable, 1 disabled
+
+SERVER         STATE     PID   MEMORY   UP     LATENCY  ROOTS
+basedpyright   active    4242  164 MiB  3 min  12 ms    .
+clangd         idle
+gopls          broken
+  gopls exited with code 2; tried again in 20 s
+rust-analyzer  starting
+ty             disabled
+
+unavailable, because their programs are not here or may not run (2):
+  ada, zls
+How to get one: pilotfish servers NAME
+warning: lsp.json:3:5: lsp.pyrihgt: unknown key
+"""
+
+
+def test_every_server_is_there_by_id_with_its_state() -> None:
+    assert "\n".join(status_lines(ALL, daemon=True)) + "\n" == TEXT
+
+
+@pytest.mark.proves("CFG-3")
+def test_lsp_false_is_one_line() -> None:
+    assert list(status_lines(snapshot(disabled="LSP disabled by configuration"), daemon=True)) == [
+        "LSP disabled by configuration"
+    ]
+
+
+@pytest.mark.proves("T32")
+@given(st.text(max_size=60), st.integers(20, 200))
+def test_no_line_is_wider_than_the_terminal_whatever_a_server_says(said: str, width: int) -> None:
+    shown = snapshot(broken("gopls", said), unavailable("zls", said), active("ruff"), warnings=(said,))
+    lines = list(status_lines(shown, daemon=False, width=width))
+    assert max(map(columns, lines)) <= width
+    assert not [character for line in lines for character in line if character < " " or character in "\x7f\x9b\u202e"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        pytest.param(memory(None), "–", id="memory unknown"),
+        pytest.param(memory(1023.4), "1023 MiB", id="MiB"),
+        pytest.param(memory(1536), "1.5 GiB", id="GiB"),
+        pytest.param(duration(59_000), "59 s", id="seconds"),
+        pytest.param(duration(61_000), "1 min", id="minutes"),
+        pytest.param(duration(47 * 3_600_000), "47 h", id="hours"),
+        pytest.param(duration(49 * 3_600_000), "2 d", id="days"),
+        pytest.param(latency(999), "999 ms", id="milliseconds"),
+        pytest.param(latency(1_250), "1.2 s", id="tenths"),
+    ],
+)
+def test_quantities_are_said_in_their_unit(shown: str, text: str) -> None:
+    assert shown == text

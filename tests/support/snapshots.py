@@ -1,0 +1,77 @@
+"""Snapshots of servers in every state, for tests of what shows them."""
+
+from typing import Any
+
+from pilotfish import api
+from pilotfish.service.status import state_of
+
+NOW = 1_700_000_000_000
+ROOT = "/home/you/project"
+
+
+def row(server: str, **changes: Any) -> api.ServerRow:
+    usual: dict[str, Any] = {
+        "source": "builtin",
+        "disabled": False,
+        "extensions": (f".{server}",),
+        "configured_roots": (),
+        "connected_roots": (),
+        "spawning_roots": (),
+    }
+    return api.ServerRow(server, **{**usual, **changes})
+
+
+def active(server: str, **changes: Any) -> api.ServerRow:
+    instance = api.Instance(
+        root=ROOT,
+        state="active",
+        pid=4242,
+        memory_mib=164.4,
+        uptime_ms=3 * 60 * 1000,
+        last_latency_ms=12,
+        sessions=2,
+        documents=1,
+        watching=api.WatchState("ok", watched=12),
+    )
+    counts = api.Counts(error=2, warning=1, info=0, hint=0, total=3)
+    usual = {"configured_roots": (ROOT,), "connected_roots": (ROOT,), "diagnostics": counts, "instances": (instance,)}
+    return row(server, **{**usual, **changes})
+
+
+def broken(server: str, error: str = "gopls exited with code 2") -> api.ServerRow:
+    instance = api.Instance(root=f"{ROOT}/tools", state="broken", last_error=error, restarts=2)
+    state = api.BrokenState(attempts=3, retry_at=NOW + 20_000, last_error=error)
+    return row(server, broken=state, configured_roots=(f"{ROOT}/tools",), instances=(instance,))
+
+
+def starting(server: str) -> api.ServerRow:
+    instance = api.Instance(root=ROOT, state="starting")
+    return row(server, configured_roots=(ROOT,), spawning_roots=(ROOT,), instances=(instance,))
+
+
+def idle(server: str) -> api.ServerRow:
+    return row(server)
+
+
+def unavailable(
+    server: str, why: str = 'LSP server "zls" is not available.\nInstall it with: brew install zls'
+) -> api.ServerRow:
+    return row(server, unavailable=why)
+
+
+def disabled(server: str) -> api.ServerRow:
+    return row(server, disabled=True, source="global")
+
+
+def snapshot(*rows: api.ServerRow, **changes: Any) -> api.Snapshot:
+    states = [state_of(row) for row in rows]
+    totals = api.Totals(
+        configured=len(rows),
+        connected=states.count("connected"),
+        spawning=states.count("spawning"),
+        broken=states.count("broken"),
+        disabled=states.count("disabled"),
+        unavailable=states.count("unavailable"),
+    )
+    usual: dict[str, Any] = {"root": ROOT, "trusted": True}
+    return api.Snapshot(NOW, rows, totals, **{**usual, **changes})

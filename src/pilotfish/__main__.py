@@ -2,11 +2,19 @@
 
 import sys
 
+HELP = ("-h", "--help")
+
 
 def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["hook"] and not any(word in HELP for word in arguments):
+        # It runs for every edit: the rest of the command line would cost more than the edit's own feedback.
+        from pilotfish.surfaces.relay import run as relay
+
+        relay(arguments[1:])
     from pilotfish.surfaces.cli import run
 
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(arguments))
 
 
 if __name__ == "__main__":

@@ -271,6 +271,10 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     texts: dict[str, str] | None = None
     """By path as in `paths`: authoritative where given, and the disk is not read."""
     only_new: bool = False
+    plain: bool = False
+    """The text without angle brackets, for hosts that escape them on the way to the model."""
+    max_bytes: int | None = None
+    """What the host takes at most; the configuration may say less."""
 
 
 class Feedback(Api, frozen=True):
@@ -366,7 +370,10 @@ def answer(operation: str, data: D | None, effort: Effort) -> Answer[D]:
 
 def error(failure: Failure) -> Error:
     """A failure as it stands in an answer; what to do about it follows the message."""
-    message = f"{failure.message} {failure.hint}" if failure.hint else failure.message
+    message = failure.message
+    if failure.hint:
+        stop = "" if message.endswith((".", "!", "?", ":")) else "."
+        message = f"{message}{stop} {failure.hint}"
     return Error(server_id=failure.scene.server or OURSELVES, message=message, code=failure.code)
 
 
@@ -458,6 +465,29 @@ class SidecarRow(Api, frozen=True):
     stderr: tuple[str, ...] = ()
 
 
+class Instance(Api, frozen=True, kw_only=True):
+    """One server at one root, whether it runs or not. What is not known, or not so, is absent."""
+
+    root: str
+    state: Literal["starting", "active", "stopping", "idle", "broken"]
+    pid: int | None = None
+    memory_mib: float | None = None
+    """Of the whole process tree; absent where nobody measured."""
+    uptime_ms: int | None = None
+    last_latency_ms: int | None = None
+    """How long its last answer took."""
+    last_error: str | None = None
+    """Why it last failed, even if it runs again."""
+    restarts: int = 0
+    sessions: int = 0
+    """Client sessions that use it."""
+    documents: int = 0
+    """Files that are open at it."""
+    busy: tuple[str, ...] = ()
+    """What it says that it is working on."""
+    watching: WatchState | None = None
+
+
 class ServerRow(Api, frozen=True):
     """One known or configured server."""
 
@@ -474,6 +504,10 @@ class ServerRow(Api, frozen=True):
     watching: WatchState | None = None
     """Of several roots, the one with the most trouble."""
     sidecars: tuple[SidecarRow, ...] = ()
+    unavailable: str | None = None
+    """Why it could not be started: its program is not there, or may not run here."""
+    instances: tuple[Instance, ...] = ()
+    """By root."""
 
 
 class Totals(Api, frozen=True):
@@ -482,6 +516,7 @@ class Totals(Api, frozen=True):
     spawning: int
     broken: int
     disabled: int
+    unavailable: int = 0
 
 
 class Snapshot(Api, frozen=True):
@@ -490,3 +525,10 @@ class Snapshot(Api, frozen=True):
     generated_at: int
     rows: tuple[ServerRow, ...]
     totals: Totals
+    root: str = ""
+    """The workspace."""
+    trusted: bool = False
+    disabled: str | None = None
+    """Why nothing is started here at all."""
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the configuration, and what an untrusted project does not get."""

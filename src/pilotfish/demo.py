@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +17,8 @@ import psutil
 
 import pilotfish
 from pilotfish import api
-from pilotfish.library.workspace import Workspace
+from pilotfish.errors import Code, ServerFailed
+from pilotfish.library.workspace import Workspace, computer
 from pilotfish.operations.render import text_of
 
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
@@ -27,31 +28,35 @@ BROKEN = "def greet(name: str, times: int) -> str:\n    return times * len(name)
 T = TypeVar("T")
 
 
-def main() -> None:
+def shown() -> int:
+    """Show it; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="pilotfish-demo-") as folder:
         root = Path(folder) / "project"
         root.mkdir()
         (root / "greeting.py").write_text(GREETING)
         (root / "main.py").write_text(MAIN)
-        # A home of its own, so that the demo shows the same whatever the user has configured.
-        os.environ["XDG_CONFIG_HOME"] = os.environ["PILOTFISH_HOME"] = str(Path(folder) / "home")
-        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-        anyio.run(_show, root)
+        anyio.run(_show, root, _environment(Path(folder) / "home"))
     left = psutil.Process().children(recursive=True)
     print(f"\nStopped. Processes left behind: {len(left)}")
-    sys.exit(1 if left else 0)
+    return 1 if left else 0
 
 
-async def _show(root: Path) -> None:
+def _environment(home: Path) -> Mapping[str, str]:
+    """A home of its own, so that the demo shows the same whatever the user has configured."""
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "XDG_CONFIG_HOME": str(home), "PILOTFISH_HOME": str(home), "PATH": path}
+
+
+async def _show(root: Path, environment: Mapping[str, str]) -> None:
     print("A project of two files: greeting.py defines greet(name), main.py calls it.\n")
-    async with pilotfish.open(root, host="claude-code") as workspace:
+    async with pilotfish.open(root, host="claude-code", shell=computer(environment)) as workspace:
         await _warm(workspace)
         feedback, milliseconds = await _after(workspace, root, BROKEN)
         print("An agent rewrites greeting.py. The result of its edit then carries:\n")
         print(_indented(feedback.text))
         print(f"\n… {milliseconds:.0f} ms after the edit; the answer is {feedback.state}.")
         if feedback.state is not api.State.FRESH or "main.py" not in feedback.text:
-            raise SystemExit(f"the demo did not see both files break: {feedback}")
+            raise ServerFailed(Code.PROTOCOL_ERROR, f"the demo did not see both files break: {feedback}")
         feedback, milliseconds = await _after(workspace, root, GREETING)
         verdict = "nothing to add" if not feedback.text else feedback.text
         print(f"It takes the change back: {verdict} ({milliseconds:.0f} ms, {feedback.state}).\n")
@@ -67,7 +72,7 @@ async def _warm(workspace: Workspace) -> None:
     print("Starting the language server … ", end="", flush=True)
     checked, milliseconds = await _timed(lambda: workspace.check("greeting.py", "main.py"))
     if not checked.ok:
-        raise SystemExit(f"\nno language server answered: {checked.meta.reason}")
+        raise ServerFailed(Code.SERVER_MISSING, f"no language server answered: {checked.meta.reason}")
     print(f"ready after {milliseconds / 1000:.1f} s.\n")
 
 
@@ -86,4 +91,4 @@ def _indented(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(shown())

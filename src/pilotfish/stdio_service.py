@@ -61,10 +61,11 @@ async def run(root: AbsPath, shell: Host, wire: Wire, navigation: Wire | None = 
     client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:
         service.workspaces.of(client)
-        await until_signalled(partial(_serve, service, client, wire, navigation))
+        await until_signalled(partial(converse, service, client, wire, navigation))
 
 
-async def _serve(service: Service, client: ClientSession, wire: Wire, navigation: Wire | None) -> None:
+async def converse(service: Service, client: ClientSession, wire: Wire, navigation: Wire | None = None) -> None:
+    """Both channels on one service, until the host hangs up."""
     channel = Channel(wire, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:

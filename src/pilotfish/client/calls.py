@@ -1,6 +1,8 @@
 """The requests that wait for a server's answer. Each ends exactly once: answered, failed, or given up by its caller."""
 
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
 
 import anyio
 from msgspec import Raw
@@ -10,27 +12,48 @@ from pilotfish.protocol.rpc import RequestId, ResponseError
 
 Outcome = Raw | ResponseError | Failure
 
+MAX_EXCHANGES = 50
+"""Of the requests that have ended, so many are kept for people to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request that has ended, and how: without its content."""
+
+    method: str
+    asked_at: float
+    seconds: float
+    end: Literal["answered", "failed", "given up"]
+
 
 @dataclass(slots=True)
 class Call:
     """One request under way."""
 
+    id: RequestId
     method: str
     asked_at: float
     outcome: Outcome | None = None
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event | None = None
+    """Made by who waits for it."""
 
     def end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.ended.set()
+        if self.ended is not None:
+            self.ended.set()
 
 
 class Calls:
     def __init__(self) -> None:
         self._waiting: dict[RequestId, Call] = {}
+        self.exchanges: deque[Exchange] = deque(maxlen=MAX_EXCHANGES)
+        """The last ones that have ended, newest last."""
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __contains__(self, call: Call) -> bool:
+        return call.id in self._waiting
 
     @property
     def oldest(self) -> Call | None:
@@ -38,7 +61,7 @@ class Calls:
         return next(iter(self._waiting.values()), None)
 
     def begin(self, identifier: RequestId, method: str, now: float) -> Call:
-        call = self._waiting[identifier] = Call(method, now)
+        call = self._waiting[identifier] = Call(identifier, method, now)
         return call
 
     def end(self, identifier: RequestId, outcome: Outcome) -> None:
@@ -49,6 +72,12 @@ class Calls:
 
     def give_up(self, identifier: RequestId) -> None:
         self._waiting.pop(identifier, None)
+
+    def note(self, call: Call, now: float) -> None:
+        """Remember how a call ended."""
+        answered = isinstance(call.outcome, Raw)
+        end = "answered" if answered else "given up" if call.outcome is None else "failed"
+        self.exchanges.append(Exchange(call.method, call.asked_at, now - call.asked_at, end))
 
     def end_all(self, outcome: Failure) -> None:
         waiting, self._waiting = self._waiting, {}

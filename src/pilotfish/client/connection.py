@@ -11,11 +11,13 @@ import anyio
 import anyio.to_thread
 from msgspec import UNSET, Raw
 
-from pilotfish.client.calls import Call, Calls, Outcome
+from pilotfish.client.calls import Call, Calls, Exchange, Outcome
 from pilotfish.client.outbox import Outbox, Overflow
+from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.host.ports import BrokenPipe, Exit, Process, Stalled
 from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath
 from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.lifecycle import Lifecycle, Phase, Step
 from pilotfish.protocol.rpc import (
@@ -57,14 +59,16 @@ class Connection:
         *,
         answer: Callable[[str, Raw, Phase], object | ResponseError],
         take: Callable[[str, Raw], None],
+        tap: Tap | None = None,
     ) -> None:
         self._process = process
         self._scene = scene
         self._answer = answer
         self._take = take
+        self._tap = tap or Tap()
         self._peer = Peer()
         self._calls = Calls()
-        self._outbox = Outbox()
+        self._outbox = Outbox(process)
         self._decoder = FrameDecoder()
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
@@ -74,6 +78,8 @@ class Connection:
         self._started = anyio.current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
+        self.told = 0
+        """How many notifications were sent: what could change an answer."""
         self.last_heard = self._started
         """Monotonic time of the last byte from the server: the sign of life."""
 
@@ -85,6 +91,11 @@ class Connection:
     def waiting(self) -> int:
         """How many requests wait for their answer."""
         return len(self._calls)
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """The last requests that have ended, newest last."""
+        return self._calls.exchanges
 
     @property
     def oldest_request(self) -> float | None:
@@ -117,20 +128,33 @@ class Connection:
     def notify(self, method: str, params: object = UNSET) -> None:
         """Post a notification; it leaves after everything posted before it."""
         self._check(method)
+        self.told += 1
         self._post(self._peer.notify(method, params))
 
     async def call(self, method: str, params: object = UNSET, *, timeout: float) -> Raw | ResponseError:
         """One request, one answer. Raises when there is none: time-out, crash, stop."""
+        return await self.answer_to(self.ask(method, params), timeout=timeout)
+
+    def ask(self, method: str, params: object = UNSET) -> Call:
+        """Send a request; `answer_to` or `give_up` must follow."""
         self._check(method)
         outgoing = self._peer.request(method, params)
         call = self._calls.begin(outgoing.id, method, anyio.current_time())
-        self._post(outgoing.data)
-        with anyio.move_on_after(timeout):
-            await self._outcome(outgoing.id, call)
+        self._post(outgoing.data, urgent=True)
+        return call
+
+    async def answer_to(self, call: Call, *, timeout: float) -> Raw | ResponseError:
+        """Raises as `call` does."""
+        try:
+            if call.outcome is None:
+                with anyio.move_on_after(timeout):
+                    await self._outcome(call)
+        finally:
+            self._calls.note(call, anyio.current_time())
         if call.outcome is None:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
-                f"{self._scene.server} did not answer {method} within {timeout:g} s",
+                f"{self._scene.server} did not answer {call.method} within {timeout:g} s",
                 scene=self.scene(),
             )
         if isinstance(call.outcome, Failure):
@@ -144,14 +168,18 @@ class Connection:
     async def flushed(self) -> None:
         await self._outbox.flushed()
 
-    async def _outcome(self, identifier: RequestId, call: Call) -> None:
+    async def _outcome(self, call: Call) -> None:
+        call.ended = anyio.Event()
         try:
             await call.ended.wait()
         finally:
-            if call.outcome is None:
-                self._give_up(identifier)
+            self.give_up(call)
 
-    def _give_up(self, identifier: RequestId) -> None:
+    def give_up(self, call: Call) -> None:
+        """Nobody waits for the answer any more; harmless when it has come."""
+        if call not in self._calls:
+            return
+        identifier = call.id
         self._calls.give_up(identifier)
         cancel = self._peer.cancel(identifier)
         if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
@@ -175,17 +203,19 @@ class Connection:
             message = f"{self._scene.server} is {phase.value}: {method} was not sent"
             raise Unavailable(Code.SHUTTING_DOWN, message, scene=self.scene())
 
-    def _post(self, frame: bytes) -> None:
+    def _post(self, frame: bytes, *, urgent: bool = False) -> None:
         if self.failure is not None:
             return
+        if self._tap.is_open:
+            self._tap.heard(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
         try:
-            self._outbox.post(frame)
+            self._outbox.post(frame, urgent=urgent)
         except Overflow as overflow:
             self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {overflow}"))
 
     async def _write(self) -> None:
         try:
-            await self._outbox.run(self._process)
+            await self._outbox.run()
         except Stalled:
             self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
         except BrokenPipe:
@@ -207,6 +237,8 @@ class Connection:
 
     async def _take_in(self, bodies: Sequence[bytes]) -> None:
         for body in bodies:
+            if self._tap.is_open:
+                self._tap.heard(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
             # A worker thread for a large body: smaller ones decode faster than a thread starts.
             large = len(body) > LARGE_BODY
             message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)

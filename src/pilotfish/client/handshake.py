@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 
 from pilotfish.client.connection import Connection
+from pilotfish.client.tap import Tap
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
@@ -35,6 +36,7 @@ class SessionOptions:
     """It looks at the files that its open documents depend on only after a `didSave`."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
+    tap: Tap = field(default_factory=Tap)
 
 
 async def handshake(connection: Connection, options: SessionOptions, folder: WorkspaceFolder) -> InitializeResult:

@@ -2,6 +2,7 @@
 
 Posting never waits, so a document and its notification change together, and the reader can answer the server's
 requests while the server is not reading. The price is a buffer, and it is bounded.
+A frame that somebody waits for leaves at once when nothing is before it; others are gathered, and leave together.
 """
 
 from collections import deque
@@ -22,14 +23,19 @@ class Overflow(Exception):
 
 
 class Outbox:
-    def __init__(self) -> None:
+    def __init__(self, process: Process) -> None:
+        self._process = process
         self._frames: deque[bytes] = deque()
         self._waiting = 0
         self._filled = anyio.Event()
         self._idle = anyio.Event()
         self._idle.set()
 
-    def post(self, frame: bytes) -> None:
+    def post(self, frame: bytes, *, urgent: bool = False) -> None:
+        if urgent and self._idle.is_set():
+            frame = frame[self._process.send_now(frame) :]
+            if not frame:
+                return
         if self._waiting + len(frame) > MAX_WAITING_BYTES:
             raise Overflow(f"{self._waiting} bytes wait for the server to read them")
         self._frames.append(frame)
@@ -38,7 +44,7 @@ class Outbox:
         if self._idle.is_set():
             self._idle = anyio.Event()
 
-    async def run(self, process: Process) -> None:
+    async def run(self) -> None:
         """Write until cancelled; what `Process.send` raises ends it."""
         while True:
             if not self._frames:
@@ -46,7 +52,7 @@ class Outbox:
                 self._filled = anyio.Event()
                 await self._filled.wait()
             batch = self._next()
-            await process.send(batch)
+            await self._process.send(batch)
             self._waiting -= len(batch)
 
     async def flushed(self) -> None:

@@ -4,14 +4,24 @@ import anyio
 
 
 class Pulse:
-    """`wait()` returns at the next `beat()`. A beat that nobody waits for is not remembered: look first, then wait."""
+    """`wait()` returns at the next `beat()`. A beat that nobody waits for is not remembered: look first, then wait.
 
-    def __init__(self) -> None:
-        self._next = anyio.Event()
+    A pulse that is part of a `whole` beats that, too.
+    """
+
+    def __init__(self, whole: "Pulse | None" = None) -> None:
+        self._next: anyio.Event | None = None
+        """Made by the first who waits: most beats are heard by nobody."""
+        self._whole = whole
 
     def beat(self) -> None:
-        event, self._next = self._next, anyio.Event()
-        event.set()
+        event, self._next = self._next, None
+        if event is not None:
+            event.set()
+        if self._whole is not None:
+            self._whole.beat()
 
     async def wait(self) -> None:
+        if self._next is None:
+            self._next = anyio.Event()
         await self._next.wait()

@@ -19,6 +19,7 @@ from msgspec import Raw
 
 from pilotfish.client.calls import Exchange
 from pilotfish.client.connection import Connection
+from pilotfish.client.early import Early
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
 from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
 from pilotfish.client.ladder import STOP_SECONDS, walk_down
@@ -26,7 +27,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.client.retries import retry_delay
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.host.ports import Process, Spawner
-from pilotfish.host.tasks import owned_tasks
+from pilotfish.host.tasks import owned_tasks, side_by_side
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.codec import Malformed, decode
@@ -89,6 +90,8 @@ class Session:
         self._process = process
         self._folder = WorkspaceFolder(uri_of(options.root), os.path.basename(options.root) or options.root)
         self._documents: Documents | None = None
+        self._moves_heeded = 0
+        """Changes of what it offers that its documents follow."""
         self._inbox = Inbox(
             settings=options.settings,
             folders=(self._folder,),
@@ -102,7 +105,7 @@ class Session:
             told_about=self._told_about,
         )
         scene = Scene(server=options.server, root=options.root)
-        self._connection = Connection(process, scene, answer=self._answer, take=self._take)
+        self._connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
 
     @property
     def pid(self) -> int:
@@ -228,8 +231,20 @@ class Session:
     def supports(self, method: str, path: AbsPath | None = None) -> bool:
         return self.capabilities.supports(method, path, self._language_of(path))
 
+    def ask_early(self, method: str, params: object, about: AbsPath) -> Early | None:
+        """Ask for somebody who may want to know; None when it cannot be asked now. `request` may take it over."""
+        if self.phase is not Phase.RUNNING or not self.supports(method, about):
+            return None
+        return Early(self._connection, self._connection.ask(method, params), params, self._connection.told)
+
     async def request(
-        self, method: str, params: object, *, about: AbsPath | None = None, timeout: float | None = None
+        self,
+        method: str,
+        params: object,
+        *,
+        about: AbsPath | None = None,
+        timeout: float | None = None,
+        early: Early | None = None,
     ) -> Raw:
         """Ask, and ask again where the server says so, within one time limit.
 
@@ -240,10 +255,12 @@ class Session:
                 Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self._connection.scene()
             )
         deadline = anyio.current_time() + (timeout or self._options.request_seconds)
+        call = early.taken(method, params) if early is not None else None
         tries = 0
         while True:
             remaining = max(0.0, deadline - anyio.current_time())
-            answer = await self._connection.call(method, params, timeout=remaining)
+            answer = await self._connection.answer_to(call or self._connection.ask(method, params), timeout=remaining)
+            call = None
             if not isinstance(answer, ResponseError):
                 return answer
             tries += 1
@@ -265,9 +282,7 @@ class Session:
             report = self._read(answer, DocumentDiagnosticReport)
             told.extend(self.reports.pulled(path, identifier, version, report, anyio.current_time()))
 
-        async with owned_tasks() as tasks:
-            for identifier in identifiers:
-                tasks.start_soon(one, identifier)
+        await side_by_side(one, identifiers)
         self.changed.beat()
         return tuple(told)
 
@@ -301,8 +316,10 @@ class Session:
         take(self._inbox, method, params)
 
     def _told_about(self, _path: AbsPath | None) -> None:
-        if self._documents is not None and self.phase is Phase.RUNNING:
+        moves = self.capabilities.moves
+        if self._documents is not None and self.phase is Phase.RUNNING and moves != self._moves_heeded:
             # Some servers register how they want documents sent after they were initialized.
+            self._moves_heeded = moves
             self._post(self._documents.configure(self.capabilities.sync()))
         self.changed.beat()
 

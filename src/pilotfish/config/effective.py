@@ -1,40 +1,29 @@
 """From the merged layers to the `Config` in force, and the rules that no single file can break."""
 
 import difflib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar, cast
-
-import msgspec
+from typing import TYPE_CHECKING, Any, cast
 
 from pilotfish.config.defaults import DEFAULT_RESTART, RESTART
 from pilotfish.config.gate import Gated
 from pilotfish.config.merge import Layer, Merged
 from pilotfish.config.problems import Grade, Problem, path_text, shown
-from pilotfish.config.schema import Server
+from pilotfish.config.sections import feedback_of, security_of, snake, value_of
 from pilotfish.config.validation import typed
 from pilotfish.config.values import (
     Config,
-    Feedback,
     Pool,
     Restart,
-    Security,
     ServerConfig,
     Source,
     Timing,
     Trust,
 )
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath
 
-Value = TypeVar("Value")
-
-SEVERITIES: Mapping[str, Severity] = {
-    "error": Severity.ERROR,
-    "warning": Severity.WARNING,
-    "info": Severity.INFORMATION,
-    "hint": Severity.HINT,
-}
+if TYPE_CHECKING:
+    from pilotfish.config.schema import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +45,16 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
     valid = typed(merged.value)
     file = cast("Mapping[str, Any]", valid)  # the defaults below every layer make it complete
     entries = valid.get("lsp") or {}
-    timing = _value(Timing, file["timing"])
+    timing = value_of(Timing, file["timing"])
     problems = {id_: found for id_ in entries if (found := _incomplete(id_, entries[id_], layers, about))}
     servers = {id_: _server(id_, entries[id_], timing, merged, about) for id_ in entries if id_ not in problems}
-    feedback = {key: value for key, value in file["feedback"].items() if key != "preset"}
     config = Config(
         root=about.root,
         enabled=file.get("lsp") is not False,
         servers=dict(sorted(servers.items())),
         timing=timing,
-        feedback=_value(Feedback, {**feedback, "includeSeverities": _severities(feedback["includeSeverities"])}),
-        pool=_value(Pool, file["pool"]),
+        feedback=feedback_of(file["feedback"]),
+        pool=value_of(Pool, file["pool"]),
         security=security_of(file["security"]),
         navigation_tools=file["navigationTools"],
         mcp_tools=file["mcp"]["tools"],
@@ -76,12 +64,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
     return config, tuple(problems.values())
 
 
-def security_of(section: Mapping[str, Any]) -> Security:
-    """The security section, which must be complete."""
-    return _value(Security, section)
-
-
-def _server(server: str, entry: Server, general: Timing, merged: Merged, about: Circumstances) -> ServerConfig:
+def _server(server: str, entry: "Server", general: Timing, merged: Merged, about: Circumstances) -> ServerConfig:
     command, watch = entry.get("command"), entry.get("watch")
     return ServerConfig(
         id=server,
@@ -100,18 +83,20 @@ def _server(server: str, entry: Server, general: Timing, merged: Merged, about: 
     )
 
 
-def _server_timing(server: str, entry: Server, general: Timing, merged: Merged) -> Timing:
+def _server_timing(server: str, entry: "Server", general: Timing, merged: Merged) -> Timing:
     """The server's own limits where it has some; those of the catalogue may raise the general ones, not lower them."""
-    limits: dict[str, int] = asdict(general)
     own = cast("Mapping[str, int]", entry.get("timeouts", {}))
+    if not own:
+        return general
+    limits: dict[str, int] = asdict(general)
     for key, value in own.items():
-        name = _snake(key)
+        name = snake(key)
         from_catalogue = merged.origins["lsp", server, "timeouts", key].source is Source.CATALOGUE
         limits[name] = max(limits[name], value) if from_catalogue else value
     return Timing(**limits)
 
 
-def _incomplete(server: str, entry: Server, layers: Sequence[Layer], about: Circumstances) -> Problem | None:
+def _incomplete(server: str, entry: "Server", layers: Sequence[Layer], about: Circumstances) -> Problem | None:
     """A server that the catalogue does not know must say what it is, unless it is off or was not believed."""
     missing = [key for key in ("command", "extensions") if key not in entry]
     asked = {gated.path[0] for gated in about.withheld if gated.server == server}
@@ -135,15 +120,3 @@ def _mentioned_in(server: str, layers: Sequence[Layer]) -> str:
         return isinstance(servers, dict) and server in servers
 
     return next((layer.origin.file for layer in reversed(layers) if layer.origin.file and mentions(layer)), "")
-
-
-def _severities(names: Sequence[str]) -> list[int]:
-    return [SEVERITIES[name] for name in names]
-
-
-def _value(kind: type[Value], section: Mapping[str, Any]) -> Value:
-    return msgspec.convert({_snake(key): value for key, value in section.items()}, type=kind)
-
-
-def _snake(key: str) -> str:
-    return re.sub(r"[A-Z]", lambda letter: f"_{letter.group().lower()}", key.replace("MiB", "Mib"))

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from pilotfish.config.defaults import DEFAULTS, PRESETS, SECURITY
 from pilotfish.config.dialects import project_files, user_files
-from pilotfish.config.effective import Circumstances, effective, security_of
+from pilotfish.config.effective import Circumstances, effective
 from pilotfish.config.files import Workspace, open_workspace
 from pilotfish.config.gate import Gated, Split, split
 from pilotfish.config.merge import Layer, Merged, merge, overlaid
 from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places
 from pilotfish.config.problems import Grade, Problem, printable, shown
+from pilotfish.config.sections import security_of
 from pilotfish.config.sheet import Names, Sheet
 from pilotfish.config.sources import project_sheet, user_sheet
 from pilotfish.config.trust import granted, offer_of, settled
@@ -104,7 +105,7 @@ def load_from(workspace: Workspace, request: Request, previous: Loaded | None = 
         merged=merged,
         problems=tuple(reading.placed(problem) for problem in found),
         sheets=reading.sheets,
-        watched=_watched(request, workspace.path),
+        watched=watched_files(request, workspace.path),
         project=reading.parts,
         project_file=reading.project_file,
         user_rules=reading.rules,
@@ -207,7 +208,8 @@ def _warning(project: Sheet, gated: Gated, message: str) -> Problem:
     return Problem(Grade.WARNING, project.file, ("lsp", gated.server, *gated.path), message, shown(gated.value))
 
 
-def _watched(request: Request, root: AbsPath) -> tuple[AbsPath, ...]:
+def watched_files(request: Request, root: AbsPath) -> tuple[AbsPath, ...]:
+    """The files that decide: when one of them changes, the configuration of this root may be another."""
     return (
         *(path for _, path in user_files(request.places, request.host)),
         *(AbsPath(os.path.join(root, name)) for _, name in project_files()),

@@ -31,6 +31,11 @@ class Places:
         """The folder of what is being written right now."""
         return AbsPath(os.path.join(self.state, "journal"))
 
+    @property
+    def store(self) -> AbsPath:
+        """What outlives the daemon."""
+        return AbsPath(os.path.join(self.state, "store.sqlite"))
+
 
 def user_places(environment: Mapping[str, str]) -> Places:
     """The folders that `environment` names; relative names are ignored, as the XDG specification asks."""

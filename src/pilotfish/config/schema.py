@@ -3,10 +3,9 @@
 A typed dictionary per object, strict (no coercion) and closed (no unknown key): a validated file stays plain JSON,
 an absent key stays absent, and the JSON Schema comes for free. `config.validation` says what is wrong in words; rules
 that need more than one file (a custom server needs a command) are in `config.effective`.
-Imports pydantic (about 90 ms), so the hook program and the command line's cheap verbs must not import this.
+Imports pydantic (about 90 ms), so only a file that is not plainly right (`config.quick`) may make anybody import this.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -18,16 +17,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict, override
 
+from pilotfish.config import rules
 from pilotfish.config.defaults import DEFAULTS
 from pilotfish.config.trusted_roots import fault
 
 STRICT = ConfigDict(strict=True, extra="forbid")
-
-MAX_MILLISECONDS = 86_400_000
-"""A day: longer is a slip of the keyboard, and far longer overflows timers."""
-
-MAX_COUNT = 1_000_000
-"""A bound for counts, so that sums of them stay small numbers."""
 
 
 def _rule(pattern: str, accepted: str) -> AfterValidator:
@@ -43,7 +37,7 @@ def _rule(pattern: str, accepted: str) -> AfterValidator:
 
 
 def _argv(words: list[str]) -> list[str]:
-    if not words or not words[0] or any("\0" in word for word in words):
+    if not rules.is_argv(words):
         accepted = "a list of strings: the program, then its arguments, one string each"
         raise PydanticCustomError("rule", "is not accepted", {"accepted": accepted})
     return words
@@ -55,23 +49,22 @@ def _pattern(entry: str) -> str:
     return entry
 
 
-Milliseconds = Annotated[int, Field(ge=1, le=MAX_MILLISECONDS)]
-Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
-CountOrZero = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Milliseconds = Annotated[int, Field(ge=1, le=rules.MAX_MILLISECONDS)]
+Count = Annotated[int, Field(ge=1, le=rules.MAX_COUNT)]
+CountOrZero = Annotated[int, Field(ge=0, le=rules.MAX_COUNT)]
 Argv = Annotated[list[str], AfterValidator(_argv), Field(json_schema_extra={"minItems": 1})]
-ServerId = Annotated[str, _rule(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "letters, digits and . _ + # - (at most 64)")]
-Extension = Annotated[str, _rule(r"\.[^/\\\0\s]+", 'an extension with its dot, like ".py"')]
+ServerId = Annotated[str, _rule(rules.SERVER_ID, "letters, digits and . _ + # - (at most 64)")]
+Extension = Annotated[str, _rule(rules.EXTENSION, 'an extension with its dot, like ".py"')]
 Marker = Annotated[
     str,
-    _rule(r"(?!/)(?!(.*/)?\.\.(/|$))[^\0\\]+", "a file name or glob below the folder: not absolute, without .."),
+    _rule(rules.MARKER, "a file name or glob below the folder: not absolute, without .."),
 ]
-LanguageId = Annotated[str, _rule(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "an LSP language id")]
-EnvName = Annotated[str, _rule(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
-EnvValue = Annotated[str, _rule(r"[^\0]*", "a string without NUL")]
-ABSOLUTE = r"(/|~/|~$)" if os.name != "nt" else r"(/|~/|~$|[A-Za-z]:[/\\])"
+LanguageId = Annotated[str, _rule(rules.LANGUAGE_ID, "an LSP language id")]
+EnvName = Annotated[str, _rule(rules.ENV_NAME, "the name of an environment variable")]
+EnvValue = Annotated[str, _rule(rules.ENV_VALUE, "a string without NUL")]
 TrustEntry = Annotated[
     str,
-    _rule(ABSOLUTE + r"[^\0]*", "an absolute folder or glob; ~ stands for the home folder"),
+    _rule(rules.TRUST_ENTRY, "an absolute folder or glob; ~ stands for the home folder"),
     AfterValidator(_pattern),
 ]
 Severities = Annotated[list[Literal["error", "warning", "info", "hint"]], Field(min_length=1)]
@@ -115,12 +108,12 @@ class Feedback(TypedDict, total=False):
     """What is shown after an edit. null lifts a limit."""
 
     preset: Annotated[Literal["pi", "llxprt", "opencode"], Field(description="Sets the keys below together.")]
-    includeSeverities: Severities
-    maxPerFile: Count
-    maxOtherFiles: CountOrZero
-    maxTotalLines: Count | None
-    maxBytes: Count | None
-    otherFilesOrder: Literal["path", "severity"]
+    includeSeverities: Annotated[Severities, Field(description="What counts; the rest is not shown.")]
+    maxPerFile: Annotated[Count, Field(description="Diagnostics of one file; more are counted.")]
+    maxOtherFiles: Annotated[CountOrZero, Field(description="Files beside the edited ones.")]
+    maxTotalLines: Annotated[Count | None, Field(description="Diagnostics of all files together.")]
+    maxBytes: Annotated[Count | None, Field(description="The whole text, in UTF-8.")]
+    otherFilesOrder: Annotated[Literal["path", "severity"], Field(description="How other files are ordered.")]
     otherFilesAfter: Annotated[
         list[Literal["edit", "write", "patch"]],
         Field(description="After which kinds of change other files are shown too."),
@@ -132,8 +125,8 @@ class Feedback(TypedDict, total=False):
 class Pool(TypedDict, total=False):
     """How long and how large servers may live; global file only. null lifts a limit."""
 
-    idleMinutes: Count
-    memoryMiBPerServer: Count | None
+    idleMinutes: Annotated[Count, Field(description="A server that nobody has asked for so long is stopped.")]
+    memoryMiBPerServer: Annotated[Count | None, Field(description="A larger one is stopped; it comes back on use.")]
     memoryMiB: Annotated[Count | None, Field(description="All servers together.")]
 
 
@@ -148,16 +141,18 @@ class Mcp(TypedDict, total=False):
 class Security(TypedDict, total=False):
     """Who may say what runs; global file only."""
 
-    projectConfigPolicy: Literal["trusted-only", "always", "never"]
+    projectConfigPolicy: Annotated[
+        Literal["trusted-only", "always", "never"], Field(description="Whose project files may say what runs.")
+    ]
     trustedProjectRoots: Annotated[list[TrustEntry], Field(description="Absolute folders or globs; ~ is the home.")]
-    allowExternalPaths: bool
+    allowExternalPaths: Annotated[bool, Field(description="Serve files outside of the workspace, too.")]
 
 
 @configured(ConfigDict(strict=True, extra="forbid", title="Pilotfish configuration"))
 class ConfigFile(TypedDict, total=False):
     """The file `lsp.json`, of the user or of a project."""
 
-    schema: Annotated[str, Field(alias="$schema")]
+    schema: Annotated[str, Field(alias="$schema", description="For editors; not read.")]
     lsp: Annotated[
         Annotated[Literal[False], Tag("off")] | Annotated[dict[ServerId, Server], Tag("servers")],
         Discriminator(_branch),
@@ -170,9 +165,6 @@ class ConfigFile(TypedDict, total=False):
     pool: Pool
     security: Security
 
-
-USER_ONLY = ("security", "pool")
-"""Read from the user's file only: a project may neither trust itself nor spend the memory that all projects share."""
 
 OBJECTS: Mapping[tuple[str, ...], Any] = {
     (): ConfigFile,

@@ -12,7 +12,7 @@ from pilotfish.config.dialects import Dialect
 from pilotfish.config.foreign import translation
 from pilotfish.config.jsonc import BadJson, Document, Place, parse
 from pilotfish.config.problems import Grade, Problem
-from pilotfish.config.schema import USER_ONLY
+from pilotfish.config.rules import USER_ONLY
 from pilotfish.config.validation import problems, without
 from pilotfish.config.values import Source
 from pilotfish.model import AbsPath

@@ -1,36 +1,32 @@
-"""What is wrong with a config file, all at once, and what is left of it without that.
+"""What is wrong with a config file, all at once, and what is left of it without that."""
 
-Pydantic finds the errors; this module says them in our words, with the JSON path as the person wrote it.
-"""
-
-import difflib
-from collections.abc import Mapping
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, cast
 
 from pilotfish.config.jsonc import Path
-from pilotfish.config.problems import Grade, Problem, shown
-from pilotfish.config.schema import OBJECTS, ConfigFile, adapter
-from pilotfish.errors import Bug
+from pilotfish.config.problems import Problem
+from pilotfish.config.quick import is_certainly_valid
 from pilotfish.protocol.wire import Json
 
+if TYPE_CHECKING:
+    from pilotfish.config.schema import ConfigFile
 
-def typed(value: Json) -> ConfigFile:
+
+def typed(value: Json) -> "ConfigFile":
     """A value that must be valid, as the type that says so: our own defaults and the catalogue are in there."""
-    try:
-        return adapter().validate_python(value)
-    except ValidationError as error:
-        raise Bug(f"the merged configuration is not valid: {error}") from error
+    if is_certainly_valid(value):
+        return cast("ConfigFile", value)
+    from pilotfish.config.faults import validated  # It imports pydantic, which hardly any file needs.
+
+    return validated(value)
 
 
 def problems(value: Json, file: str) -> tuple[Problem, ...]:
-    """Everything that is wrong with `value`, all at once; empty when it is a config file."""
-    try:
-        adapter().validate_python(value)
-    except ValidationError as error:
-        return tuple(_problem(details, file) for details in error.errors(include_url=False))
-    return ()
+    """Everything that is wrong with `value`; empty when it is a config file."""
+    if is_certainly_valid(value):
+        return ()
+    from pilotfish.config.faults import faults  # As above.
+
+    return faults(value, file)
 
 
 def without(value: Json, found: tuple[Problem, ...]) -> Json:
@@ -39,49 +35,6 @@ def without(value: Json, found: tuple[Problem, ...]) -> Json:
         return {}
     doomed = {_up_to_list(problem.path) for problem in found}
     return _pruned(value, (), doomed)
-
-
-def known_keys(path: Path) -> tuple[str, ...]:
-    """The keys of the closed object at `path`; none where anything goes."""
-    steps = tuple("*" if index == 1 and path[0] == "lsp" else str(step) for index, step in enumerate(path))
-    owner = OBJECTS.get(steps)
-    return () if owner is None else tuple("$schema" if key == "schema" else key for key in owner.__annotations__)
-
-
-ACCEPTED: Mapping[str, str] = {
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "string_type": "a string",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "greater_than_equal": "a whole number of at least {ge}",
-    "less_than_equal": "a whole number of at most {le}",
-    "literal_error": "{expected}",
-    "too_short": "a list of at least {min_length}",
-    "rule": "{accepted}",
-}
-"""What would have been right, by the kind of pydantic's error."""
-
-
-def _problem(details: ErrorDetails, file: str) -> Problem:
-    path = _json_path(details["loc"])
-    value: Json = details["input"]
-    if details["type"] == "extra_forbidden":
-        keys = known_keys(path[:-1])
-        near = difflib.get_close_matches(str(path[-1]), keys, n=1)
-        accepted = "one of " + ", ".join(sorted(keys))
-        return Problem(Grade.ERROR, file, path, "unknown key", shown(value), accepted, near[0] if near else None)
-    accepted = ACCEPTED.get(details["type"], details["msg"]).format(**details.get("ctx", {}))
-    if path == ("lsp",):
-        accepted = "an object of servers by id, or false"
-    message = "wrong type" if details["type"].endswith("_type") else "value not accepted"
-    return Problem(Grade.ERROR, file, path, message, shown(value), accepted)
-
-
-def _json_path(location: tuple[str | int, ...]) -> Path:
-    """Pydantic's location without the name of the union's branch and without its mark for a bad key."""
-    path = (location[0], *location[2:]) if len(location) > 1 and location[0] == "lsp" else location
-    return path[:-1] if path and path[-1] == "[key]" else path
 
 
 def _up_to_list(path: Path) -> Path:

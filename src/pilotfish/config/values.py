@@ -75,7 +75,7 @@ class Feedback:
     other_files_order: Literal["path", "severity"]
     other_files_after: tuple[TouchKind, ...]
     """After which kinds of change other files than the changed ones are shown."""
-    only_new: bool
+    only_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

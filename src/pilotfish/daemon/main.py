@@ -10,7 +10,8 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Never
 
 import anyio
@@ -19,13 +20,17 @@ from pilotfish.daemon.door import Door
 from pilotfish.daemon.life import Life
 from pilotfish.daemon.logs import LogFile
 from pilotfish.daemon.pids import gone
+from pilotfish.daemon.revocation import heed_revocations
 from pilotfish.daemon.settings import Settings, settings_of
 from pilotfish.daemon.start import Claim
 from pilotfish.daemon.upgrading import UPGRADES
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Host, Service
+from pilotfish.store import Store
 from pilotfish.surfaces.calls import About, Attendee
+from pilotfish.surfaces.http_serving import Daemon as ToServe
+from pilotfish.surfaces.http_serving import Serving
 from pilotfish.surfaces.log_tail import last_lines
 from pilotfish.surfaces.methods import Methods
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
@@ -90,7 +95,10 @@ class Daemon:
     def __init__(self, claim: Claim, host: Host, settings: Settings, upgrades: Upgrades = UPGRADES) -> None:
         self._claim = claim
         self._settings = settings
-        self._upgrades = upgrades
+        self._store = Store(host.places.store)
+        serving = Serving(ToServe(self._store, self.about, host.clock, host.places.state))
+        self._upgrades = {**upgrades, "serve": serving.upgrade}
+        self._host = host
         self._service = Service(host, settings.limits)
         self._sessions = Sessions(self._service.end, gone)
         self._life = Life(self._sessions, settings.idle_seconds)
@@ -99,13 +107,20 @@ class Daemon:
     async def live(self, bounded: Callable[[], None]) -> None:
         """From the first client to the end; `bounded` is called when that begins, and sees to it that it ends."""
         logger.info("started pid=%d socket=%s build=%d", os.getpid(), self._claim.place.socket, BUILD)
-        async with self._service.running(), self._sessions.running(), anyio.create_task_group() as tasks:
+        async with (
+            self._keeping(),
+            self._service.running(),
+            self._sessions.running(),
+            anyio.create_task_group() as tasks,
+        ):
             methods = Methods(self._service, self._sessions, self, tasks)
             door = Door(self._claim, lambda stream: Connection(stream, methods, self._upgrades))
             tasks.start_soon(self._heed_signals)
             tasks.start_soon(self._life.run)
             tasks.start_soon(door.run, tasks)
             tasks.start_soon(self._stay_reachable, door)
+            if self._host.watch is not None:
+                tasks.start_soon(heed_revocations, self._host.watch, self._host.places, self._look_again)
             try:
                 await self._life.ending.wait()
             finally:
@@ -155,6 +170,13 @@ class Daemon:
             for session in self._sessions.all()
         )
 
+    @asynccontextmanager
+    async def _keeping(self) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            self._store.close()
+
     async def _heed_signals(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for number in signals:
@@ -163,6 +185,9 @@ class Daemon:
                     logger.warning("ending at once signal=%s", number.name)
                     os._exit(FAILED)
                 self._life.stop(number.name)
+
+    def _look_again(self) -> None:
+        self._service.workspaces.look_again()
 
     async def _stay_reachable(self, door: Door) -> None:
         await door.stay_reachable()

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from pilotfish.errors import Code, Refused
+from pilotfish.host.clock import WallClock
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import NULL
 from pilotfish.surfaces.mcp_connection import Options, serve
+from pilotfish.surfaces.tracing import trace
 from pilotfish.surfaces.upgrades import Upgraded, Upgrades
 
 
@@ -25,4 +27,8 @@ async def _mcp(upgraded: Upgraded) -> None:
     await serve(upgraded.wire, upgraded.service, upgraded.session, Options(wanted.tools))
 
 
-UPGRADES: Upgrades = {"mcp": _mcp}
+async def _trace(upgraded: Upgraded) -> None:
+    await trace(upgraded, WallClock())
+
+
+UPGRADES: Upgrades = {"mcp": _mcp, "trace": _trace}

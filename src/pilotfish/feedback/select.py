@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Change, Delta, NoBaseline, place
-from pilotfish.feedback.limits import Limits, TouchKind
+from pilotfish.feedback.limits import Limits
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
 

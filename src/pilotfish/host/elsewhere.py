@@ -71,6 +71,9 @@ class EventsWatcher:
             self._follow()
             return self._tree.take()
 
+    def drain_now(self) -> tuple[FileChange, ...] | None:
+        return None
+
     async def stirred(self) -> None:
         await self._stirred.wait()
 

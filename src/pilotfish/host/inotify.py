@@ -97,12 +97,22 @@ class InotifyWatcher:
                 self._renewed = anyio.Event()
 
     async def drain(self) -> tuple[FileChange, ...]:
+        found = self.drain_now()
+        if found is not None:
+            return found
         async with self._lock:
-            if self._sentry.waiting_bytes() > INLINE_BYTES or self._tree.watches.without:
-                await anyio.to_thread.run_sync(self._catch_up)
-            else:
-                self._catch_up()
+            await anyio.to_thread.run_sync(self._catch_up)
             return self._tree.take()
+
+    def drain_now(self) -> tuple[FileChange, ...] | None:
+        waiting = self._sentry.waiting_bytes()
+        if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
+            return None
+        if waiting:
+            self._catch_up()
+        else:
+            self._tree.settle()
+        return self._tree.take()
 
     async def stirred(self) -> None:
         async with owned_tasks() as tasks:

@@ -43,6 +43,10 @@ class Process(Protocol):
     async def send(self, data: bytes) -> None:
         """Write all of `data`; raise `BrokenPipe` when the other end is gone, `Stalled` when it takes nothing."""
 
+    def send_now(self, data: bytes) -> int:
+        """Write as much of `data` as is taken without waiting, and say how much; never while `send` is at it."""
+        ...
+
     async def receive(self) -> bytes:
         """Return what came next on standard output; empty at its end."""
         ...
@@ -175,6 +179,10 @@ class Watcher(Protocol):
 
     async def drain(self) -> tuple[FileChange, ...]:
         """What has changed since the last call, as far as the system can tell now; waits for nothing to happen."""
+        ...
+
+    def drain_now(self) -> tuple[FileChange, ...] | None:
+        """The same where it can be said without waiting; None where only `drain` can."""
         ...
 
     async def stirred(self) -> None:

@@ -62,13 +62,16 @@ async def spawn(launch: Launch, *, write_stall_seconds: float = WRITE_STALL_SECO
     token = f"{os.getpid()}-{secrets.token_hex(8)}"
     order = _order(launch, token)
     process = SupervisedProcess(launch, token, write_stall_seconds)
+    watching = anyio.CancelScope()
     async with owned_tasks() as tasks:
         tasks.start_soon(process.drain_errors)
         try:
             await process.start(order)
+            tasks.start_soon(process.watch, watching)
             yield process
         finally:
             await process.close()
+            watching.cancel()
 
 
 class SupervisedProcess:
@@ -123,6 +126,9 @@ class SupervisedProcess:
                 self._input.close()
                 raise
 
+    def send_now(self, data: bytes) -> int:
+        return self._input.write_now(data)
+
     async def receive(self) -> bytes:
         return await self._output.read()
 
@@ -155,6 +161,11 @@ class SupervisedProcess:
         with anyio.CancelScope(shield=True):
             while data := await self._errors.read():
                 self._keep(data)
+
+    async def watch(self, scope: anyio.CancelScope) -> None:
+        """Wait in the background: what a killed supervisor leaves may hold the pipes open, and look alive, for ever."""
+        with scope:
+            await self.wait()
 
     async def close(self) -> None:
         """Leave nothing: no process, no zombie, no descriptor."""

@@ -5,14 +5,17 @@ know how deep it lies, and that two tasks met the same dead server. Where one er
 kinds that callers expect, the first is what the caller sees.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
 
 from pilotfish.errors import Failure
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @asynccontextmanager
@@ -26,6 +29,21 @@ async def owned_tasks() -> AsyncGenerator[TaskGroup]:
         if len(errors) == 1 or all(isinstance(error, Failure) for error in errors):
             raise errors[0] from None
         raise
+
+
+async def side_by_side(work: Callable[[K], Awaitable[V]], items: Sequence[K]) -> list[V]:
+    """What `work` gives for each item, in their order, all at once. One item alone is not worth a task."""
+    if len(items) == 1:
+        return [await work(items[0])]
+    results: dict[int, V] = {}
+
+    async def one(number: int, item: K) -> None:
+        results[number] = await work(item)
+
+    async with owned_tasks() as tasks:
+        for number, item in enumerate(items):
+            tasks.start_soon(one, number, item)
+    return [results[number] for number in range(len(items))]
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -44,6 +44,10 @@ SHAPES: Mapping[str, Any] = {
 
 def read_answer(data: bytes) -> Answer[Any]:
     """Read an answer, or raise `msgspec.DecodeError`: for one that lies about its state, too."""
-    plain = msgspec.json.decode(data, type=dict[str, Any])
+    return answer_of(msgspec.json.decode(data, type=dict[str, Any]))
+
+
+def answer_of(plain: Mapping[str, Any]) -> Answer[Any]:
+    """The same of JSON that is decoded already; raises `msgspec.ValidationError`."""
     shape = SHAPES.get(str(plain.get("operation")), Any)
     return msgspec.convert(plain, Answer[shape])

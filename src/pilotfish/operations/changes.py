@@ -11,7 +11,7 @@ from typing import assert_never
 
 from pilotfish.api import Changes, FileChange
 from pilotfish.operations.asked import Asked
-from pilotfish.operations.diffs import unified
+from pilotfish.operations.diffs import ordered, unified
 from pilotfish.operations.found import NOWHERE, Reading, Spot, View
 from pilotfish.operations.shapes import is_null
 from pilotfish.protocol.edits import (
@@ -104,7 +104,7 @@ class _Stage:
 
     def changes(self) -> tuple[FileChange, ...]:
         changes = (_change(file, self._view) for file in self._files)
-        return tuple(change for change in changes if change is not None)
+        return ordered(change for change in changes if change is not None)
 
     def _create(self, operation: Create) -> None:
         spot = _spot(operation.resource)

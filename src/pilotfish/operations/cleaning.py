@@ -5,11 +5,11 @@ text and the structured one, are both sinks: everything in them goes through the
 limit of its own.
 """
 
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
-from pilotfish.api import Answer, Feedback
+from pilotfish.api import Api
 from pilotfish.sanitise import sanitised, sanitised_lines
 
 MAX_PATH = 500
@@ -30,7 +30,7 @@ _WORD_FOR_WORD = frozenset({"data", "uri"})
 """Members of an item that go back to the server."""
 
 
-def structured(answer: Answer[Any] | Feedback) -> dict[str, object]:
+def structured(answer: Api) -> dict[str, object]:
     """The answer as plain JSON values, every text in it clean; only what goes back to a server stays word for word."""
     plain = cast("dict[str, object]", msgspec.to_builtins(answer))
     return _members(plain)

@@ -49,6 +49,14 @@ def no_server(question: Question, expected: Expected, word: str | None, search: 
     return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}Until then, search the text: {call}")
 
 
+def not_allowed(question: Question, why: Unavailable, word: str | None, search: Search = ripgrep) -> Unavailable:
+    """For a file whose server is there and may not run: nothing is to be installed."""
+    call = search(_pattern(question, word), _glob(question.file_path))
+    advice = f"{why.hint}\n" if why.hint else ""
+    hint = f"{advice}Until then, search the text: {call}"
+    return Unavailable(why.code, why.message, hint=hint, scene=why.scene)
+
+
 def no_server_for(path: str) -> Unavailable:
     """For a file of a type that nobody serves."""
     extension = os.path.splitext(path)[1]

@@ -47,6 +47,10 @@ class Form:
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
 
+    def fits(self, given: set[str]) -> bool:
+        """Whether these fields are all that it needs, and nothing else."""
+        return given.issuperset(self.required) and all(name in self.required or name in self.optional for name in given)
+
 
 AT = Form(("filePath", "line", "character"))
 NAMED = Form(("filePath", "symbol"), ("line",))

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pilotfish.api import Extent, Item, Location
 from pilotfish.model import AbsPath, Encoding, Position, Range
-from pilotfish.paths import below, shown_path
+from pilotfish.paths import is_inside, shown_path
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import WirePosition, WireRange
@@ -130,7 +130,7 @@ class View:
         return spot.uri if spot.path is None else shown_path(spot.path, self.workspace)
 
     def is_external(self, path: AbsPath | None) -> bool:
-        return path is None or path in self.outside or below(path, self.workspace) is None
+        return path is None or path in self.outside or not is_inside(path, self.workspace)
 
 
 def excerpt(line: str, character: int) -> str:

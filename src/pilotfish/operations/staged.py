@@ -9,7 +9,7 @@ from typing import Protocol
 from pilotfish.api import FileChange
 from pilotfish.host.ports import Identity
 from pilotfish.model import AbsPath
-from pilotfish.operations.diffs import unified
+from pilotfish.operations.diffs import ordered, unified
 from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Admitted
 
@@ -95,7 +95,7 @@ class Staged:
 
     def changes(self, workspace: AbsPath) -> tuple[FileChange, ...]:
         """As surfaces see it."""
-        return tuple(_change(effect, workspace) for effect in self.effects)
+        return ordered(_change(effect, workspace) for effect in self.effects)
 
 
 def _change(effect: FileEffect, workspace: AbsPath) -> FileChange:

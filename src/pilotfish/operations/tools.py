@@ -6,6 +6,7 @@ has six of them under other names: its fields are in snake case and its `charact
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pilotfish.operations.fields import Form
 from pilotfish.operations.rows import ROWS, Row
@@ -42,7 +43,7 @@ SNAKE = Dialect(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tool:
     """One operation under one name. A question must have one of the forms, whole."""
 
@@ -51,10 +52,15 @@ class Tool:
     forms: tuple[Form, ...]
     dialect: Dialect = PLAIN
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """Every field that it takes, in the order of the forms."""
         return tuple(dict.fromkeys(name for form in self.forms for name in (*form.required, *form.optional)))
+
+    @cached_property
+    def own_names(self) -> Mapping[str, str]:
+        """Our name of each field, by what it is called here."""
+        return {self.dialect.said(name): name for name in self.fields}
 
     @property
     def required(self) -> tuple[str, ...]:

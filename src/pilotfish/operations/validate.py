@@ -36,12 +36,10 @@ _ALSO = {
 def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    ours = {tool.dialect.said(name): name for name in tool.fields}
-    form = _nearest_form(tool, {ours.get(name, name) for name in given})
-    problems = [
-        *(f"{tool.dialect.said(name)} is missing" for name in form.required if tool.dialect.said(name) not in given),
-        *(_unwanted(name, ours, form) for name in given if ours.get(name) not in {*form.required, *form.optional}),
-    ]
+    ours = tool.own_names
+    named = {ours.get(name, name) for name in given}
+    is_known = given.keys() <= ours.keys()
+    problems = [] if is_known and any(form.fits(named) for form in tool.forms) else _misfits(tool, given, named)
     values: dict[str, object] = {}
     for name, value in given.items():
         if name in ours:
@@ -80,12 +78,22 @@ def _form_usage(tool: Tool, form: Form) -> str:
     return f"{required} (optional: {optional})" if optional else required
 
 
+def _misfits(tool: Tool, given: Mapping[str, object], named: set[str]) -> list[str]:
+    """What is missing and what does not belong, by the form that was most likely meant."""
+    ours, form = tool.own_names, _nearest_form(tool, named)
+    wanted = {*form.required, *form.optional}
+    return [
+        *(f"{tool.dialect.said(name)} is missing" for name in form.required if tool.dialect.said(name) not in given),
+        *(_unwanted(name, ours, form) for name in given if ours.get(name) not in wanted),
+    ]
+
+
 class _Wrong(Exception):
     """What a value must be."""
 
 
 def _nearest_form(tool: Tool, given: set[str]) -> Form:
-    """The form that was most likely meant: one that fits; else the one with the least too much and the most there."""
+    """Where none fits: the one with the least too much and the most there."""
 
     def distance(form: Form) -> tuple[bool, int, int]:
         missing = set(form.required) - given

@@ -8,6 +8,7 @@ POSIX only, like the daemon.
 
 import os
 import stat
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,13 @@ from pilotfish.policy.protected import protected
 
 MAX_PATH = 4_096
 """What Linux takes as a path."""
+
+
+LOOK_FLAGS = os.O_PATH | os.O_CLOEXEC if sys.platform == "linux" else 0
+"""To name a file without opening it: a FIFO does not block, and a device does not notice."""
+
+GONE = " (deleted)"
+"""What Linux adds to the name of a file that is not there any more."""
 
 
 class Want(Enum):
@@ -117,7 +125,7 @@ def open_admitted(admitted: Admitted, flags: int = os.O_RDONLY) -> int:
 
 def classify(path: AbsPath, boundary: Boundary) -> Place:
     """Where a path from a server lies. Nothing is read there."""
-    real = os.path.realpath(path)
+    real = _resolved(path)
     for root in _roots(boundary):
         if (segments := below(real, root)) is not None:
             return Place.DEPENDENCY if is_dependency(segments) else Place.IN_ROOT
@@ -149,10 +157,28 @@ def _named(request: str, cwd: AbsPath) -> str:
 
 def _real(named: str, boundary: Boundary) -> str:
     try:
-        real = os.path.realpath(named)
+        real = _resolved(named)
     except OSError as error:  # A link swapped while it is followed.
         raise Refused(Code.FILE_UNREADABLE, f"{named}: {error.strerror}") from None
     return spelled(real, _names) if boundary.ignores_case else real
+
+
+def _resolved(path: str) -> str:
+    """`path` without symbolic links. What is there, Linux names at once: `realpath` asks it once per folder."""
+    if not LOOK_FLAGS:
+        return os.path.realpath(path)
+    try:
+        descriptor = os.open(path, LOOK_FLAGS)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    try:
+        real = os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        real = ""
+    finally:
+        os.close(descriptor)
+    is_plain = real.startswith("/") and not real.endswith(GONE)
+    return real if is_plain else os.path.realpath(path)
 
 
 def _placed(real: str, boundary: Boundary) -> Admitted | None:

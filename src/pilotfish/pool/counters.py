@@ -1,8 +1,11 @@
 """What happened, counted. Local only: nothing leaves the machine."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import anyio
 
 from pilotfish.errors import Code, Failure
 
@@ -27,9 +30,30 @@ class Histogram:
         return sum(self.counts)
 
 
+MAX_SAMPLES = 1000
+"""Of each kind: enough for a 95th percentile of the last hours, 8 KB."""
+
+
+@dataclass(slots=True)
+class Samples:
+    """The last latencies themselves, for exact percentiles of what is going on now."""
+
+    kept: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
+    count: int = 0
+
+    def add(self, seconds: float) -> None:
+        self.kept.append(seconds)
+        self.count += 1
+
+    def percentile(self, percent: int) -> float:
+        """The smallest latency that so many of a hundred do not exceed; 0 without any."""
+        ranked = sorted(self.kept)
+        return ranked[max(0, -(-len(ranked) * percent // 100) - 1)] if ranked else 0.0
+
+
 @dataclass(slots=True)
 class Counters:
-    """Per server id."""
+    """Per server id, but for `operations`."""
 
     starts: Counter[str] = field(default_factory=Counter[str])
     failures: Counter[tuple[str, Code]] = field(default_factory=Counter[tuple[str, Code]])
@@ -37,6 +61,18 @@ class Counters:
     time_outs: Counter[str] = field(default_factory=Counter[str])
     diagnostics: Counter[str] = field(default_factory=Counter[str])
     latency: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    check_times: dict[str, Samples] = field(default_factory=dict[str, Samples])
+    operations: dict[str, Samples] = field(default_factory=dict[str, Samples])
+    """What clients asked for, by its name: `edit`, `check`, `hover`."""
+
+    @contextmanager
+    def timed(self, operation: str) -> Generator[None]:
+        """Count what the block does, however it ends."""
+        started = anyio.current_time()
+        try:
+            yield
+        finally:
+            self.operations.setdefault(operation, Samples()).add(anyio.current_time() - started)
 
     def started(self, server: str) -> None:
         self.starts[server] += 1
@@ -50,6 +86,7 @@ class Counters:
         self.time_outs[server] += timed_out
         self.diagnostics[server] += found
         self.latency.setdefault(server, Histogram()).add(seconds)
+        self.check_times.setdefault(server, Samples()).add(seconds)
 
     def crashes(self) -> Mapping[str, int]:
         crashed: Counter[str] = Counter()

@@ -8,16 +8,20 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
+from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session
+from pilotfish.client.tap import Tap
 from pilotfish.config.values import Restart
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
 from pilotfish.host.ports import Spawner, Vitals
 from pilotfish.host.tasks import owned_tasks
+from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
 from pilotfish.pool.monitor import Monitor
@@ -59,9 +63,12 @@ class Pool:
     ) -> None:
         self.limits = limits or Limits()
         self.counters = Counters()
+        self.changed = Pulse()
+        """Beats at every move of any entry."""
         self._spawn = spawn
         self._jitter = jitter
         self._entries: dict[Key, Entry] = {}
+        self._taps: dict[str, Tap] = {}
         self._tasks: TaskGroup | None = None
         self._monitor = Monitor(self._entries, vitals, self.limits)
 
@@ -78,6 +85,10 @@ class Pool:
                 with anyio.move_on_after(STOP_ALL_SECONDS, shield=True):
                     await self.stop_all()
                 tasks.cancel_scope.cancel()
+
+    def tap(self, server: str) -> Tap:
+        """Where to listen to the traffic of a server, in all its roots."""
+        return self._taps.setdefault(server, Tap())
 
     def entries(self) -> Mapping[Key, Entry]:
         """For status: read, never change."""
@@ -119,6 +130,12 @@ class Pool:
         entry.stop(why)
         while isinstance(entry.slot, Stopping):
             await entry.changed.wait()
+
+    def retire(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Begin to stop the servers of some roots, whatever they are at: nobody may use them as they are."""
+        for entry in self._entries.values():
+            if is_meant(entry.key.root):
+                entry.stop(Why.CONFIG)
 
     async def stop_all(self, why: Why = Why.ASKED) -> None:
         async with owned_tasks() as tasks:
@@ -187,7 +204,7 @@ class Pool:
         if self._tasks is None:
             raise Bug("the pool is not running")
         now = anyio.current_time()
-        entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now)))
+        entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
         entry.start(now)
         self.counters.started(recipe.key.server)
         self._tasks.start_soon(self._live, entry, recipe)
@@ -202,6 +219,10 @@ class Pool:
         except Exception as error:
             logger.exception("session failed key=%s", entry.key)
             failure = Bug(f"{type(error).__name__}: {error}")
+        except BaseException:
+            # Whatever is around the pool was cancelled: whoever waits for this server must see that it is gone.
+            entry.rests()
+            raise
         if failure is None or entry.stopping_for is not None:
             logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
             entry.rests()
@@ -214,7 +235,7 @@ class Pool:
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
         with entry.life:
             async with (
-                open_session(recipe.options(), self._spawn) as session,
+                open_session(replace(recipe.options(), tap=self.tap(entry.key.server)), self._spawn) as session,
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 await recipe.restore(session, entry.documents)

@@ -117,10 +117,16 @@ class Capabilities:
         self._answer: dict[str, object] = {}
         self._static: tuple[_Offer, ...] = ()
         self._dynamic: dict[tuple[str, str | None], _Offer] = {}
+        self.moves = 0
+        """How often an offer came or went: as long as it stays the same, so does all that is offered."""
+        self._by_method: dict[str, tuple[_Offer, ...]] = {}
+        self._indexed = self.moves
+        """The moves that `_by_method` knows of."""
         self.offer(offered or {})
 
     def offer(self, offered: dict[str, Any]) -> None:
         """Take in the `capabilities` of the answer to `initialize`."""
+        self.moves += 1
         self._answer = offered
         self._static = tuple(_static_offers(offered))
 
@@ -196,11 +202,18 @@ class Capabilities:
         return self._answer.get("positionEncoding")
 
     def _offers(self, method: str, path: AbsPath | None, language_id: str | None) -> Iterator[_Offer]:
-        for offer in (*self._static, *self._dynamic.values()):
-            if offer.method != method:
-                continue
+        for offer in self._all_offers(method):
             if path is None or selects(offer.options.get("documentSelector"), path, language_id):
                 yield offer
+
+    def _all_offers(self, method: str) -> tuple[_Offer, ...]:
+        """Static ones first. Every question asks for them, and they hardly ever change."""
+        if self._indexed != self.moves:
+            self._by_method, self._indexed = {}, self.moves
+        if method not in self._by_method:
+            offers = (*self._static, *self._dynamic.values())
+            self._by_method[method] = tuple(offer for offer in offers if offer.method == method)
+        return self._by_method[method]
 
     def _keep(self, offer: _Offer) -> None:
         key = offer.method, offer.id
@@ -208,6 +221,7 @@ class Capabilities:
             raise Malformed(f"{offer.method}: more than {MAX_REGISTRATIONS} registrations")
         if key in self._dynamic and offer.method == WATCHED_FILES:
             offer = _added(self._dynamic[key], offer)
+        self.moves += 1
         # Taken out first, so that what is registered again counts as the latest.
         self._dynamic.pop(key, None)
         self._dynamic[key] = offer
@@ -217,6 +231,7 @@ class Capabilities:
         method = SPELLINGS.get(item.method, item.method)
         named = [offer for offer in (*self._static, *self._dynamic.values()) if offer.id == item.id]
         gone = [offer for offer in named if offer.method == method] or named
+        self.moves += 1
         self._static = tuple(offer for offer in self._static if offer not in gone)
         for offer in gone:
             self._dynamic.pop((offer.method, offer.id), None)

@@ -115,6 +115,8 @@ class Documents:
         self._version = 0
         self._open: dict[AbsPath, _Document] = {}
         """The least recently used one first."""
+        self.moves = 0
+        """How often a document was opened or closed: as long as it stays the same, so do the open paths."""
 
     # --- What is open ----------------------------------------------------------------------------------------------
 
@@ -160,6 +162,7 @@ class Documents:
         if path in self._open:
             raise Bug(f"{path!r} was opened twice")
         self._open[path] = _Document(language_id, Text(text), self._next_version())
+        self.moves += 1
         return self._announce(path)
 
     def change(self, path: AbsPath, text: str) -> tuple[Notification, ...]:
@@ -189,6 +192,7 @@ class Documents:
     def close(self, path: AbsPath) -> tuple[Notification, ...]:
         """Forget the document; nothing to send when it is not open."""
         document = self._open.pop(path, None)
+        self.moves += 1
         if document is None or not document.announced:
             return ()
         return (Notification("textDocument/didClose", DidCloseParams(TextDocumentIdentifier(uri_of(path)))),)

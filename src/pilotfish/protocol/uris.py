@@ -46,11 +46,12 @@ def path_of(uri: str) -> AbsPath | None:
     if _DRIVE.fullmatch(host):
         # `file://c:/x`: somebody put two slashes before a Windows path.
         host, path = "", host + path
-    if drive := _DRIVE_PATH.match(path):
-        return AbsPath(f"{drive[1].upper()}:" + _backslashed(path[drive.end() :]))
+    plain = _normalised(path)
+    if drive := _DRIVE_PATH.match(plain):
+        return AbsPath(f"{drive[1].upper()}:" + _backslashed(plain[drive.end() :]))
     if host and host.lower() != "localhost":
         return _share(host, path)
-    return AbsPath(_normalised(path)) if path.startswith("/") else None
+    return AbsPath(plain) if path.startswith("/") else None
 
 
 def same_document(one: str, other: str) -> bool:
@@ -69,7 +70,7 @@ def nfc_key(path: AbsPath) -> str:
 
 _FILE_URI = re.compile(r"file:(?://([^/\\]*))?(.*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:")
-_DRIVE_PATH = re.compile(r"/?([A-Za-z]):(?=[/\\]|\Z)")
+_DRIVE_PATH = re.compile(r"[/\\]?([A-Za-z]):(?=[/\\]|\Z)")
 _HOST = re.compile(r"[\w$-][\w.$-]*", re.ASCII)
 
 _BARE = re.compile(r"[A-Za-z0-9\-._~/]*")
@@ -110,4 +111,6 @@ def _backslashed(path: str) -> str:
 
 def _share(host: str, path: str) -> AbsPath | None:
     rest = _backslashed(path)
-    return AbsPath(rf"\\{host.lower()}{rest}") if _HOST.fullmatch(host) and rest != "\\" else None
+    if rest == "\\" or _DRIVE_PATH.match(rest):  # no share is called like a drive, and the URI of one would name that
+        return None
+    return AbsPath(rf"\\{host.lower()}{rest}") if _HOST.fullmatch(host) else None

@@ -99,8 +99,15 @@ def _custom(entry: "ServerConfig") -> ServerSpec:
 
 def _ids_of(extensions: tuple[str, ...]) -> dict[str, str]:
     """Language ids for extensions that no server of ours has to know; the bare extension for an unheard-of one."""
-    known = language_ids(_languages(HERE).values(), extensions)
+    known = _language_ids()
     return {extension: known.get(extension, extension.lstrip(".")) for extension in extensions}
+
+
+@cache
+def _language_ids() -> Mapping[str, str]:
+    """The language id of every extension and name."""
+    languages = _languages(HERE).values()
+    return language_ids(languages, [key for one in languages for key in (*one.extensions, *one.names)])
 
 
 @cache

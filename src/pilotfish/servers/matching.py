@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
@@ -22,6 +23,7 @@ def language_id(path: str, ids: Mapping[str, str], fallback: str) -> str:
     return fallback
 
 
+@lru_cache(maxsize=4096)
 def is_pattern(name: str) -> bool:
     """Whether a file name of the catalogue is more than a name."""
     return any(character in name for character in "*?[{/")

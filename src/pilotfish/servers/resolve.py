@@ -65,21 +65,26 @@ class Resolver:
             if not spec.disabled:
                 self._add(spec)
 
-    def candidates(self, path: AbsPath, scope: Scope, first_line: str | None = None) -> tuple[Candidate, ...]:
-        """Every server for `path`, a real path; best first. `first_line` spares reading the file for its shebang."""
-        top = _top(path, scope)
+    def candidates(
+        self, path: AbsPath, scope: Scope, first_line: str | None = None, tree: Tree | None = None
+    ) -> tuple[Candidate, ...]:
+        """Every server for `path`, a real path; best first. `first_line` spares reading the file for its shebang.
+
+        `tree` is asked instead of the resolver's own.
+        """
+        tree, top = tree or self._tree, _top(path, scope)
         if is_dependency(below(path, top) or ()):
             return ()
-        specs = self._matching(path, first_line)
+        specs = self._matching(path, first_line, tree)
         if not specs:
             return ()
-        search = Search(self._tree, ancestors(os.path.dirname(path), top))
+        search = Search(tree, ancestors(os.path.dirname(path), top))
         found = (_candidate(spec, path, search) for spec in specs)
         return tuple(sorted((candidate for candidate in found if candidate), key=_standing))
 
     def serves(self, path: AbsPath, first_line: str | None = None) -> bool:
         """Whether any server is for files like this one, wherever it lies."""
-        return bool(self._matching(path, first_line))
+        return bool(self._matching(path, first_line, self._tree))
 
     def _add(self, spec: ServerSpec) -> None:
         for extension in spec.files.extensions:
@@ -92,14 +97,14 @@ class Resolver:
             else:
                 self._by_name.setdefault(name, []).append(spec)
 
-    def _matching(self, path: AbsPath, first_line: str | None) -> Sequence[ServerSpec]:
+    def _matching(self, path: AbsPath, first_line: str | None, tree: Tree) -> Sequence[ServerSpec]:
         name = os.path.basename(path)
         found = list(self._by_name.get(name, ()))
         for suffix in (*suffixes(name), *suffixes(name.lower())):
             found += self._by_extension.get(suffix, ())
         found += (spec for glob, spec in self._by_glob if fits(glob, path))
         if not found and "." not in name:
-            line = first_line if first_line is not None else self._tree.read(path, MAX_FIRST_LINE) or ""
+            line = first_line if first_line is not None else tree.read(path, MAX_FIRST_LINE) or ""
             found += self._by_shebang.get(interpreter(line) or "", ())
         return list({spec.id: spec for spec in found}.values())
 

@@ -2,7 +2,7 @@
 
 Only existence is asked and manifests are parsed: nothing is run (T8). One search costs at most a fixed number of
 questions per folder between the file and the workspace, however large the tree is. Answers are kept for one search
-only: keeping them longer would save little and could be wrong.
+only; `evidence` says for how long what follows from them holds.
 """
 
 import json

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Tree(Protocol):
-    """Answers for one moment; nothing is kept between two searches, so nothing is ever stale."""
+    """Answers for one moment, and keeps nothing."""
 
     def exists(self, path: str) -> bool:
         """Whether anything is at `path`."""

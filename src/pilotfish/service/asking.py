@@ -5,6 +5,7 @@ A server that fails becomes an error of the answer, never an empty list; one tha
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,10 +13,10 @@ import anyio
 from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
-from pilotfish.host.tasks import owned_tasks
+from pilotfish.host.tasks import side_by_side
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.asked import Asked
-from pilotfish.operations.fallback import Expected, no_server, no_server_for
+from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.found import Found, Reading
 from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.locate import Located, line_in, located, located_on_line, name_of, place_in, refusal
@@ -32,6 +33,7 @@ from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Pull
+from pilotfish.service.ahead import Ahead, Errand
 from pilotfish.service.checks import Checks
 from pilotfish.service.standing import FileAtHand
 from pilotfish.service.texts import Texts
@@ -69,18 +71,33 @@ class Asking:
         self._pool = pool
         self._checks = checks
         self._texts = texts
+        self._ahead = Ahead(checks)
 
-    async def run(self, question: api.Question, client: ClientSession, workspace: Workspace) -> api.Answer[Any]:
+    async def answer(
+        self,
+        question: api.Question,
+        client: ClientSession,
+        workspace_of: Callable[[ClientSession], Awaitable[Workspace]],
+    ) -> api.Answer[Any]:
+        """The same as `run`, with a question like one before it sent while `workspace_of` looks at the disk."""
+        errand = self._ahead.begin(question, client)
+        try:
+            return await self.run(question, client, await workspace_of(client), errand)
+        finally:
+            self._ahead.end(errand, question, client)
+
+    async def run(
+        self, question: api.Question, client: ClientSession, workspace: Workspace, errand: Errand | None = None
+    ) -> api.Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = anyio.current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
         subject = await self.subject(question, client, workspace)
         candidates = self.candidates(question, subject, workspace)
-        replies = await self._replies(row, question, subject, candidates, client, workspace)
-        data, effort = await self._answer(row, question, replies, workspace)
-        duration = round((anyio.current_time() - started) * 1000)
-        return api.answer(question.operation, data, replace(effort, duration_ms=duration))
+        work = partial(self._ask, row, question, subject, errand or Errand())
+        replies = await self._replies(work, candidates, client, workspace)
+        return await self._answer(row, question, replies, workspace, started)
 
     # --- The subject -------------------------------------------------------------------------------------------------
 
@@ -103,11 +120,11 @@ class Asking:
         if question.character is None:
             return replace(subject, range=line_in(subject.text, question.file_path, question.line))
         position = place_in(subject.text, question.file_path, question.line, question.character)
-        return replace(subject, position=position, range=Range(position, position))
+        return Subject(subject.path, subject.text, position, Range(position, position))
 
     async def _file(self, path: str, workspace: Workspace) -> Subject:
-        real, text = await self._checks.text(workspace, path)
-        return Subject(real, Text(text))
+        real = admit(path, workspace.boundary).path
+        return Subject(real, await self._texts.text(real))
 
     async def _named(
         self, question: api.Question, subject: Subject, client: ClientSession, workspace: Workspace
@@ -161,6 +178,9 @@ class Asking:
         if choice.expected is None:
             raise no_server_for(subject.path)
         word = word_at(subject.text, subject.position) if subject.text and subject.position else None
+        why = workspace.why_unavailable(choice.expected)
+        if why.code is Code.UNTRUSTED:
+            raise not_allowed(question, why, word)
         install = workspace.install_hint(choice.expected.spec)
         raise no_server(question, Expected(choice.expected.spec.id, install), word)
 
@@ -179,25 +199,15 @@ class Asking:
 
     async def _replies(
         self,
-        row: Row,
-        question: api.Question,
-        subject: Subject,
+        work: Callable[[Candidate, Session], Awaitable[Reply]],
         candidates: Sequence[Candidate],
         client: ClientSession,
         workspace: Workspace,
     ) -> list[Reply]:
-        replies: dict[int, Reply] = {}
+        async def one(candidate: Candidate) -> Reply:
+            return await self._use(candidate, partial(work, candidate), client, workspace)
 
-        async def one(number: int, candidate: Candidate) -> None:
-            async def work(session: Session) -> Reply:
-                return await self._ask(session, row, question, subject, candidate)
-
-            replies[number] = await self._use(candidate, work, client, workspace)
-
-        async with owned_tasks() as tasks:
-            for number, candidate in enumerate(candidates):
-                tasks.start_soon(one, number, candidate)
-        return [replies[number] for number in sorted(replies)]
+        return await side_by_side(one, candidates)
 
     async def _use(
         self,
@@ -219,7 +229,13 @@ class Asking:
             return Reply(server, failure=failure)
 
     async def _ask(
-        self, session: Session, row: Row, question: api.Question, subject: Subject, candidate: Candidate
+        self,
+        row: Row,
+        question: api.Question,
+        subject: Subject,
+        errand: Errand,
+        candidate: Candidate,
+        session: Session,
     ) -> Reply:
         request = row.request
         if request is None:
@@ -232,7 +248,11 @@ class Asking:
             if not session.supports(request.prepare or request.method, subject.path):
                 return Reply(session.server)
             asked = await self.asked(session, request, question, subject)
-            answer = await session.request(request.method, request.build(asked), about=subject.path)
+            early = errand.early.get(session)
+            answer = await session.request(request.method, request.build(asked), about=subject.path, early=early)
+            errand.note(session, subject.path)
+            if standing.behind is not None:
+                caveat = f"{session.server}: {standing.behind}"
         try:
             reading = request.read(answer, asked)
         except Malformed as malformed:
@@ -246,6 +266,8 @@ class Asking:
         Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
         """
         standing = self._checks.standing(session)
+        if standing.answered and session.readiness.quiescent is not False:
+            return None
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
             if not standing.answered:
                 await self._first_diagnostics(session, candidate)
@@ -265,11 +287,12 @@ class Asking:
 
     async def asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
         text = subject.text or Text("")
+        place = subject.range if question.operation is api.Operation.CODE_ACTIONS else None
         asked = Asked(
             question,
             uri=None if subject.path is None else uri_of(subject.path),
             position=None if subject.position is None else position_to_wire(subject.position, text, session.encoding),
-            range=None if subject.range is None else range_to_wire(subject.range, text, session.encoding),
+            range=None if place is None else range_to_wire(place, text, session.encoding),
             item=question.call_hierarchy_item or question.type_hierarchy_item,
             new_uri=None if subject.new_path is None else uri_of(subject.new_path),
         )
@@ -286,8 +309,8 @@ class Asking:
     # --- The answer --------------------------------------------------------------------------------------------------
 
     async def _answer(
-        self, row: Row, question: api.Question, replies: Sequence[Reply], workspace: Workspace
-    ) -> tuple[api.Data, api.Effort]:
+        self, row: Row, question: api.Question, replies: Sequence[Reply], workspace: Workspace, started: float
+    ) -> api.Answer[Any]:
         answered = [reply for reply in replies if reply.reading is not None]
         readings = {reply.server: reply.reading for reply in answered if reply.reading is not None}
         selection = selected(row, question, readings, workspace.root)
@@ -296,14 +319,16 @@ class Asking:
         if not answered and not errors:
             message = f"No server of this file offers {row.operation}."
             errors.append(api.Error(api.OURSELVES, message, Code.UNSUPPORTED))
+        data = resolved(row, selection, backdrop)
         effort = api.Effort(
+            duration_ms=round((anyio.current_time() - started) * 1000),
             server_hits=len(answered),
             errors=tuple(errors),
             caveats=(*(reply.caveat for reply in answered if reply.caveat), *selection.caveats),
             truncated=selection.truncated,
             warnings=selection.warnings,
         )
-        return resolved(row, selection, backdrop), effort
+        return api.answer(question.operation, data, effort)
 
     async def _backdrop(self, selection: Selection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
         texts: dict[AbsPath, Text] = {}
@@ -313,7 +338,7 @@ class Asking:
                 outside.add(path)
                 continue
             try:
-                texts[path] = Text((await self._texts.current(path)).text)
+                texts[path] = await self._texts.text(path)
             except Refused:
                 # Without its text a place is shown by line, in the server's own columns.
                 continue

@@ -72,7 +72,8 @@ class Check:
         self._started = anyio.current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
-        self._second_before = session.readiness.ended_of(self._freshness.save_progress or "")
+        second = self._freshness.save_progress
+        self._second_before = 0 if second is None else session.readiness.ended_of(second)
         self._learn_late()
         self._learn_silence()
         before = standing.changes

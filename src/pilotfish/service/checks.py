@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import anyio
+import msgspec
 
+from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.config.values import Timing
 from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
 from pilotfish.host.ports import Memory
-from pilotfish.host.tasks import owned_tasks
+from pilotfish.host.tasks import side_by_side
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.entry import Recipe
@@ -97,15 +99,25 @@ class Checks:
             given = (texts or {}).get(path)
             real, text = await self.text(workspace, path, given)
             files[real] = FileAtHand(real, "", text, order=next(self._orders), given=given is not None)
-        verdicts: dict[AbsPath, FileVerdict] = {}
 
-        async def one(file: FileAtHand) -> None:
-            verdicts[file.path] = await self._file(client, workspace, file, patience or Patience())
+        async def one(file: FileAtHand) -> FileVerdict:
+            return await self._file(client, workspace, file, patience or Patience())
 
-        async with owned_tasks() as tasks:
-            for file in files.values():
-                tasks.start_soon(one, file)
-        return tuple(verdicts[path] for path in files)
+        return tuple(await side_by_side(one, tuple(files.values())))
+
+    async def sorted_out(self, workspace: Workspace, touch: api.Touch) -> tuple[api.Touch, tuple[Refused, ...]]:
+        """The files of a touch that can be checked, and why the others cannot; raises `Refused` when none can."""
+        paths, refused = list[str](), list[Refused]()
+        for path in touch.paths:
+            try:
+                await self.text(workspace, path, (touch.texts or {}).get(path))
+            except Refused as refusal:
+                refused.append(refusal)
+            else:
+                paths.append(path)
+        if not paths:
+            raise refused[0]
+        return msgspec.structs.replace(touch, paths=tuple(paths)), tuple(refused)
 
     async def text(self, workspace: Workspace, path: str, given: str | None = None) -> tuple[AbsPath, str]:
         """The real path and its text: the caller's where given, which wins over the disk."""
@@ -155,16 +167,12 @@ class Checks:
         self, client: ClientSession, workspace: Workspace, file: FileAtHand, patience: Patience
     ) -> FileVerdict:
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
-        outcomes: dict[str, Outcome] = {}
 
-        async def one(candidate: Candidate) -> None:
+        async def one(candidate: Candidate) -> Outcome:
             named = replace(file, language_id=candidate.language_id)
-            outcomes[candidate.spec.id] = await self._on(client, workspace, candidate, named, patience)
+            return await self._on(client, workspace, candidate, named, patience)
 
-        async with owned_tasks() as tasks:
-            for candidate in choice.servers:
-                tasks.start_soon(one, candidate)
-        ordered = [outcomes[candidate.spec.id] for candidate in choice.servers]
+        ordered = await side_by_side(one, choice.servers)
         if choice.expected is not None:
             ordered.append(no_verdict(choice.expected.spec.id, workspace.why_unavailable(choice.expected), 0.0))
         return FileVerdict(file.path, file.text, tuple(ordered))

@@ -1,6 +1,7 @@
 """A mapping that keeps what was used last, so that nothing grows with the number of files and folders ever seen."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -16,6 +17,10 @@ class Recent(Generic[K, V]):
         if key in self._kept:
             self._kept.move_to_end(key)
         return self._kept.get(key)
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys as they are now, whatever happens to them meanwhile."""
+        return iter(tuple(self._kept))
 
     def put(self, key: K, value: V) -> None:
         self._kept[key] = value

@@ -16,13 +16,11 @@ import anyio.to_thread
 from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
-from pilotfish.errors import Failure
+from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.delta import Change, Delta
-from pilotfish.feedback.limits import Limits as Shown
-from pilotfish.feedback.limits import limits_of
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
-from pilotfish.host.ports import Clock, Files, OpenWatcher, Spawner, Vitals
+from pilotfish.host.ports import Clock, Files, Memory, OpenWatcher, Spawner, Vitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
@@ -31,9 +29,12 @@ from pilotfish.service.applying import Applying, changes_files
 from pilotfish.service.asking import Asking
 from pilotfish.service.baselines import Baselines
 from pilotfish.service.checks import Checks, FileVerdict, Patience
+from pilotfish.service.inspecting import Inspecting
+from pilotfish.service.lately import Lately, Shown
 from pilotfish.service.others import Others
 from pilotfish.service.preview import Previews
 from pilotfish.service.status import snapshot
+from pilotfish.service.steering import Steering
 from pilotfish.service.supposing import Supposing
 from pilotfish.service.texts import Texts
 from pilotfish.service.transaction import Recovery, recover
@@ -61,16 +62,21 @@ class Host:
     """Configuration that the host gave us by hand, in our own words."""
     watch: OpenWatcher | None = None
     """None: nobody tells us of changes on disk, only the files that are asked about are looked at."""
+    memory: Memory | None = None
+    """None: what is learned about servers is forgotten at the end."""
 
 
 class Service:
     def __init__(self, host: Host, limits: Limits | None = None) -> None:
         self.pool = Pool(host.spawn, host.vitals, limits=limits)
-        self.workspaces = Workspaces(host.places, host.environment, host.handed_over)
+        self.workspaces = Workspaces(host.places, host.environment, host.handed_over, self._revoked)
+        self.lately = Lately()
         self._clock = host.clock
         self._texts = Texts(host.files, host.clock)
-        self._checks = Checks(self.pool, self._texts, self._started)
+        self._checks = Checks(self.pool, self._texts, self._started, host.memory)
         self.watching = Watching(host.watch, self._checks, host.clock)
+        self.inspecting = Inspecting(self.pool, host.clock, host.vitals, self.watching.health)
+        self.steering = Steering(self.pool, self._checks.restore)
         self._others = Others(self.pool, self._checks)
         self._asking = Asking(self.pool, self._checks, self._texts)
         self._baselines = Baselines()
@@ -84,8 +90,13 @@ class Service:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
         await self._recover()
+        self.inspecting.begin()
         async with self.watching.running(), self.pool.running():
             yield self
+
+    def _revoked(self, workspace: Workspace) -> None:
+        logger.warning("trust revoked root=%s", workspace.root)
+        self.pool.retire(workspace.holds)
 
     def _started(self, session: Session) -> None:
         self.watching.join(session)
@@ -94,24 +105,45 @@ class Service:
         """Every known server as it stands for this workspace."""
         return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.watching.health)
 
+    async def inspect(self, client: ClientSession) -> api.Snapshot:
+        """The same, with the memory of the servers that run, measured now."""
+        return await self.inspecting.snapshot(self.workspaces.of(client))
+
     def end(self, client: ClientSession) -> None:
         """The client session is over; ending it twice is harmless."""
         self.pool.release(client.id)
 
     async def touched(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
         """Feedback after an edit. The text is empty when there is nothing to say, whatever the reason."""
+        feedback = await self._judged(touch, client)
+        if touch.kind != "read":
+            self.lately.add(Shown(self._clock.wall(), client, touch.paths, feedback))
+        return feedback
+
+    async def _judged(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
         started = anyio.current_time()
         if not touch.paths:
             return api.Feedback("", api.State.UNAVAILABLE, 0, "no file was named")
+        with self.pool.counters.timed(touch.kind):
+            return await self._told(touch, client, started)
+
+    async def _told(self, touch: api.Touch, client: ClientSession, started: float) -> api.Feedback:
+        refused: tuple[Refused, ...] = ()
         try:
             workspace = await self._workspace(client)
-            verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+            try:
+                verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+            except Refused:
+                # A file that may not be read, or is gone again, says nothing about the others of a patch.
+                touch, refused = await self._checks.sorted_out(workspace, touch)
+                verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
         except Failure as failure:
             return api.Feedback("", api.State.UNAVAILABLE, _milliseconds(started), failure.message)
         changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
         others = await self._related(touch, client, workspace, verdicts, started)
         text = _text(workspace, touch, changes, others)
-        return _feedback(text, verdicts, tuple(changes.values()), _milliseconds(started))
+        effort = _effort(verdicts, _milliseconds(started), refused)
+        return _feedback(text, verdicts, tuple(changes.values()), effort)
 
     async def ask(self, question: api.Question, client: ClientSession) -> api.Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
@@ -119,9 +151,11 @@ class Service:
         if question.operation is api.Operation.DIAGNOSTICS and question.file_path is not None:
             texts = None if question.text is None else {question.file_path: question.text}
             return await self.check(client, (question.file_path,), texts=texts)
-        answering = self._applying if changes_files(question) else self._asking
         try:
-            return await answering.run(question, client, await self._workspace(client))
+            with self.pool.counters.timed(question.operation):
+                if changes_files(question):
+                    return await self._applying.run(question, client, await self._workspace(client))
+                return await self._asking.answer(question, client, self._workspace)
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(question.operation, None, effort)
@@ -144,8 +178,9 @@ class Service:
             return await self.preview(client, paths, texts, patience=patience)
         started = anyio.current_time()
         try:
-            workspace = await self._workspace(client)
-            verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=patience)
+            with self.pool.counters.timed("check"):
+                workspace = await self._workspace(client)
+                verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(api.Operation.DIAGNOSTICS, None, effort)
@@ -159,8 +194,9 @@ class Service:
         """The verdict on files if some had other texts, and on those elsewhere that this would break."""
         started = anyio.current_time()
         try:
-            workspace = await self._workspace(client)
-            previewed = await self._previews.run(client, workspace, paths, texts, patience)
+            with self.pool.counters.timed("preview"):
+                workspace = await self._workspace(client)
+                previewed = await self._previews.run(client, workspace, paths, texts, patience)
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(api.Operation.DIAGNOSTICS, None, effort)
@@ -204,30 +240,33 @@ def _text(
 ) -> str:
     if touch.kind == "read":
         return ""
-    limits: Shown = limits_of(workspace.config.feedback)
+    limits = workspace.config.feedback
     if touch.only_new:
         limits = replace(limits, only_new=True)
+    most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
     edited = [Checked(path, change) for path, change in changes.items()]
     related = [Checked(path, change) for path, change in others.items()]
     chosen = selection(edited, related, touch.kind, limits)
-    return feedback_text(chosen, Form(workspace.root, max_bytes=limits.max_bytes))
+    return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most))
 
 
-def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], duration_ms: int) -> api.Feedback:
+def _feedback(
+    text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], effort: api.Effort
+) -> api.Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in verdicts}
-    envelope = api.answer(api.Operation.DIAGNOSTICS, found, _effort(verdicts, duration_ms))
+    envelope = api.answer(api.Operation.DIAGNOSTICS, found, effort)
     return api.Feedback(
         text,
         envelope.meta.state,
-        duration_ms,
+        effort.duration_ms,
         envelope.meta.reason,
         introduced=sum(len(change.introduced) for change in deltas),
         fixed=sum(len(change.fixed) for change in deltas),
     )
 
 
-def _effort(verdicts: Sequence[FileVerdict], duration_ms: int) -> api.Effort:
+def _effort(verdicts: Sequence[FileVerdict], duration_ms: int, refused: Sequence[Refused] = ()) -> api.Effort:
     outcomes = [outcome for verdict in verdicts for outcome in verdict.outcomes]
     failed = [outcome for outcome in outcomes if outcome.failure is not None]
     silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
@@ -237,7 +276,10 @@ def _effort(verdicts: Sequence[FileVerdict], duration_ms: int) -> api.Effort:
     return api.Effort(
         duration_ms=duration_ms,
         server_hits=sum(verdict.answered for verdict in verdicts),
-        errors=tuple(api.error(outcome.failure) for outcome in failed if outcome.failure is not None),
+        errors=(
+            *(api.error(outcome.failure) for outcome in failed if outcome.failure is not None),
+            *map(api.error, refused),
+        ),
         caveats=tuple(dict.fromkeys(caveats)),
         timed_out=any(outcome.diagnostics is None for outcome in silent),
     )

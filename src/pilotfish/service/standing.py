@@ -101,6 +101,11 @@ class Standing:
     _previewing: bool = False
     _left: Pulse = field(default_factory=Pulse)
 
+    @property
+    def is_calm(self) -> bool:
+        """It has loaded, and no proposed text is at it."""
+        return self.answered and not self._previewing
+
     # --- Texts -------------------------------------------------------------------------------------------------------
 
     def send(self, session: Session, file: FileAtHand) -> Sent:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pilotfish.host.ports import Clock, Files, FileText
 from pilotfish.model import AbsPath
+from pilotfish.protocol.positions import Text
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 """Texts that are kept: thousands of ordinary files, a few large ones."""
@@ -20,6 +21,8 @@ DOUBT_SECONDS = 0.1
 @dataclass(frozen=True, slots=True)
 class _Kept:
     file: FileText
+    text: Text
+    """The same text with the index of its lines."""
     certain: bool
 
 
@@ -32,15 +35,24 @@ class Texts:
 
     async def current(self, path: AbsPath) -> FileText:
         """The file as it is now; raises `Refused` when it cannot be read as text."""
+        return (await self._current(path)).file
+
+    async def text(self, path: AbsPath) -> Text:
+        """Its text, to find places in; raises as `current` does."""
+        return (await self._current(path)).text
+
+    async def _current(self, path: AbsPath) -> _Kept:
         kept = self._kept.get(path)
         if kept is not None and kept.certain and await self._files.identity(path) == kept.file.identity:
             self._kept.move_to_end(path)
-            return kept.file
+            return kept
         self._drop(path)
         file = await self._files.read_text(path)
         changed_at = file.identity.mtime_ns / 1e9
-        self._keep(path, _Kept(file, certain=self._clock.wall() - changed_at > DOUBT_SECONDS))
-        return file
+        text = kept.text if kept is not None and kept.text.string == file.text else Text(file.text)
+        kept = _Kept(file, text, certain=self._clock.wall() - changed_at > DOUBT_SECONDS)
+        self._keep(path, kept)
+        return kept
 
     def _keep(self, path: AbsPath, kept: _Kept) -> None:
         self._kept[path] = kept

@@ -54,8 +54,8 @@ class _Member:
     session: Session
     started: float
     """Wall time of its start: from then on it may have read anything."""
-    looked: bool = False
-    offers: tuple[object, ...] = ()
+    moves: tuple[int, int] | None = None
+    """Of its offers and of its documents, when they were last looked at."""
     registrations: tuple[WatchRegistration, ...] = ()
     documents: frozenset[AbsPath] = frozenset()
     has_news: bool = False
@@ -64,13 +64,14 @@ class _Member:
 
     def look(self) -> bool:
         """Whether it registered something, or something was opened or closed, since the last look."""
-        offers = self.session.capabilities.options("workspace/didChangeWatchedFiles")
-        documents = frozenset(self.session.documents.paths)
-        if self.looked and (offers, documents) == (self.offers, self.documents):
+        moves = self.session.capabilities.moves, self.session.documents.moves
+        if moves == self.moves:
             return False
-        self.looked, self.offers, self.documents = True, offers, documents
+        is_first, before = self.moves is None, (self.registrations, self.documents)
+        self.moves = moves
         self.registrations = self.session.watchers()
-        return True
+        self.documents = frozenset(self.session.documents.paths)
+        return is_first or before != (self.registrations, self.documents)
 
 
 class Watching:
@@ -98,13 +99,13 @@ class Watching:
 
     async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
         """Make the sessions of these roots see the disk as it is now."""
-        concerned = [root for path, root in self._roots.items() if concerns(path)]
-        if len(concerned) == 1:
-            await concerned[0].catch_up()
-            return
-        async with owned_tasks() as tasks:
-            for root in concerned:
-                tasks.start_soon(root.catch_up)
+        behind = [root for path, root in self._roots.items() if concerns(path) and not root.is_in_step()]
+        if len(behind) == 1:
+            await behind[0].catch_up()
+        elif behind:
+            async with owned_tasks() as tasks:
+                for root in behind:
+                    tasks.start_soon(root.catch_up)
 
     def health(self, root: AbsPath) -> WatchHealth | None:
         """How changes below a root are noticed; None when nobody watches there."""
@@ -195,6 +196,25 @@ class _Root:
         finally:
             del self._members[session]
             self._outdated = True
+
+    def is_in_step(self) -> bool:
+        """Whether every session knows the disk as it is now. What has changed since the last look is taken in."""
+        if self._watcher is None or self._outdated or self._covering.locked():
+            return False
+        try:
+            found = self._watcher.drain_now()
+        except OSError:
+            # `catch_up` meets it, too, and knows what to do.
+            return False
+        members = self._members.values()
+        for member in members:
+            _add(member, found or ())
+            self._outdated |= member.look()
+        if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
+            return False
+        for session in self._members:
+            self._checks.standing(session).behind = None
+        return True
 
     async def catch_up(self) -> None:
         """Never fails and never takes for ever; what is said by a server that was not told everything is doubted."""

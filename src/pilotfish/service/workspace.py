@@ -3,16 +3,18 @@
 It answers which servers serve a file and how to start each; it starts nothing and keeps nothing of any server.
 """
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.changes import fingerprint
 from pilotfish.config.load import Loaded
 from pilotfish.config.places import Places
-from pilotfish.config.values import ServerConfig
+from pilotfish.config.values import ServerConfig, Source
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
@@ -24,28 +26,43 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import child_environment, search_path
+from pilotfish.servers.evidence import Evidence, Witness
 from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
-from pilotfish.servers.resolve import Candidate, Choice, Resolver, Scope, choose
+from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.servers.unasked import own_files
+from pilotfish.service.recent import Recent
+
+MAX_CHOICES = 1_000
+"""Files whose servers are kept, about 2 KB each; of others the folders are searched again."""
 
 
 @dataclass(slots=True)
 class _Whereabouts:
     """Where each program was, as long as the folders that were searched have not changed."""
 
+    modified: tuple[int, ...] = ()
+    """When each of these folders was last changed."""
     fingerprint: str = ""
+    """The same in one word."""
     found: dict[tuple[str, AbsPath], Located] = field(default_factory=dict[tuple[str, AbsPath], Located])
+    installed: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Package managers."""
     shortcomings: Mapping[str, str] | None = None
     """What `Workspace.shortcomings` said: working it out means looking for every program of the catalogue."""
+    keys: dict[tuple[str, AbsPath], Key] = field(default_factory=dict[tuple[str, AbsPath], Key])
+    choices: Recent[tuple[AbsPath, str | None], tuple[Choice, Evidence]] = field(
+        default_factory=lambda: Recent(MAX_CHOICES)
+    )
+    """The servers of each file, and what that rests on."""
 
 
 class Workspace:
     def __init__(self, loaded: Loaded, boundary: Boundary, places: Places, environment: Mapping[str, str]) -> None:
         self.config = loaded.config
-        self.warnings = tuple(problem.message for problem in loaded.problems)
+        self.warnings = tuple(map(str, loaded.problems))
         self.boundary = boundary
         self.specs = effective_servers(loaded.config.servers)
         self._places = places
@@ -57,14 +74,26 @@ class Workspace:
             path=search_path(environment.get("PATH", os.defpath), territory, trusted=self.config.trusted),
             tools=tool_folders(places.state),
         )
-        self._resolver = Resolver(self.specs.values(), DiskTree())
+        self._tree = DiskTree()
+        self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = Scope(boundary.workspace, boundary.worktree)
+        self._searched = (*self._lookup.tools, *self._lookup.path)
+        """Folders whose times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}
 
     @property
     def root(self) -> AbsPath:
         return self.boundary.workspace
+
+    @cached_property
+    def sources(self) -> Mapping[str, frozenset[Source]]:
+        """Who said anything about a server, by its id."""
+        said: dict[str, set[Source]] = {}
+        for (section, *rest), origin in self.config.origins.items():
+            if section == "lsp" and rest:
+                said.setdefault(rest[0], set()).add(origin.source)
+        return {server: frozenset(sources) for server, sources in said.items()}
 
     def require_enabled(self) -> None:
         """Raise `Unavailable` after `"lsp": false`."""
@@ -80,7 +109,25 @@ class Workspace:
         if not self.config.enabled:
             return Choice(())
         self._look_again()
-        return choose(self._resolver.candidates(path, self._scope, first_line), self._is_available)
+        key = path, None if first_line is None else first_line[:MAX_FIRST_LINE]
+        kept = self._whereabouts.choices.get(key)
+        if kept is not None and kept[1].holds():
+            return kept[0]
+        witness = Witness(self._tree)
+        choice = choose(self._resolver.candidates(path, self._scope, first_line, witness), self._is_available)
+        evidence = witness.evidence()
+        if evidence is not None:
+            self._whereabouts.choices.put(key, (choice, evidence))
+        return choice
+
+    def candidates(self, path: AbsPath) -> tuple[Candidate, ...]:
+        """Every server for a file, here or not; best first."""
+        return self._resolver.candidates(path, self._scope) if self.config.enabled else ()
+
+    def located(self, candidate: Candidate) -> Located:
+        """Where the program of a server is."""
+        self._look_again()
+        return self._located(candidate.spec, candidate.root)
 
     def serves(self, path: AbsPath) -> bool:
         return self.config.enabled and self._resolver.serves(path)
@@ -96,6 +143,8 @@ class Workspace:
         """Why the server that should serve a file does not, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
         allowed = admitted(spec, trusted=self.config.trusted)
+        if not spec.command and self.settings(spec.id).withheld:
+            allowed = Withheld(f"the command of {spec.name} is the project's own, which is not trusted")
         if isinstance(allowed, Withheld):
             hint = f"Look at what it would run and allow it: pilotfish trust {self.root}"
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
@@ -118,24 +167,36 @@ class Workspace:
         if self._whereabouts.shortcomings is None:
             candidates = [Candidate(spec, self.root, "") for spec in self.specs.values() if not spec.disabled]
             self._whereabouts.shortcomings = {
-                candidate.spec.id: self.why_unavailable(candidate).message
+                candidate.spec.id: self._what_is_lacking(candidate)
                 for candidate in candidates
                 if not self._is_available(candidate)
             }
         return self._whereabouts.shortcomings
 
+    def _what_is_lacking(self, candidate: Candidate) -> str:
+        """Trust is no use before the program is there."""
+        spec, located = candidate.spec, self._located(candidate.spec, candidate.root)
+        if isinstance(located, Missing):
+            return unavailable(spec, located, self.install_hint(spec))
+        return self.why_unavailable(candidate).message
+
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
-        spec, root = candidate.spec, candidate.root
-        located = self._located(spec, root)
-        program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
-        config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
         return Recipe(
-            Key(spec.id, root, config),
+            self._key(candidate.spec, candidate.root),
             lambda: self._options(candidate),
             restore,
             self._whereabouts.fingerprint,
             lambda: self._sidecar(candidate),
         )
+
+    def _key(self, spec: ServerSpec, root: AbsPath) -> Key:
+        place = (spec.id, root)
+        if place not in self._whereabouts.keys:
+            located = self._located(spec, root)
+            program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
+            config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
+            self._whereabouts.keys[place] = Key(spec.id, root, config)
+        return self._whereabouts.keys[place]
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
@@ -211,7 +272,7 @@ class Workspace:
 
     def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
         """A private folder for servers that keep an index of their own; made on first use."""
-        name = f"{os.path.basename(root)}-{abs(hash(root)):x}"
+        name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         folder = os.path.join(self._places.state, "servers", spec.id, name)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder
@@ -223,9 +284,10 @@ class Workspace:
 
     def _look_again(self) -> None:
         """Forget where programs were if a folder that we search has changed."""
-        searched = self._search_fingerprint()
-        if searched != self._whereabouts.fingerprint:
-            self._whereabouts = _Whereabouts(searched)
+        modified = tuple(map(_modified, self._searched))
+        if modified != self._whereabouts.modified:
+            fingerprint = " ".join(f"{folder}:{when}" for folder, when in zip(self._searched, modified, strict=True))
+            self._whereabouts = _Whereabouts(modified, fingerprint)
 
     def _located(self, spec: ServerSpec, root: AbsPath) -> Located:
         key = (spec.id, root)
@@ -234,12 +296,11 @@ class Workspace:
             self._whereabouts.found[key] = located
         return self._whereabouts.found[key]
 
-    def _search_fingerprint(self) -> str:
-        """Changes when a program is added to or removed from a folder that we search."""
-        return " ".join(f"{folder}:{_modified(folder)}" for folder in (*self._lookup.tools, *self._lookup.path))
-
     def _is_installed(self, program: str) -> bool:
-        return isinstance(locate(program, self.root, self._lookup), Found)
+        known = self._whereabouts.installed
+        if program not in known:
+            known[program] = isinstance(locate(program, self.root, self._lookup), Found)
+        return known[program]
 
 
 def _modified(folder: AbsPath) -> int:

@@ -7,6 +7,8 @@ bytes (`hook`) travels as hexadecimal digits, which the hook program can write a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pilotfish.api import Error
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:
@@ -46,20 +48,18 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
-    """Why a file's server is not there."""
+class Served:
+    """Whether some server is for a file; with `error`, it is not there."""
 
-    code: str
-    message: str
-    hint: str | None = None
+    served: bool
+    error: Error | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """Whether some server is for a file; with `lacking`, it is not there."""
+class Named:
+    """A language server, by its id."""
 
-    served: bool
-    lacking: Lacking | None = None
+    server: str
 
 
 @dataclass(frozen=True, slots=True)

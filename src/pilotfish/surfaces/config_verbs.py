@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pilotfish.errors import Code, Refused
+from pilotfish.surfaces.inside import root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.config.load import Loaded, Request
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pilotfish.config.trust import Offer
     from pilotfish.config.values import Trust
 
-root_option = click.option("--root", metavar="DIR", default=".", help="The workspace; the current folder by default.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
 host_option = click.option("--host", metavar="NAME", default=None, help="As this host would see it (pi, llxprt, …).")
@@ -41,11 +41,11 @@ def config() -> None:
 @host_option
 @click.option("--changed", "changed_only", is_flag=True, help="Leave out defaults and the catalogue.")
 @json_option
-def show(root: str, host: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def show(root: str | None, host: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Print the merged configuration with the origin of every value."""
     from pilotfish.surfaces.config_text import show_json, show_lines
 
-    loaded = _loaded(root, host)
+    loaded = _loaded(root_of(root), host)
     _print(show_json(loaded) if as_json else "\n".join(show_lines(loaded, changed_only=changed_only)))
     if loaded.errors and not as_json:
         click.echo(f"{len(loaded.errors)} error(s): see `pilotfish config check`", err=True)
@@ -56,11 +56,11 @@ def show(root: str, host: str | None, changed_only: bool, as_json: bool) -> None
 @host_option
 @json_option
 @click.pass_context
-def check(context: click.Context, root: str, host: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def check(context: click.Context, root: str | None, host: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """List everything that is wrong; exit 1 when something is."""
     from pilotfish.surfaces.config_text import check_json, check_lines
 
-    loaded = _loaded(root, host)
+    loaded = _loaded(root_of(root), host)
     _print(check_json(loaded) if as_json else "\n".join(check_lines(loaded)))
     context.exit(1 if loaded.errors else 0)
 
@@ -79,19 +79,19 @@ def schema() -> None:
 @click.option("--list", "listing", is_flag=True, help="Show what is trusted.")
 @click.option("--hash", "digest", metavar="DIGEST", help="Approve without a terminal what a terminal showed.")
 @json_option
-def trust(directory: str | None, root: str, listing: bool, digest: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def trust(directory: str | None, root: str | None, listing: bool, digest: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Show what a workspace would run, and allow it."""
     if listing:
         _print(_list_json() if as_json else "\n".join(_list_lines()))
     else:
-        _offer_and_ask(directory or root, digest, as_json=as_json)
+        _offer_and_ask(directory or root_of(root), digest, as_json=as_json)
 
 
 @click.command()
 @directory_argument
 @root_option
 @json_option
-def untrust(directory: str | None, root: str, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Take back what `pilotfish trust` allowed."""
     from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
@@ -100,7 +100,7 @@ def untrust(directory: str | None, root: str, as_json: bool) -> None:  # noqa: F
 
     places = _places()
     # By name only: a workspace that is gone can still be forgotten.
-    workspace = AbsPath(os.path.realpath(directory or root))
+    workspace = AbsPath(os.path.realpath(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
     name = printable(workspace)
     text = f"Forgotten: {name}" if removed else f"There was no approval of {name}."

@@ -1,14 +1,14 @@
-"""`pilotfish daemon start|stop|status|logs`, `pilotfish hook HOST`, and `pilotfish touched` by way of the daemon.
+"""`pilotfish daemon start|stop|status|logs`, and `pilotfish hook HOST` as the list of verbs shows it.
 
-Everything but click is imported inside the verbs: listing them costs nothing, and a hook that is started this way
-loses no more than the price of click.
+Everything but click is imported inside the verbs: listing them costs nothing. A hook that hosts run never comes here:
+`__main__` runs it without click.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +25,10 @@ STOP_MILLISECONDS = 12_000
 
 @click.group()
 def daemon() -> None:
-    """The daemon by hand; it is started by itself when somebody needs it."""
+    """The daemon by hand: start, stop, status, logs.
+
+    It starts by itself when somebody needs it, and ends when nobody has for a while.
+    """
 
 
 @daemon.command()
@@ -82,41 +85,13 @@ def logs(lines: int) -> None:
 @click.argument("host")
 @click.option("--deadline-ms", type=click.IntRange(1), default=8000, show_default=True, help="The longest it may take.")
 def hook(host: str, deadline_ms: int) -> None:
-    """The hook program: the host's event on standard input, what the model shall see on standard output.
+    """The hook program that hosts run after an edit.
 
-    Prints nothing and ends with 0 when anything goes wrong.
+    Reads the host's event on standard input and prints what the model shall see. Prints nothing and ends with 0 when anything goes wrong.
     """
     from pilotfish.surfaces.relay import run
 
     run([host, "--deadline-ms", str(deadline_ms)])
-
-
-@click.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True)
-@click.option("--kind", type=click.Choice(["edit", "write", "patch"]), default="edit", show_default=True)
-@click.option("--only-new", is_flag=True, help="Leave out what was there before the edit, where that is known.")
-@click.option("--root", metavar="DIR", help="The workspace; by default the git worktree around the current folder.")
-@json_option
-def touched(
-    files: tuple[str, ...],
-    kind: Literal["edit", "write", "patch"],
-    only_new: bool,  # noqa: FBT001 -- click passes flags
-    root: str | None,
-    as_json: bool,  # noqa: FBT001
-) -> None:
-    """The feedback that follows an edit of files, word for word, or nothing; ends with 0 whatever happens."""
-    from pilotfish.errors import Failure
-    from pilotfish.surfaces.link import Introduction, open_link
-
-    try:
-        with open_link(Introduction(cwd=os.getcwd(), root=root and os.path.abspath(root))) as link:
-            feedback = link.request("touched", {"paths": files, "kind": kind, "onlyNew": only_new})
-    except Failure as failure:
-        feedback = {"text": "", "state": "unavailable", "durationMs": 0, "reason": failure.message}
-    if as_json:
-        click.echo(json.dumps(feedback))
-    else:
-        click.echo(feedback["text"], nl=bool(feedback["text"]))
 
 
 def _running() -> Link | None:

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pilotfish.api import Error, error
-from pilotfish.library.workspace import Workspace
+import anyio.to_thread
+
+from pilotfish.api import Error
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.folders import files_below
+from pilotfish.surfaces.inside import OpenWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +32,24 @@ class Gathered:
         return (*self.named, *self.listed)
 
 
-def gathered(workspace: Workspace, paths: Sequence[str]) -> Gathered:
-    """Reads folders: run it in a worker thread."""
-    folders = [path for path in paths if os.path.isdir(path)]
-    named = dict.fromkeys(path for path in paths if path not in folders)
-    listed: dict[str, None] = {}
-    unserved = Counter[Error]()
-    for folder in folders:
-        for file in files_below(AbsPath(os.path.realpath(folder))):
-            if not workspace.serves(file) or file in listed:
-                continue
-            missing = workspace.missing(file)
-            if missing is None:
-                listed[file] = None
-            else:
-                unserved[error(missing)] += 1
-    return Gathered(tuple(named), tuple(listed), unserved)
+async def gathered(workspace: OpenWorkspace, paths: Sequence[str]) -> Gathered:
+    named, below = await anyio.to_thread.run_sync(_files, paths)
+    unserved = await workspace.unserved(below)
+    listed = tuple(file for file in below if file not in unserved)
+    return Gathered(named, listed, Counter(why for why in unserved.values() if why is not None))
 
 
 def shortfalls(found: Gathered) -> tuple[Error, ...]:
     """What is missing for a verdict on the whole of the folders."""
     return tuple(Error(why.server_id, _told(why, count), why.code) for why, count in found.unserved.items())
+
+
+def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], list[AbsPath]]:
+    """The files that were named, and all below the folders that were."""
+    folders = [path for path in paths if os.path.isdir(path)]
+    named = dict.fromkeys(path for path in paths if path not in folders)
+    below = (file for folder in folders for file in files_below(AbsPath(os.path.realpath(folder))))
+    return tuple(named), [*dict.fromkeys(below)]
 
 
 def _told(why: Error, count: int) -> str:

@@ -15,8 +15,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import venv
 from collections import deque
@@ -24,7 +22,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
+import anyio
+
 from pilotfish.errors import Bug, Code, Refused, Unavailable
+from pilotfish.host.ports import Launch
+from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.environment import search_path
@@ -42,6 +44,9 @@ RAW_PROGRESS = (24, 1)
 PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 
 NPM_FETCH = "http fetch GET"
+
+BOTH_STREAMS = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
+"""Runs what follows with standard error on standard output; the shell reads none of the words."""
 
 OFFLINE = re.compile(
     r"(?i)name or service not known|name resolution|newconnectionerror|failed to establish a new connection"
@@ -139,28 +144,27 @@ def _check(bundle: Bundle, tools: Tools) -> None:
 def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard: Callable[[str], None]) -> None:
     """Run a package manager to its end; nothing of it is left, however that comes."""
     said: deque[str] = deque(maxlen=TAIL_LINES)
-    with subprocess.Popen(
-        argv,
-        cwd=folder,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                said.append(line.rstrip())
-                heard(line)
-            code = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if code:
-        raise _failed(os.path.basename(argv[0]), "\n".join(said))
+
+    def listen(line: str) -> None:
+        said.append(line.rstrip())
+        heard(line)
+
+    name = os.path.basename(argv[0])
+    if anyio.run(_supervised, Launch([*BOTH_STREAMS, *argv], AbsPath(folder), environment, name), listen):
+        raise _failed(name, "\n".join(said))
+
+
+async def _supervised(launch: Launch, heard: Callable[[str], None]) -> int:
+    """Run a program like a language server, so that its whole tree ends with us even when we are killed."""
+    rest = b""
+    async with spawn(launch) as process:
+        await process.close_input()
+        while data := await process.receive():
+            *lines, rest = re.split(rb"[\r\n]+", rest + data)
+            for line in lines:
+                heard(line.decode(errors="replace"))
+        heard(rest.decode(errors="replace"))
+        return (await process.wait()).code
 
 
 def _failed(program: str, said: str) -> Unavailable | Refused:

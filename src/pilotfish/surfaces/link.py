@@ -59,6 +59,11 @@ class Terms:
     seconds: float = START_SECONDS
 
 
+def introduction(root: str, cwd: str, host: str | None = None) -> Introduction:
+    """Of a client that works in `cwd`, in the workspace `root`."""
+    return Introduction(os.path.abspath(cwd), os.path.abspath(root), host)
+
+
 def open_link(introduction: Introduction | None = None, terms: Terms | None = None) -> "Link":
     """A connection that has said hello. Raises `Failure`."""
     introduction, terms = introduction or Introduction(), terms or Terms()
@@ -157,8 +162,11 @@ class Link:
 def _connection(terms: Terms) -> "socket.socket":
     place = Place(terms.environment)
     try:
-        if not terms.start:
+        try:
             return connected(place, terms.seconds)
+        except NoDaemon:
+            if not terms.start:
+                raise
         from pilotfish.surfaces.starter import reached
 
         return reached(place, terms.environment, terms.seconds)

@@ -10,7 +10,7 @@ from typing import cast
 from pilotfish.config.dialects import DIALECTS
 from pilotfish.config.foreign import translation
 from pilotfish.config.problems import Problem
-from pilotfish.config.schema import USER_ONLY
+from pilotfish.config.rules import USER_ONLY
 from pilotfish.config.sheet import Names
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath

@@ -8,6 +8,7 @@ import os
 import click
 
 from pilotfish.sanitise import sanitised
+from pilotfish.surfaces.completing import servers
 from pilotfish.surfaces.inside import root_option
 
 MAX_LINE = 8000
@@ -15,7 +16,7 @@ MAX_LINE = 8000
 
 
 @click.command()
-@click.argument("server", metavar="[SERVER]", required=False)
+@click.argument("server", metavar="[SERVER]", required=False, shell_complete=servers)
 @click.option("-n", "--lines", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many lines.")
 @root_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

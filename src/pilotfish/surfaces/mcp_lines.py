@@ -63,4 +63,8 @@ class LineDecoder:
 def _identifier(head: bytes, tail: bytes) -> int | str | None:
     """The id of a request, where it stands before or after everything else; one that stands deeper is not its own."""
     found = _AHEAD.match(head) or _BEHIND.search(tail)
-    return None if found is None else msgspec.json.decode(found[1], type=int | str)
+    try:
+        return None if found is None else msgspec.json.decode(found[1], type=int | str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Escapes that are none, bytes that are no text: whatever it was, it was no id.
+        return None

@@ -54,7 +54,7 @@ async def in_process(tools: str | None, wire: Wire) -> None:
     from pilotfish.service.service import Service
     from pilotfish.service.workspaces import ClientSession
     from pilotfish.surfaces.mcp_connection import Options, serve
-    from pilotfish.surfaces.sessions import top_of
+    from pilotfish.surfaces.worktree import top_of
 
     here = AbsPath(os.getcwd())
 

@@ -17,6 +17,7 @@ import mcp_types as types
 import msgspec
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from pilotfish.api import Answer, Feedback, Touch
@@ -63,13 +64,46 @@ Offer = ToolSet | Literal["nothing"]
 async def serve(wire: Wire, service: Service, sessions: Sessions, options: Options) -> None:
     """Serve one client until its end of the wire closes."""
     connection = Connection(service, sessions, options)
-    server = connection.server()
+    server = sdk_server(lambda _context: connection)
     try:
         async with message_streams(wire) as (incoming, outgoing):
-            start = server.create_initialization_options(NotificationOptions(tools_changed=True))
-            await server.run(incoming, outgoing, start)
+            await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
         connection.end()
+
+
+def sdk_server(of: Callable[[Context], "Connection"]) -> Server[Any]:
+    """The SDK's server with our handlers; `of` says whose call it is."""
+
+    async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
+        return await of(context).list_tools(context, params)
+
+    async def called(context: Context, params: types.CallToolRequestParams) -> Json:
+        return await of(context).call_tool(context, params)
+
+    async def moved(context: Context, params: types.NotificationParams) -> None:
+        await of(context).roots_changed(context, params)
+
+    server = _Server("pilotfish", version=version("pilotfish"), instructions=INSTRUCTIONS)
+    # The SDK reports spans to whatever collector the environment names; nothing leaves the machine from here.
+    server.middleware[:] = [_whole_arguments]
+    server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, called)
+    server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, moved)
+    return server
+
+
+class _Server(Server[Any]):
+    """The SDK's, whose list of tools may change: over HTTP nobody asks it for other options than its own."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changing, experimental_capabilities, extensions)
 
 
 class Connection:
@@ -84,29 +118,19 @@ class Connection:
         self._listed: Offer | None = None
         """What the client was shown last, if it asked."""
 
-    def server(self) -> Server[Any]:
-        """The SDK's server with our handlers."""
-        server: Server[Any] = Server("pilotfish", version=version("pilotfish"), instructions=INSTRUCTIONS)
-        # The SDK reports spans to whatever collector the environment names; nothing leaves the machine from here.
-        server.middleware[:] = [_whole_arguments]
-        server.add_request_handler("tools/list", types.PaginatedRequestParams, self._list)
-        server.add_request_handler("tools/call", types.CallToolRequestParams, self._call)
-        server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, self._moved)
-        return server
-
     def end(self) -> None:
         self._workplaces.end()
 
-    async def _list(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
         self._listed = await self._offered_now(context)
         tools = [] if self._listed == "nothing" else listing(self._listed)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
-    async def _moved(self, context: Context, _: types.NotificationParams) -> None:
+    async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
         self._workplaces.forget_roots()
         await self._tell_of_other_tools(context)
 
-    async def _call(self, context: Context, params: types.CallToolRequestParams) -> Json:
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Json:
         name, arguments = params.name, params.arguments or {}
         if name == HOOK:
             return await self._after_edit(context, arguments)

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.insight import InstanceDetails, Restarted, Stats
 from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.protocol.codec import Malformed, decode
@@ -21,7 +22,7 @@ from pilotfish.protocol.rpc import NULL
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.calls import About, Checked, Hello, HookCall, Lacking, Logs, Paths, Served, Welcome
+from pilotfish.surfaces.calls import About, Checked, Hello, HookCall, Logs, Named, Paths, Served, Welcome
 from pilotfish.surfaces.hosts.dialect import Began, Ended, Nothing, Touched, dialect_of
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
 from pilotfish.surfaces.sessions import Caller, Sessions
@@ -83,7 +84,12 @@ class Methods:
             "ask": self._ask,
             "check": self._check,
             "served": self._served,
+            "tools": self._tools,
             "status": self._status,
+            "details": self._details,
+            "restart": self._restart,
+            "halt": self._halt,
+            "stats": self._stats,
             "about": self._about,
             "logs": self._logs,
             "hook": self._hook,
@@ -144,13 +150,36 @@ class Methods:
     async def _status(self, _params: Raw, line: Line) -> api.Snapshot:
         client = _session(line)
         with self.sessions.using(client):
-            return self.service.status(client)
+            return await self.service.inspect(client)
+
+    async def _details(self, params: Raw, line: Line) -> tuple[InstanceDetails, ...]:
+        client = _session(line)
+        with self.sessions.using(client):
+            return self.service.inspecting.details(self.service.workspaces.of(client), _read(params, Named).server)
+
+    async def _restart(self, params: Raw, line: Line) -> tuple[Restarted, ...]:
+        client, server = _session(line), _read(params, Named).server
+        with self.sessions.using(client):
+            return await self.service.steering.restart(self.service.workspaces.of(client), server, client.id)
+
+    async def _halt(self, params: Raw, line: Line) -> tuple[str, ...]:
+        client, server = _session(line), _read(params, Named).server
+        with self.sessions.using(client):
+            return await self.service.steering.halt(self.service.workspaces.of(client), server)
+
+    async def _stats(self, _params: Raw, _line: Line) -> Stats:
+        return await self.service.inspecting.stats()
 
     async def _served(self, params: Raw, line: Line) -> tuple[Served, ...]:
         """Of each path, whether somebody serves it; nothing is started and nothing read."""
         client = _session(line)
         workspace = self.service.workspaces.of(client)
         return tuple(_service_of(workspace, client, path) for path in _read(params, Paths).paths)
+
+    async def _tools(self, _params: Raw, line: Line) -> bool:
+        """Whether a model is to have tools that ask questions here."""
+        config = self.service.workspaces.of(_session(line)).config
+        return config.enabled and config.navigation_tools
 
     async def _touched(self, params: Raw, line: Line) -> api.Feedback:
         return await self._feedback(_read(params, api.Touch), _session(line))
@@ -177,12 +206,12 @@ class Methods:
         dialect = dialect_of(call.host)
         cwd = os.fsdecode(_bytes(call.cwd))
         match dialect.read(_bytes(call.event)):
-            case Touched(touch, conversation, at, root):
+            case Touched(touch, conversation, at, root, event):
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root))
                 feedback = await self._feedback(touch, client)
                 # The hook program is silent about it, so this is where a person finds out why nothing was said.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
-                return dialect.written(feedback.text).hex() if feedback.text else ""
+                return dialect.written(feedback.text, event).hex() if feedback.text else ""
             case Began(conversation, at, root):
                 self.sessions.keep(Caller(at or cwd, call.host, conversation, root))
             case Ended(conversation):
@@ -221,8 +250,7 @@ def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Serve
     choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
     if choice.servers or choice.expected is None:
         return Served(served=True)
-    why = workspace.why_unavailable(choice.expected)
-    return Served(served=True, lacking=Lacking(why.code, why.message, why.hint))
+    return Served(served=True, error=api.error(workspace.why_unavailable(choice.expected)))
 
 
 def _session(line: Line) -> ClientSession:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pilotfish.api import Answer, Operation
 from pilotfish.errors import Failure
 from pilotfish.operations.rows import ROWS, Row
-from pilotfish.surfaces.inside import json_option, root_option, with_workspace
+from pilotfish.surfaces import completing
+from pilotfish.surfaces.inside import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
 from pilotfish.surfaces.places import numbered, place_of
 from pilotfish.surfaces.printing import print_answer
 from pilotfish.surfaces.verdicts import ending, refused
-
-if TYPE_CHECKING:
-    from pilotfish.library.workspace import Workspace
 
 GROUPS = {
     "calls": "Who calls a function, and what it calls.",
@@ -30,11 +29,11 @@ PLACE = "PLACE is FILE:LINE:COL, or FILE SYMBOL, or FILE:LINE SYMBOL, or SYMBOL 
 
 
 def _place() -> click.Parameter:
-    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE")
+    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE", shell_complete=completing.files)
 
 
 def _line() -> click.Parameter:
-    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]")
+    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]", shell_complete=completing.files)
 
 
 ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE"}
@@ -50,18 +49,23 @@ OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """How a field that may be left out does; a place has its own ways."""
 
 
+def _argument(field: str) -> click.Parameter:
+    offered = completing.files if ARGUMENTS[field].endswith("FILE") else None
+    return click.Argument([_snake(field)], metavar=ARGUMENTS[field], shell_complete=offered)
+
+
 def verb(row: Row) -> click.Command:
     """The command of an operation."""
     form, needs_line = row.forms[0], "line" in row.forms[0].required
     needed = () if row.takes_place or needs_line else form.required
     params: list[click.Parameter] = [_place()] if row.takes_place else [_line()] if needs_line else []
-    params += [click.Argument([_snake(name)], metavar=ARGUMENTS[name]) for name in (*needed, *row.required)]
+    params += [_argument(name) for name in (*needed, *row.required)]
     optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
     params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
     text = row.description + (f"\n\n{PLACE}" if row.takes_place else "")
     name = row.verb.rpartition(" ")[2]
     command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
-    return root_option(json_option(command))
+    return root_option(daemon_option(json_option(command)))
 
 
 def _ask(
@@ -75,21 +79,24 @@ def _ask(
 ) -> None:
     """Ask, print, and end with the code that follows from the answer."""
 
-    async def asking(workspace: Workspace) -> tuple[Answer[Any], str]:
-        from pilotfish.surfaces.waiting import waiting_shown
+    async def asking(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
         from pilotfish.surfaces.waking import wake
 
-        given = {_camel(name): value for name, value in fields.items()}
-        if place is not None:
-            given |= place_of(place)
-        if line_place is not None:
-            given |= numbered(line_place)
+        await wake(workspace, given.get("filePath"))
+        return await workspace.ask(operation, given), workspace.root
+
+    async def watched(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
+        from pilotfish.surfaces.waiting import waiting_shown
+
         async with waiting_shown(workspace):
-            await wake(workspace, given.get("filePath"))
-            return await workspace.ask(operation, given), workspace.root
+            return await asking(workspace)
 
     try:
-        found, folder = with_workspace(root, asking)
+        given = {_camel(name): value for name, value in fields.items()}
+        given |= {} if place is None else place_of(place)
+        given |= {} if line_place is None else numbered(line_place)
+        alone = not sys.stderr.isatty() and given.get("filePath") is not None
+        found, folder = with_workspace(root, asking if alone else watched, alone=alone)
     except Failure as failure:
         found, folder = refused(operation, failure), ""
     print_answer(found, folder, as_json=as_json)

@@ -3,12 +3,11 @@
     async with open_remote("/project", "/project/src") as workspace:
         found = await workspace.definition("a.py", 3, 7)
 
-Questions go side by side over one connection; giving one up gives it up at the language server, too. What is asked
-without `await` goes over a second connection and takes a millisecond.
+Questions go side by side over one connection; giving one up gives it up at the language server, too.
 """
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -29,10 +28,14 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.rpc import Answered, Failed, Notified, Peer, RequestId, ResponseError
-from pilotfish.surfaces.link import ANSWER_SECONDS, Introduction, Link, Terms, failure_of, open_link
+from pilotfish.surfaces.calls import Served
+from pilotfish.surfaces.link import ANSWER_SECONDS, Link, Terms, failure_of, introduction, open_link
 from pilotfish.surfaces.streams import SendQueue, Stream
 
 Kind = Literal["edit", "write", "patch"]
+
+PATHS_AT_ONCE = 100
+"""Files in one question whether they are served, which takes the daemon some milliseconds; others wait no longer."""
 
 
 @asynccontextmanager
@@ -40,33 +43,35 @@ async def open_remote(
     root: str, cwd: str, host: str | None = None, terms: Terms | None = None
 ) -> AsyncGenerator["RemoteWorkspace"]:
     """Open a workspace at the daemon, which is started when none runs. Raises `Failure`."""
-    said = _introduction(root, cwd, host)
+    said = introduction(root, cwd, host)
     link = await anyio.to_thread.run_sync(open_link, said, terms)
-    with await anyio.to_thread.run_sync(open_link, said, terms) as beside:
-        wire = RemoteWire(End(link.released()))
-        async with owned_tasks() as tasks:
-            tasks.start_soon(wire.run)
-            try:
-                yield RemoteWorkspace(wire, beside)
-            finally:
-                tasks.cancel_scope.cancel()
+    async with remote_workspace(link) as workspace:
+        yield workspace
 
 
-def _introduction(root: str, cwd: str, host: str | None) -> Introduction:
-    return Introduction(os.path.abspath(cwd), os.path.abspath(root), host)
+@asynccontextmanager
+async def remote_workspace(link: Link) -> AsyncGenerator["RemoteWorkspace"]:
+    """The workspace of a link that has a session; the link is used up."""
+    wire = RemoteWire(End(link.released()))
+    async with owned_tasks() as tasks:
+        tasks.start_soon(wire.run)
+        try:
+            yield RemoteWorkspace(wire, str(link.welcome["root"]))
+        finally:
+            tasks.cancel_scope.cancel()
 
 
 class RemoteWorkspace(Questions):
-    """Has the methods of `library.workspace.Workspace` that a command line needs."""
+    """Has the methods of `library.workspace.Workspace` that a command line needs: an `inside.OpenWorkspace`."""
 
-    def __init__(self, wire: "RemoteWire", beside: Link) -> None:
+    def __init__(self, wire: "RemoteWire", root: str) -> None:
         self._wire = wire
-        self._beside = beside
+        self._root = root
 
     @property
     def root(self) -> AbsPath:
         """The folder itself, symbolic links resolved."""
-        return AbsPath(os.path.realpath(str(self._beside.welcome["root"])))
+        return AbsPath(os.path.realpath(self._root))
 
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
@@ -88,23 +93,18 @@ class RemoteWorkspace(Questions):
         """Start the servers of these files and wait until each has answered once, whatever it says."""
         await self.check(*paths)
 
-    def status(self) -> api.Snapshot:
+    async def snapshot(self) -> api.Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
-        return msgspec.convert(self._beside.request("status"), api.Snapshot)
+        return msgspec.json.decode(await self._wire.call("status", None), type=api.Snapshot)
 
-    def serves(self, path: Path) -> bool:
-        """Whether some server is for files like this one, installed or not."""
-        return bool(self._served(path)["served"])
-
-    def missing(self, path: Path) -> Unavailable | None:
-        """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
-        lacking: Mapping[str, Any] | None = self._served(path)["lacking"]
-        if lacking is None:
-            return None
-        return Unavailable(Code(lacking["code"]), lacking["message"], hint=lacking["hint"])
-
-    def _served(self, path: Path) -> Mapping[str, Any]:
-        return self._beside.request("served", {"paths": [os.fspath(path)]})[0]
+    async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
+        """Which of these files cannot be checked: why their server is not there, or None where nobody serves such."""
+        found: dict[str, api.Error | None] = {}
+        for first in range(0, len(paths), PATHS_AT_ONCE):
+            some = paths[first : first + PATHS_AT_ONCE]
+            said = msgspec.json.decode(await self._wire.call("served", {"paths": some}), type=list[Served])
+            found |= {path: one.error for path, one in zip(some, said, strict=True) if one.error or not one.served}
+        return found
 
 
 class RemoteWire:

@@ -7,12 +7,13 @@ import json
 import click
 
 from pilotfish.sanitise import sanitised
+from pilotfish.surfaces.completing import servers
 from pilotfish.surfaces.inside import root_option
 
 MAX_LINE = 2000
 """Code points: a folder's name, and what a server that does not start says."""
 
-server_argument = click.argument("server", metavar="SERVER")
+server_argument = click.argument("server", metavar="SERVER", shell_complete=servers)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -52,7 +52,7 @@ def table_lines(rows: Sequence[Row], width: int | None) -> Iterator[str]:
         padded = [cell.ljust(size) for cell, size in zip(line, widths, strict=False)]
         yield _cut(GAP.join((*padded, line[-1])).rstrip(), width)
     installed = sum(row.state == "installed" for row in rows)
-    yield _cut(f"{len(rows)} servers, {installed} installed", width)
+    yield _cut(f"{len(rows)} server{'s' * (len(rows) != 1)}, {installed} installed", width)
 
 
 def rows_json(rows: Sequence[Row]) -> dict[str, Any]:

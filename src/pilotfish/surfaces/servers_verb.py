@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pilotfish.surfaces.inside import root_of, root_option
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,17 +33,17 @@ PROJECT_FILES = (
 
 @click.command()
 @click.argument("words", metavar="[WORD]…", nargs=-1)
-@click.option("--root", metavar="DIR", default=".", help="The workspace; the current folder by default.")
+@root_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def servers(context: click.Context, words: tuple[str, ...], root: str, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def servers(context: click.Context, words: tuple[str, ...], root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """List the language servers that are known, and what is installed.
 
     WORD narrows the list to a server, a language or an extension.
     """
     from pilotfish.surfaces.servers_text import rows_json, table_lines
 
-    rows = _rows(os.path.realpath(root), words)
+    rows = _rows(os.path.realpath(root_of(root)), words)
     if as_json:
         click.echo(json.dumps(rows_json(rows), indent=2))
     elif rows:

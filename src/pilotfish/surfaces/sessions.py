@@ -21,6 +21,7 @@ from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.worktree import top_of
 
 MAX_SESSIONS = 256
 """Far more than one person's agents; a program that opens more has lost count."""
@@ -221,16 +222,6 @@ class Sessions:
     def _cut(self, session: Session, why: str) -> None:
         if self.end(session.client.id) and session.hang_up is not None:
             session.hang_up(Code.SHUTTING_DOWN, why)
-
-
-def top_of(folder: str) -> str:
-    """The git worktree that a folder is in; the folder itself without one. A home kept in git is none."""
-    home, candidate = os.path.expanduser("~"), folder
-    while candidate not in {home, "/"}:
-        if os.path.lexists(os.path.join(candidate, ".git")):
-            return candidate
-        candidate = os.path.dirname(candidate)
-    return folder
 
 
 def _root(caller: Caller) -> AbsPath:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pilotfish.errors import Code, Failure, Refused
+from pilotfish.surfaces.completing import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("host", required=False)
+@click.argument("host", required=False, shell_complete=hosts)
 @click.option("--project", "scope", flag_value="project", help="In this project's files.")
 @click.option("--global", "scope", flag_value="global", help="In your own files, for every project. (default)")
 @click.option("--all", "every", is_flag=True, help="Every host that is on this machine.")

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from pilotfish.api import Feedback, State
 from pilotfish.errors import Failure
 from pilotfish.operations.cleaning import structured
-from pilotfish.surfaces.inside import json_option, root_option, with_workspace
-
-if TYPE_CHECKING:
-    from pilotfish.library.workspace import Kind, Workspace
+from pilotfish.surfaces import completing
+from pilotfish.surfaces.inside import Kind, OpenWorkspace, daemon_option, json_option, root_option, with_workspace
 
 
 @click.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, shell_complete=completing.files)
 @click.option(
     "--kind",
     type=click.Choice(["edit", "write", "patch"]),
@@ -31,15 +28,16 @@ if TYPE_CHECKING:
 )
 @click.option("--only-new", is_flag=True, help="Leave out what was there before the edit, where that is known.")
 @root_option
+@daemon_option
 @json_option
 def touched(files: tuple[str, ...], kind: Kind, only_new: bool, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """The feedback that follows an edit of files."""
 
-    async def ask(workspace: Workspace) -> Feedback:
+    async def ask(workspace: OpenWorkspace) -> Feedback:
         return await workspace.after_edit(*files, kind=kind, only_new=only_new)
 
     try:
-        feedback = with_workspace(root, ask)
+        feedback = with_workspace(root, ask, alone=True)
     except Failure as failure:
         feedback = Feedback("", State.UNAVAILABLE, 0, failure.message)
     if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pilotfish.surfaces.completing import servers
 from pilotfish.surfaces.inside import root_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ RECEIVE_BYTES = 64 * 1024
 
 
 @click.command()
-@click.argument("server", metavar="SERVER")
+@click.argument("server", metavar="SERVER", shell_complete=servers)
 @click.option("--bodies", is_flag=True, help="Show the messages themselves, secrets taken out and cut at 4000 letters.")
 @click.option("-n", "--count", type=click.IntRange(1), help="End after so many messages.")
 @root_option

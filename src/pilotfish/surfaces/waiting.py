@@ -11,14 +11,14 @@ import click
 from pilotfish.host.tasks import owned_tasks
 
 if TYPE_CHECKING:
-    from pilotfish.library.workspace import Workspace
+    from pilotfish.surfaces.inside import OpenWorkspace
 
 QUIET_SECONDS = 1.5
 """An answer that comes within this needs no explanation."""
 
 
 @asynccontextmanager
-async def waiting_shown(workspace: "Workspace") -> AsyncGenerator[None]:
+async def waiting_shown(workspace: "OpenWorkspace") -> AsyncGenerator[None]:
     """While the block runs, say whom it waits for."""
     if not sys.stderr.isatty():
         yield
@@ -28,7 +28,7 @@ async def waiting_shown(workspace: "Workspace") -> AsyncGenerator[None]:
     async def show() -> None:
         nonlocal shown
         await anyio.sleep(QUIET_SECONDS)  # noqa: TID251 -- a person's patience, cancelled by the answer
-        rows = [row for row in workspace.status().rows if row.spawning_roots or row.connected_roots]
+        rows = [row for row in (await workspace.snapshot()).rows if row.spawning_roots or row.connected_roots]
         who = ", ".join(row.server_id for row in rows) or "language servers"
         shown = f"waiting for {who} …"
         click.echo(shown, nl=False, err=True)

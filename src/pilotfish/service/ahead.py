@@ -1,0 +1,113 @@
+"""Asking first and looking meanwhile: what was asked of a file before leaves for the same servers at once.
+
+The answer never rests on this. The question goes its whole way: the configuration, the disk and the text are looked at
+as if nothing had been asked. It takes over an early request only where it would send the same one to the same server,
+and nothing was told to that server in between (`client.early`). So an answer is as fresh as without it, and what we do
+costs no time as long as the server needs longer.
+"""
+
+import weakref
+from dataclasses import dataclass, field
+
+from pilotfish import api
+from pilotfish.client.early import Early
+from pilotfish.client.session import Session
+from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
+from pilotfish.operations.asked import Asked
+from pilotfish.operations.locate import place_in
+from pilotfish.operations.rows import ROWS, Request
+from pilotfish.protocol.positions import position_to_wire
+from pilotfish.protocol.uris import uri_of
+from pilotfish.service.checks import Checks
+from pilotfish.service.recent import Recent
+from pilotfish.service.workspaces import ClientSession
+
+MAX_REMEMBERED = 1_000
+"""Files, once for each operation; a question about another one waits until everything was looked at."""
+
+AT_A_PLACE = frozenset({
+    api.Operation.DEFINITION,
+    api.Operation.DECLARATION,
+    api.Operation.TYPE_DEFINITION,
+    api.Operation.IMPLEMENTATION,
+    api.Operation.REFERENCES,
+    api.Operation.HOVER,
+    api.Operation.SIGNATURE,
+})  # fmt: skip
+"""What needs nothing but a place in a file, and changes nothing at a server."""
+
+_Key = tuple[AbsPath, AbsPath, str | None, str, api.Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Who answered the last question of its kind about a file."""
+
+    path: AbsPath
+    sessions: "tuple[weakref.ref[Session], ...]"
+
+
+@dataclass(slots=True)
+class Errand:
+    """One question on its way: what left early, and who has answered it."""
+
+    early: dict[Session, Early] = field(default_factory=dict[Session, Early])
+    path: AbsPath | None = None
+    answered: list[Session] = field(default_factory=list[Session])
+
+    def note(self, session: Session, path: AbsPath | None) -> None:
+        """A server was asked about this file and answered."""
+        self.path = path
+        self.answered.append(session)
+
+
+class Ahead:
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._known: Recent[_Key, _Answered] = Recent(MAX_REMEMBERED)
+
+    def begin(self, question: api.Question, client: ClientSession) -> Errand:
+        """Send what can be sent by now; `end` must follow."""
+        errand, key = Errand(), _key(question, client)
+        known = None if key is None else self._known.get(key)
+        request = ROWS[question.operation].request
+        if known is not None and request is not None:
+            for reference in known.sessions:
+                session = reference()
+                early = None if session is None else self._early(question, request, known.path, session)
+                if session is not None and early is not None:
+                    errand.early[session] = early
+        return errand
+
+    def end(self, errand: Errand, question: api.Question, client: ClientSession) -> None:
+        """Give up what nobody took, and remember who answered."""
+        for early in errand.early.values():
+            early.drop()
+        key = _key(question, client)
+        if key is not None and errand.path is not None:
+            self._known.put(key, _Answered(errand.path, tuple(map(weakref.ref, errand.answered))))
+
+    def _early(self, question: api.Question, request: Request, path: AbsPath, session: Session) -> Early | None:
+        if session.failure is not None or not self._checks.standing(session).is_calm:
+            return None
+        documents = session.documents
+        if not documents.is_open(path) or question.line is None or question.character is None:
+            return None
+        text = documents.text(path)
+        try:
+            position = place_in(text, path, question.line, question.character)
+        except Refused:
+            return None
+        place = position_to_wire(position, text, session.encoding)
+        asked = Asked(question, uri=uri_of(path), position=place)
+        return session.ask_early(request.method, request.build(asked), path)
+
+
+def _key(question: api.Question, client: ClientSession) -> _Key | None:
+    """What questions have in common that go to the same servers; None for one that cannot leave early."""
+    if question.operation not in AT_A_PLACE or question.file_path is None:
+        return None
+    if question.symbol is not None or question.line is None or question.character is None:
+        return None
+    return client.root, client.cwd, client.host, question.file_path, question.operation

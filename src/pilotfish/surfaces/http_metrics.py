@@ -1,0 +1,104 @@
+"""The counters as Prometheus reads them: text, made when somebody asks. Nothing is sent anywhere."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pilotfish.pool.counters import BUCKETS, Counters, Histogram
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+MIB = 1024 * 1024
+
+Labels = Mapping[str, str]
+
+_STATES: Mapping[type[Slot], str] = {
+    Starting: "starting",
+    Running: "running",
+    Stopping: "stopping",
+    Rested: "rested",
+    Broken: "broken",
+    Missing: "missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is not counted but is so, at one moment."""
+
+    seconds: float
+    sessions: int
+    entries: Mapping[Key, Entry] = field(default_factory=dict[Key, Entry])
+
+
+def metrics_text(counters: Counters, facts: Facts) -> str:
+    """All metrics, in the text format."""
+    return "".join(f"{line}\n" for line in _lines(counters, facts))
+
+
+def _lines(counters: Counters, facts: Facts) -> Iterator[str]:
+    yield from _family("uptime_seconds", "gauge", "How long the daemon runs.", [({}, facts.seconds)])
+    yield from _family("client_sessions", "gauge", "Client sessions.", [({}, facts.sessions)])
+    yield from _family("servers", "gauge", "Language servers by state.", _states(facts.entries))
+    yield from _family("server_memory_bytes", "gauge", "Memory of a server's process tree.", _memory(facts.entries))
+    for name, text, counted in (
+        ("server_starts_total", "Starts of a server.", counters.starts),
+        ("server_crashes_total", "Crashes of a server.", counters.crashes()),
+        ("checks_total", "Checks of one file by one server.", counters.checks),
+        ("check_timeouts_total", "Checks that ended without a verdict in time.", counters.time_outs),
+        ("diagnostics_total", "Diagnostics found by checks.", counters.diagnostics),
+    ):
+        yield from _family(name, "counter", text, (({"server": server}, counted[server]) for server in sorted(counted)))
+    failures = (
+        ({"server": server, "code": code}, counters.failures[server, code])
+        for server, code in sorted(counters.failures)
+    )
+    yield from _family("server_failures_total", "counter", "Failures of a server, by what went wrong.", failures)
+    yield from _histograms(counters.latency)
+
+
+def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
+    yield f"# HELP pilotfish_{name} {text}"
+    yield f"# TYPE pilotfish_{name} {kind}"
+    yield from (_sample(name, labels, value) for labels, value in samples)
+
+
+def _sample(name: str, labels: Labels, value: float) -> str:
+    inner = ",".join(f'{label}="{_escaped(said)}"' for label, said in labels.items())
+    return f"pilotfish_{name}{{{inner}}} {value:g}" if inner else f"pilotfish_{name} {value:g}"
+
+
+def _escaped(value: str) -> str:
+    """A path may hold anything: what UTF-8 cannot carry is shown, and a line stays one."""
+    clean = value.encode("utf-8", "backslashreplace").decode()
+    return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _states(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
+    counted = dict.fromkeys(_STATES.values(), 0)
+    for entry in entries.values():
+        counted[_STATES[type(entry.slot)]] += 1
+    yield from (({"state": state}, count) for state, count in counted.items())
+
+
+def _memory(entries: Mapping[Key, Entry]) -> Iterator[tuple[Labels, float]]:
+    """One server may run twice for a root, while another configuration takes over: they are one sample."""
+    measured: dict[tuple[str, str], float] = {}
+    for key, entry in entries.items():
+        if entry.memory_mib is not None:
+            measured[key.server, key.root] = measured.get((key.server, key.root), 0.0) + entry.memory_mib
+    yield from (({"server": server, "root": root}, mib * MIB) for (server, root), mib in sorted(measured.items()))
+
+
+def _histograms(latency: Mapping[str, Histogram]) -> Iterator[str]:
+    name = "check_seconds"
+    yield from _family(name, "histogram", "From a change to its verdict, per server.", ())
+    for server, histogram in sorted(latency.items()):
+        below = 0
+        for bound, count in zip(BUCKETS, histogram.counts, strict=False):
+            below += count
+            yield _sample(f"{name}_bucket", {"server": server, "le": f"{bound:g}"}, below)
+        yield _sample(f"{name}_bucket", {"server": server, "le": "+Inf"}, histogram.count)
+        yield _sample(f"{name}_sum", {"server": server}, histogram.total)
+        yield _sample(f"{name}_count", {"server": server}, histogram.count)

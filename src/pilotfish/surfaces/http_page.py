@@ -1,0 +1,39 @@
+"""The live page: one document, put together from its three files, that loads nothing else.
+
+It is answered to anybody with 401, because it is what asks for the key: it holds no data, and its script reads
+everything by itself with the key that it was given. The policy allows exactly this script and this style, by their
+digests; a diagnostic that looks like markup is text, in the page and to the browser.
+"""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("web")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    document: bytes
+    policy: str
+    """The value of `Content-Security-Policy`."""
+
+
+@cache
+def page() -> Page:
+    """Read once."""
+    style, script = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
+    document = (FOLDER / "page.html").read_text("utf-8").replace("{style}", style).replace("{script}", script)
+    policy = (
+        "default-src 'none'; connect-src 'self'; img-src data:; "
+        f"script-src {_digest(script)}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    return Page(document.encode(), policy)
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"

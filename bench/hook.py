@@ -50,7 +50,10 @@ def told(name: str, values: list[float]) -> str:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--runs", type=int, default=200)
-    runs = arguments.parse_args().runs
+    measure(arguments.parse_args().runs)
+
+
+def measure(runs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "workspace"
         root.mkdir()

@@ -1,179 +1,196 @@
-"""What we add to a warm question: `python bench/latency.py [ROUNDS]` prints a table and asserts nothing.
+"""What we add to a warm question: `python bench/latency.py [ROUNDS] [--peers NAME,…] [--hooks N]` prints, never judges.
 
-A bare client and the library ask the same definitions in the same files of the same language server (basedpyright), a
-process each, in turns. The bare client is the least that can ask: a frame out, a frame in, JSON by the standard
-library, no timeouts, no freshness, no places in code points. What differs is what the library costs.
+Everybody asks for the same definitions in the same files of the same kind of language server (basedpyright), each with
+a server process of its own, in turns. The bare client is the least that can ask: a frame out, a frame in, JSON by the
+standard library, no timeouts, no freshness, no places in code points. What differs is what we cost: through the
+library, over the daemon's socket, and through `pilotfish mcp`, which is a process, the socket and the SDK's server.
+
+Other programs (`--peers all`, or some of `parity/peers.json`) are installed into `.tools/bench` and asked beside them.
+Then: what a second session on the same root waits for, what the daemon holds, and what the hook program takes.
 """
 
+import argparse
 import asyncio
-import json
-import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pilotfish
-from pilotfish.library.workspace import Workspace, computer
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import hook
+from parity import ours, peers
+from parity.fixtures import Fixture, Place, make
+from parity.subjects import Kind, Scratch, bare, environment
+
+from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 
 MODULES = 12
 FUNCTIONS = 40
 WARM_UP = 60
-"""Rounds that are not counted: the server fills its caches in them."""
+"""Rounds that are not counted: the servers fill their caches in them."""
 
-SERVER = "basedpyright-langserver"
+IDLE_SESSIONS = 50
+SECOND_SESSIONS = 20
 
-Ask = Callable[[str, int, int], Awaitable[object]]
-
-
-# --- What is asked ------------------------------------------------------------------------------------------------
+Ask = Callable[[Place], Awaitable[object]]
 
 
-def make_project(root: Path) -> list[tuple[str, int, int]]:
-    """Modules whose functions call each other; returns the places of the calls, from 0."""
-    places: list[tuple[str, int, int]] = []
-    for module in range(MODULES):
-        target = (module + 1) % MODULES
-        lines = [f"import module_{target}", ""]
-        for number in range(FUNCTIONS):
-            lines += [
-                f"def function_{number}(value: int) -> int:",
-                f'    """Function {number} — of module {module}."""',
-            ]
-            places.append((f"module_{module}.py", len(lines), 21))
-            lines += [f"    return module_{target}.function_{number}(value)", "", ""]
-        (root / f"module_{module}.py").write_text("\n".join(lines))
-    return places
+# --- The race ------------------------------------------------------------------------------------------------------
 
 
-# --- The bare client ----------------------------------------------------------------------------------------------
+@dataclass
+class Racer:
+    name: str
+    ask: Ask
+    times: list[float] = field(default_factory=list)
+    wrong: int = 0
+
+    async def run(self, place: Place, *, counts: bool) -> None:
+        started = time.perf_counter()
+        found = str(await self.ask(place))
+        spent = (time.perf_counter() - started) * 1000
+        if counts:
+            self.times.append(spent)
+            self.wrong += place.target not in found
 
 
-class BareClient:
-    """JSON-RPC over a child's pipes, one question at a time."""
-
-    def __init__(self, process: asyncio.subprocess.Process, root: Path) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._input, self._output = process.stdin, process.stdout
-        self._root = root
-        self._number = 0
-
-    async def start(self) -> None:
-        folder = {"uri": self._root.as_uri(), "name": "project"}
-        capabilities: dict[str, Any] = {
-            "general": {"positionEncodings": ["utf-16"]},
-            "textDocument": {"definition": {}},
-        }
-        params: dict[str, Any] = {"processId": os.getpid(), "rootUri": folder["uri"], "capabilities": capabilities}
-        await self.request("initialize", {**params, "workspaceFolders": [folder]})
-        self.send({"method": "initialized", "params": {}})
-        for file in sorted(self._root.glob("*.py")):
-            document = {"uri": file.as_uri(), "languageId": "python", "version": 1, "text": file.read_text()}
-            self.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-
-    async def definition(self, file: str, line: int, character: int) -> object:
-        uri = f"file://{self._root}/{file}"
-        position = {"line": line, "character": character}
-        return await self.request("textDocument/definition", {"textDocument": {"uri": uri}, "position": position})
-
-    async def request(self, method: str, params: object) -> object:
-        self._number += 1
-        self.send({"id": self._number, "method": method, "params": params})
-        while True:
-            message = await self.receive()
-            if "method" in message and "id" in message:
-                wanted = message["params"]["items"] if message["method"] == "workspace/configuration" else None
-                self.send({"id": message["id"], "result": None if wanted is None else [None for _ in wanted]})
-            elif message.get("id") == self._number:
-                return message["result"]
-
-    def send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._input.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-    async def receive(self) -> dict[str, Any]:
-        length = 0
-        while (line := await self._output.readline()) != b"\r\n":
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        return json.loads(await self._output.readexactly(length))
-
-
-# --- The race -----------------------------------------------------------------------------------------------------
-
-
-async def measured(ask: Ask, place: tuple[str, int, int]) -> float:
-    started = time.perf_counter()
-    found = await ask(*place)
-    spent = time.perf_counter() - started
-    assert found, place
-    return spent * 1000
-
-
-async def race(bare: BareClient, workspace: Workspace, places: list[tuple[str, int, int]], rounds: int) -> None:
-    async def through_library(file: str, line: int, character: int) -> object:
-        return (await workspace.definition(file, line + 1, character + 1)).data
-
-    times: dict[str, list[float]] = {"bare client": [], "library": []}
+async def race(racers: list[Racer], fixture: Fixture, rounds: int) -> None:
     for number in range(WARM_UP + rounds):
-        place = places[(number * 7) % len(places)]
-        turns = [("bare client", bare.definition), ("library", through_library)]
-        for name, ask in turns if number % 2 else reversed(turns):
-            spent = await measured(ask, place)
-            if number >= WARM_UP:
-                times[name].append(spent)
-    print_table(times)
+        place = fixture.places[(number * 7) % len(fixture.places)]
+        turn = number % len(racers)
+        for racer in racers[turn:] + racers[:turn]:
+            await racer.run(place, counts=number >= WARM_UP)
+    print_table(racers, rounds)
 
 
-def print_table(times: dict[str, list[float]]) -> None:
-    rows = {name: (statistics.median(spent), statistics.quantiles(spent, n=20)[-1]) for name, spent in times.items()}
-    base = rows["bare client"]
-    print(f"{'warm definition, ms':24}{'p50':>9}{'p95':>9}{'p50 over bare':>16}{'ratio p50':>11}{'ratio p95':>11}")
-    for name, (p50, p95) in rows.items():
-        over = f"{p50 - base[0]:+.3f}"
-        print(f"{name:24}{p50:9.3f}{p95:9.3f}{over:>16}{p50 / base[0]:11.2f}{p95 / base[1]:11.2f}")
-    print(f"{len(times['library'])} rounds in turns; target: at most 1 ms and 1.2 times the bare client at p50")
+def print_table(racers: list[Racer], rounds: int) -> None:
+    base = racers[0]
+    print(f"{'warm definition, ms':22}{'p50':>9}{'p95':>9}{'p50 over bare':>15}{'ratio p50':>11}{'wrong':>7}")
+    for racer in racers:
+        p50, p95 = statistics.median(racer.times), statistics.quantiles(racer.times, n=20)[-1]
+        over = p50 - statistics.median(base.times)
+        ratio = p50 / statistics.median(base.times)
+        print(f"{racer.name:22}{p50:9.3f}{p95:9.3f}{over:+15.3f}{ratio:11.2f}{racer.wrong:7}")
+    print(f"{rounds} rounds in turns; targets over bare at p50: library 1 ms and 1.2 times, daemon + MCP 3 ms\n")
 
 
-def environment(home: Path) -> dict[str, str]:
-    """A user with one server and no settings."""
-    tools = home / "bin"
-    tools.mkdir(parents=True)
-    (tools / SERVER).symlink_to(Path(sys.executable).parent / SERVER)
-    return {"HOME": str(home), "PATH": str(tools), "PILOTFISH_HOME": str(home / "state"), "LANG": "C.UTF-8"}
+# --- Who races -----------------------------------------------------------------------------------------------------
 
 
-async def main(rounds: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        root, home = Path(folder).resolve() / "project", Path(folder).resolve() / "home"
-        root.mkdir()
-        places = make_project(root)
-        variables = environment(home)
-        process = await asyncio.create_subprocess_exec(
-            str(home / "bin" / SERVER),
-            "--stdio",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd=root,
-            env=variables,
-            limit=2**24,
-        )
+@asynccontextmanager
+async def over_socket(fixture: Fixture, scratch: Path) -> AsyncGenerator[Link]:
+    """A session at the daemon of this scratch folder."""
+    with await asyncio.to_thread(linked, fixture, scratch) as link:
+        yield link
+
+
+def linked(fixture: Fixture, scratch: Path) -> Link:
+    return open_link(Introduction(cwd=str(fixture.root)), Terms(environment(scratch)))
+
+
+def asking(link: Link) -> Ask:
+    async def ask(place: Place) -> object:
+        return link.request("ask", question(place))
+
+    return ask
+
+
+def question(place: Place) -> dict[str, Any]:
+    where = {"filePath": place.file, "line": place.line + 1, "character": place.character + 1}
+    return {"operation": "goToDefinition", **where}
+
+
+def installed(names: str) -> list[Kind]:
+    """The other programs; what a registry does not give is left out, and said."""
+    wanted = list(peers.KINDS) if names == "all" else [name for name in names.split(",") if name]
+    found: list[Kind] = []
+    for name in wanted:
         try:
-            bare = BareClient(process, root)
-            await bare.start()
-            async with pilotfish.open(root, shell=computer(variables)) as workspace:
-                await workspace.warm(*(f"module_{module}.py" for module in range(MODULES)))
-                await race(bare, workspace, places, rounds)
+            peers.install(name)
+            found.append(peers.KINDS[name])
+        except (subprocess.CalledProcessError, OSError) as error:
+            print(f"{name} cannot be installed here: {error}")
+    return found
+
+
+# --- Beside the race -----------------------------------------------------------------------------------------------
+
+
+def second_sessions(fixture: Fixture, scratch: Path) -> None:
+    """From connecting to the first answer, while another session has the root open."""
+    with linked(fixture, scratch) as watcher:
+        before = watcher.request("about")["servers"]
+        times: list[float] = []
+        for number in range(SECOND_SESSIONS):
+            started = time.perf_counter()
+            with linked(fixture, scratch) as link:
+                link.request("ask", question(fixture.places[number]))
+                times.append((time.perf_counter() - started) * 1000)
+        after = watcher.request("about")["servers"]
+    new = sum(after.values()) - sum(before.values())
+    print(f"second session: first answer p50 {statistics.median(times):.1f} ms, max {max(times):.1f} ms (target 50);")
+    print(f"  new servers {new} (target 0)\n")
+
+
+def memory(fixture: Fixture, scratch: Path, fresh: Path) -> None:
+    """What the daemon holds: with nothing running, per idle session, and after the race."""
+    with open_link(None, Terms(environment(fresh))) as link:
+        pid = int(link.welcome["pid"])
+        idle = hook.memory(pid)
+        links = [linked(fixture, fresh) for _ in range(IDLE_SESSIONS)]
+        each = (hook.memory(pid) - idle) * 1024 / IDLE_SESSIONS
+        for one in links:
+            one.close()
+        link.request("stop")
+    with linked(fixture, scratch) as link:
+        busy = hook.memory(int(link.welcome["pid"]))
+    print(f"daemon: {idle:.1f} MB with nothing running (target 90), {each:.0f} KB per idle session (target 200),")
+    print(f"  {busy:.1f} MB after the race, the MCP SDK in it\n")
+
+
+# --- All of it -----------------------------------------------------------------------------------------------------
+
+
+async def main(rounds: int, names: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Scratch(Path(folder).resolve())
+        fixture = make("python", scratch.fresh("project"), seed=1, modules=MODULES, functions=FUNCTIONS)
+        shared = scratch.fresh("daemon")
+        others = installed(names)
+        try:
+            async with AsyncExitStack() as stack:
+                floor = await stack.enter_async_context(bare(fixture, scratch.fresh("bare")))
+                library = await stack.enter_async_context(ours.library(fixture, scratch.fresh("library")))
+                link = await stack.enter_async_context(over_socket(fixture, shared))
+                mcp = await stack.enter_async_context(ours.mcp(fixture, shared))
+                racers = [
+                    Racer("bare client", floor.definition),
+                    Racer("library", library.definition),
+                    Racer("daemon", asking(link)),
+                    Racer("daemon + MCP", mcp.definition),
+                ]
+                for kind in others:
+                    peer = await stack.enter_async_context(kind.open(fixture, scratch.fresh(kind.name)))
+                    racers.append(Racer(kind.name, peer.definition))
+                await race(racers, fixture, rounds)
+                second_sessions(fixture, shared)
+                memory(fixture, shared, scratch.fresh("idle"))
         finally:
-            process.kill()
-            await process.wait()
+            ours.run([sys.executable, "-m", "pilotfish", "daemon", "stop"], shared)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000))
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("rounds", type=int, nargs="?", default=1000)
+    arguments.add_argument("--peers", default="", metavar="NAME,…", help="beside us: all, or some of cclsp, …")
+    arguments.add_argument("--hooks", type=int, default=100, help="runs of the hook program")
+    given = arguments.parse_args()
+    asyncio.run(main(given.rounds, given.peers))
+    hook.measure(given.hooks)

@@ -18,6 +18,7 @@ STATIC = {
     "lint": ["ruff", "check", "."],
     "types": ["basedpyright"],
     "imports": ["lint-imports", "--no-cache"],
+    "docs": ["mkdocs", "build", "--strict"],
 }
 
 
@@ -45,7 +46,9 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
 
 def end_to_end(files: list[str]) -> dict[str, list[str]]:
     """One after the other: every host takes the machine for itself."""
-    return {"hosts": ["pytest", "--hosts", "--durations=0", "--durations-min=5", *(files or ["tests/hosts"])]}
+    return {
+        "hosts": ["pytest", "--hosts", "-m", "host", "--durations=0", "--durations-min=5", *(files or ["tests/hosts"])]
+    }
 
 
 def step(name: str, argv: list[str]) -> bool:

@@ -91,6 +91,9 @@ def is_installed(package: str) -> bool:
 
 def coding_agents(*, everyone: bool) -> None:
     """The hosts of the end-to-end tests; the plain gate runs some of them only."""
+    if shutil.which("npm") is None:
+        say("npm is not here: the tests of coding agents fail")
+        return
     for name, host in hosts.manifest().items():
         stamp, wanted = HOSTS / name / ".stamp", digest(json.dumps(host).encode(), sys.version.encode())
         if (everyone or host.get("gate")) and read(stamp) != wanted:

@@ -171,7 +171,7 @@ def test_files_whose_server_is_missing_leave_a_folder_without_a_whole_verdict(
     tree: Path, workspace: ScriptedWorkspace, capsys: Captured
 ) -> None:
     (tree / "NEWS.md").write_text("")
-    workspace.unserved = {".md": NO_MARKSMAN}
+    workspace.lacking = {".md": NO_MARKSMAN}
     assert workspace.run("check", ".") == 2
     assert capsys.readouterr().out.splitlines() == [
         "partial: 2 files were not checked: marksman is missing.",
@@ -180,7 +180,7 @@ def test_files_whose_server_is_missing_leave_a_folder_without_a_whole_verdict(
 
 
 def test_unless_they_are_to_be_skipped(tree: Path, workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.unserved = {".md": NO_MARKSMAN}
+    workspace.lacking = {".md": NO_MARKSMAN}
     assert workspace.run("check", ".", "--skip-missing") == 0
     assert capsys.readouterr().out.splitlines() == [
         "No diagnostics.",
@@ -197,7 +197,7 @@ def test_a_folder_of_which_nothing_could_be_checked_is_not_clean(
     assert workspace.run("check", "docs", *options) == 2
     assert "no file here that could be checked" in capsys.readouterr().out
     (tree / "docs" / "x.md").write_text("")
-    workspace.unserved = {".md": NO_MARKSMAN}
+    workspace.lacking = {".md": NO_MARKSMAN}
     assert workspace.run("check", "docs", *options) == 2
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
-from pilotfish.library.workspace import Workspace
 from pilotfish.surfaces import crash
 from pilotfish.surfaces.cli import run, told
-from pilotfish.surfaces.inside import Opening
+from pilotfish.surfaces.inside import Opening, OpenWorkspace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.proves("CLI-1")
 
 def raising(error: BaseException) -> Opening:
     @asynccontextmanager
-    async def opened(root: str, cwd: str) -> AsyncGenerator[Workspace]:
+    async def opened(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
         raise error
         yield  # pragma: no cover
 

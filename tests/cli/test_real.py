@@ -1,19 +1,23 @@
-"""The command line as a program, with a real language server behind it."""
+"""The command line as a program, with a real language server behind it: the daemon's, which all tests here share."""
 
 import json
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pilotfish.errors import Code
 from pilotfish.operations.answers import read_answer
+from pilotfish.surfaces.inside import NO_DAEMON
+from support.daemons import no_daemon_left, processes_of
 from support.real_servers import User, make_user, require
 from support.scripted_workspace import data_of
 
@@ -27,14 +31,22 @@ FILES = {
 }
 
 
-@pytest.fixture
-def user(tmp_path: Path) -> User:
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    """One user with one daemon for the whole module; whoever changes a file puts it back."""
+    with user_in(tmp_path_factory.mktemp("user")) as made:
+        yield made
+
+
+@contextmanager
+def user_in(folder: Path) -> Generator[User]:
     require(["basedpyright"])
-    user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
+    user = make_user(folder, ["basedpyright"], {}, trusted=False)
     for name, text in FILES.items():
         (user.workspace / name).parent.mkdir(exist_ok=True)
         (user.workspace / name).write_text(text)
-    return user
+    with no_daemon_left(user.environment["PILOTFISH_HOME"]):
+        yield user
 
 
 def pilotfish(
@@ -106,14 +118,42 @@ def test_touched_prints_feedback_and_ends_with_0(user: User) -> None:
 
 
 @pytest.mark.proves("REG-6")
-def test_a_missing_server_comes_with_what_to_do(user: User) -> None:
-    (Path(user.environment["PATH"]) / "basedpyright-langserver").unlink()
-    missing = pilotfish(user, "definition", "main.py:3:12", "--json")
+def test_a_missing_server_comes_with_what_to_do(tmp_path: Path) -> None:
+    with user_in(tmp_path) as user:
+        (Path(user.environment["PATH"]) / "basedpyright-langserver").unlink()
+        missing = pilotfish(user, "definition", "main.py:3:12", "--json")
     assert missing.returncode == 2
     (error,) = read_answer(missing.stdout.encode()).errors
     assert error.code is Code.SERVER_MISSING
     assert "Install it with: pip install basedpyright" in error.message
     assert "rg -n '\\bgreet\\b' -g '*.py'" in error.message
+
+
+@pytest.mark.proves("POOL-1", "POOL-6")
+def test_all_of_them_share_one_server(user: User) -> None:
+    for words in (["hover", "main.py:3:10"], ["check", "."]):
+        assert pilotfish(user, *words).returncode in {0, 1}
+    about = json.loads(pilotfish(user, "daemon", "status", "--json").stdout)
+    assert (about["servers"], about["sessions"]) == ({"basedpyright": 1}, [])
+
+
+@pytest.mark.proves("POOL-5")
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        pytest.param(["--no-daemon"], dict[str, str](), id="option"),
+        pytest.param([], {NO_DAEMON: "1"}, id="variable"),
+    ],
+)
+def test_without_the_daemon_the_answer_is_the_same_and_nothing_is_left(
+    words: list[str], variables: dict[str, str], tmp_path: Path
+) -> None:
+    with user_in(tmp_path) as user:
+        alone = User(user.workspace, {**user.environment, **variables})
+        found = pilotfish(alone, "check", "main.py", "--json", *words)
+        assert processes_of(user.environment["PILOTFISH_HOME"]) == {}
+    assert found.returncode == 1
+    assert [one.code for one in data_of(found.stdout)["main.py"] if one.severity == "error"] == ["reportArgumentType"]
 
 
 def terminal(user: User, *arguments: str, **environment: str) -> str:
@@ -169,7 +209,9 @@ def test_a_watched_file_is_checked_again_when_it_changes(user: User) -> None:
         assert json.loads(_line(process.stdout.fileno()))["meta"]["empty"] is True
         (user.workspace / "clean.py").write_text("VALUE: int = 'x'\n")
         assert json.loads(_line(process.stdout.fileno()))["data"]["clean.py"]
-        process.send_signal(2)
+        (user.workspace / "clean.py").write_text(FILES["clean.py"])
+        assert json.loads(_line(process.stdout.fileno()))["meta"]["empty"] is True
+        process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
 
 

@@ -364,7 +364,7 @@ def audited() -> Generator[list[str]]:
         opened = None
 
 
-@pytest.mark.proves("T2")
+@pytest.mark.proves("T2", "P33")
 @pytest.mark.parametrize("approval", ["none", "listed", "broken"])
 def test_nothing_below_the_workspace_is_opened_before_trust_is_decided(
     home: Home, approval: str, monkeypatch: pytest.MonkeyPatch

@@ -3,9 +3,10 @@
 import pytest
 
 from pilotfish.config.defaults import DEFAULTS, PRESETS
+from pilotfish.config.faults import known_keys
 from pilotfish.config.problems import Problem, path_text
 from pilotfish.config.schema import OBJECTS, json_schema
-from pilotfish.config.validation import known_keys, problems, without
+from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 
 pytestmark = pytest.mark.proves("CFG-8")

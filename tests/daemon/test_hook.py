@@ -60,7 +60,7 @@ def test_a_hook_whose_daemon_was_killed_starts_another(home: DaemonHome) -> None
     assert b"bad word" in home.run_hook(TOUCHED).stdout
 
 
-@pytest.mark.proves("HOOK-2")
+@pytest.mark.proves("HOOK-2", "F82")
 def test_a_hook_whose_daemon_hangs_is_silent_in_time(home: DaemonHome) -> None:
     with home.control(start=True) as link:
         os.kill(int(link.welcome["pid"]), signal.SIGSTOP)
@@ -83,7 +83,7 @@ def test_a_hook_in_a_folder_that_is_gone_is_silent(home: DaemonHome) -> None:
     assert is_silent(done)
 
 
-@pytest.mark.proves("HOOK-2")
+@pytest.mark.proves("HOOK-2", "F82")
 def test_a_hook_whose_input_never_ends_is_silent_in_time(home: DaemonHome) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading), os.fdopen(writing):

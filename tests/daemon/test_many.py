@@ -2,8 +2,8 @@
 
 import os
 import socket
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import anyio
@@ -14,6 +14,7 @@ from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.surfaces.rendezvous import Place, connected
 from support.daemon_scenarios import mute
 from support.living_daemon import Alive, alive
+from support.mixed import REQUESTS, is_right, make_workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -21,30 +22,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-REQUESTS: list[tuple[str, dict[str, Any]]] = [
-    ("touched", {"paths": ["a.x"], "kind": "edit"}),
-    ("ask", {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}),
-    ("ask", {"operation": "goToDefinition", "filePath": "b.x", "line": 1, "character": 1}),
-    ("check", {"paths": ["a.x", "b.x"]}),
-    ("about", {}),
-    ("ask", {"operation": "hover", "filePath": "gone.x", "line": 1, "character": 1}),
-]
-
-
-def is_right(method: str, params: dict[str, Any], answer: Any) -> bool:
-    match method:
-        case "touched":
-            return answer["state"] == "fresh" and "bad word" in answer["text"]
-        case "check":
-            return [len(found) for found in answer["data"].values()] == [1, 0]
-        case "ask" if params["filePath"] == "gone.x":
-            return not answer["ok"] and answer["errors"][0]["code"] == "file_missing"
-        case "ask":
-            return answer["meta"]["state"] == "fresh" and bool(answer["data"])
-        case _:
-            return bool(answer)
 
 
 @pytest.mark.proves("F75", "P20")
@@ -60,8 +37,7 @@ async def test_thirty_two_clients_with_mixed_requests_lose_none(tmp_path: Path, 
         return right
 
     async with alive(tmp_path) as here:
-        (here.root / "a.x").write_text("bad\n")
-        (here.root / "b.x").write_text("good\n")
+        make_workspace(here.root)
         done: list[int] = []
 
         async def client(number: int) -> None:
@@ -72,6 +48,54 @@ async def test_thirty_two_clients_with_mixed_requests_lose_none(tmp_path: Path, 
                 tasks.start_soon(client, number)
         assert done == [count] * 32
         assert len(here.servers) == 1
+
+
+FLOOD = 600
+"""Calls: more than a client may have at work, fewer than it may have waiting."""
+
+
+@pytest.mark.proves("F75")
+async def test_a_flood_of_one_client_makes_nobody_else_wait_for_its_end(tmp_path: Path) -> None:
+    calls = (
+        framed(b'{"jsonrpc":"2.0","id":%d,"method":"check","params":{"paths":["a.x","b.x"]}}' % number)
+        for number in range(FLOOD)
+    )
+
+    def work(here: Alive) -> tuple[int, int]:
+        with here.link() as polite, ExitStack() as stack:
+            polite.request("check", {"paths": ["a.x"]})
+            greedy = stack.enter_context(closing(connected(Place(here.environment), 30.0)))
+            greedy.sendall(framed(hello(here)) + b"".join(calls))
+            while not greedy.recv(1, socket.MSG_PEEK):
+                pass
+            for request in REQUESTS:
+                assert is_right(*request, polite.request(*request))
+            heard = _at_hand(greedy)
+            seen = answers(heard)
+            while answers(heard) < FLOOD + 1:
+                heard += greedy.recv(1 << 20)
+            return seen, answers(heard)
+
+    async with alive(tmp_path) as here:
+        make_workspace(here.root)
+        seen, heard = await here.in_thread(work, here)
+        assert seen < FLOOD / 2
+        assert heard == FLOOD + 1
+
+
+def answers(data: bytes) -> int:
+    return data.count(b"Content-Length: ")
+
+
+def _at_hand(end: socket.socket) -> bytes:
+    """What has arrived already."""
+    heard = b""
+    end.setblocking(False)
+    with suppress(BlockingIOError):
+        while data := end.recv(1 << 20):
+            heard += data
+    end.settimeout(30.0)
+    return heard
 
 
 @pytest.mark.proves("MCP-1")

@@ -35,14 +35,13 @@ async def test_every_kind_of_question_is_answered(tmp_path: Path) -> None:
         refused = await workspace.ask(Operation.HOVER, {"filePath": "a.x", "colour": "red"})
         assert (refused.ok, refused.errors[0].code) == (False, Code.INVALID_INPUT)
         assert workspace.root == str(here.root)
-        status = await here.in_thread(workspace.status)
+        status = await workspace.snapshot()
         assert [row.server_id for row in status.rows if row.connected_roots] == ["toy"]
-        assert await here.in_thread(workspace.serves, "a.x")
-        assert not await here.in_thread(workspace.serves, "a.unknown")
-        assert await here.in_thread(workspace.missing, "a.x") is None
-        lacking = await here.in_thread(workspace.missing, "a.go")
+        unserved = await workspace.unserved(["a.x", "a.unknown", "a.go"])
+        assert (unserved.keys(), unserved["a.unknown"]) == ({"a.unknown", "a.go"}, None)
+        lacking = unserved["a.go"]
         assert lacking is not None
-        assert lacking.code is Code.SERVER_MISSING
+        assert (lacking.code, lacking.server_id) == (Code.SERVER_MISSING, "gopls")
     assert len(here.servers) == 1
 
 

@@ -11,7 +11,8 @@ import pytest
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces import sessions as module
-from pilotfish.surfaces.sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions, top_of
+from pilotfish.surfaces.sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions
+from pilotfish.surfaces.worktree import top_of
 from support.desks import Pids
 
 pytestmark = pytest.mark.anyio

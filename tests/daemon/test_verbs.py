@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 
 import click
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pilotfish.surfaces import daemon_verbs
+from pilotfish.surfaces.touched_verb import touched
 from support.daemons import DaemonHome
 from support.process_tree import alive
 
@@ -34,9 +36,9 @@ def test_a_daemon_is_started_looked_at_and_stopped(run: Callable[..., Result], h
     pid = json.loads(started.output)["pid"]
     assert f"process {pid}" in run(daemon_verbs.daemon, "start").output
     home.write("a.x", "bad\n")
-    assert "bad word" in run(daemon_verbs.touched, "a.x").output
+    assert "bad word" in run(touched, "a.x").output
     home.write("a.x", "good\n")
-    assert run(daemon_verbs.touched, "a.x").output == ""
+    assert run(touched, "a.x").output == ""
     shown = run(daemon_verbs.daemon, "status")
     assert (shown.exit_code, "toy × 1" in shown.output) == (0, True)
     assert f"started pid={pid}" in run(daemon_verbs.daemon, "logs").output
@@ -45,11 +47,21 @@ def test_a_daemon_is_started_looked_at_and_stopped(run: Callable[..., Result], h
     assert "ended why=asked to" in run(daemon_verbs.daemon, "logs", "-n", "1").output
 
 
-@pytest.mark.proves("FMT-8")
-def test_touched_ends_with_0_when_no_daemon_can_be_had(run: Callable[..., Result], home: DaemonHome) -> None:
+@pytest.mark.proves("FMT-8", "CLI-1")
+def test_a_verb_does_without_the_daemon_where_none_can_be_had_and_says_so(
+    run: Callable[..., Result], home: DaemonHome
+) -> None:
     os.makedirs(home.place.socket)
     os.chmod(home.place.folder, 0o700)
-    done = run(daemon_verbs.touched, "a.x")
-    assert (done.exit_code, done.output) == (0, "")
-    told = json.loads(run(daemon_verbs.touched, "a.x", "--json").output)
-    assert (told["state"], "no socket" in told["reason"]) == ("unavailable", True)
+    home.write("a.x", "bad\n")
+    done = run(touched, "a.x")
+    assert (done.exit_code, "bad word" in done.stdout) == (0, True)
+    assert re.fullmatch(r"Working without the daemon, .*no socket\n", done.stderr)
+    assert home.processes() == {}
+
+
+@pytest.mark.proves("FMT-8")
+def test_touched_ends_with_0_whatever_the_workspace_is(run: Callable[..., Result]) -> None:
+    done = run(touched, "a.x", "--root", "nowhere", "--json")
+    told = json.loads(done.output)
+    assert (done.exit_code, told["state"], "not a folder" in told["reason"]) == (0, "unavailable", True)

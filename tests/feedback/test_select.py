@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits, TouchKind
+from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
 from pilotfish.feedback.select import Checked, Chosen, Finding, Selection, Tally, cut, findings, selection
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from support.findings import WORKSPACE, checked, compared, diagnostic, errors

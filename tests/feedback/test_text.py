@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS, Limits, TouchKind
+from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS, Limits
 from pilotfish.feedback.select import Checked, Selection, selection
 from pilotfish.feedback.text import Form, appended, feedback_text, named
 from pilotfish.model import AbsPath, Diagnostic, Severity

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.proves("REG-7")
 # --- The pins -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("T39", "T41")
 @pytest.mark.parametrize(
     "bundle", {bundle.name: bundle for bundle in bundles().values()}.values(), ids=lambda one: one.name
 )
@@ -186,6 +187,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
     assert os.path.realpath(python) == os.path.realpath(sys.executable)
 
 
+@pytest.mark.proves("T39", "T40")
 def test_a_wheel_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, here: dict[str, str]) -> None:
     tools = Tools(AbsPath(str(tmp_path / "state")))
     wheel(tmp_path / "shop")
@@ -194,6 +196,7 @@ def test_a_wheel_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, 
     assert is_clean(tools)
 
 
+@pytest.mark.proves("T39")
 def test_a_package_that_would_have_to_be_built_is_refused(tmp_path: Path, here: dict[str, str]) -> None:
     source = tmp_path / "shop" / "toy-1.0.tar.gz"
     with tarfile.open(source, "w:gz") as archive:
@@ -212,6 +215,7 @@ def test_a_package_that_would_have_to_be_built_is_refused(tmp_path: Path, here: 
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None and os.environ.get("CI") != "true", reason="npm is not here")
 
 
+@pytest.mark.proves("T39")
 @needs_npm
 def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[str, str]) -> None:
     tools = Tools(AbsPath(str(tmp_path / "state")))
@@ -221,6 +225,7 @@ def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[s
     assert not (tmp_path / "shop" / "pwned").exists()
 
 
+@pytest.mark.proves("T39", "T40")
 @needs_npm
 def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, here: dict[str, str]) -> None:
     tools, lock = Tools(AbsPath(str(tmp_path / "state"))), node_package(tmp_path / "shop")
@@ -257,6 +262,7 @@ def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, here: dic
     assert is_clean(tools)
 
 
+@pytest.mark.proves("T40", "P2")
 def test_what_is_interrupted_leaves_the_version_before_it(tmp_path: Path, here: dict[str, str]) -> None:
     tools, old = Tools(AbsPath(str(tmp_path / "state"))), bundle_of(digest="old")
     put(tools, old)

@@ -3,12 +3,17 @@
 Each case runs through every surface. `pytest tests/markers --update` rewrites the goldens.
 """
 
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 import anyio
 import pytest
 
 from pilotfish.api import Operation, Question
+from pilotfish.config.merge import overlaid
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import Workspaces
 from support.archive import render
@@ -23,19 +28,72 @@ from support.expectations import (
     problem,
     visible,
 )
+from support.markers import Marker
 from support.real_servers import User, make_user
-from support.via import SURFACES, Answer, Surface, client_of
+from support.via import Answer, Surface, ViaFacade, ViaLibrary, Way, client_of, ground_of
+from support.via_cli import ViaCli, ViaProgram
+from support.via_mcp import ViaMcp
+from support.via_service import ViaService
+from support.via_session import ViaSession
 
 PARTIAL_SECONDS = 20.0
 """How long a partial answer is asked for again: a busy machine needs one."""
 
 CASES = [read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*/*.txt"))]
 
+PATIENT: dict[str, Any] = {
+    "feedback": {"includeSeverities": ["error", "warning", "info", "hint"]},
+    "timing": {"firstTouchTimeoutMs": 60_000, "diagnosticsWaitTimeoutMs": 30_000},
+}
+"""For the surface that speaks of errors alone, and does not wait for ever, unless the user wants it so."""
+
+SURFACES: Mapping[str, Way] = {
+    "facade": ViaFacade.opened,
+    "library": ViaLibrary.opened,
+    "mcp": ViaMcp.opened,
+    "service": ViaService.opened,
+    "cli": ViaCli.opened,
+}
+
+PROGRAM_CASES = {"basedpyright/questions", "several/python", "typescript/edits"}
+"""Those that are asked about by processes, too: one of questions, one of several servers, one of edits."""
+
+
+@asynccontextmanager
+async def all_surfaces(user: User, file: str) -> AsyncGenerator[dict[str, Surface]]:
+    """All that can stand on one service, whose servers start once."""
+    async with ground_of(user) as ground, AsyncExitStack() as stack:
+        yield {name: await stack.enter_async_context(way(ground)) for name, way in SURFACES.items()}
+
+
+@asynccontextmanager
+async def bare_session(user: User, file: str) -> AsyncGenerator[dict[str, Surface]]:
+    async with ViaSession.opened(user, file) as surface:
+        yield {"session": surface}
+
+
+@asynccontextmanager
+async def program(user: User, file: str) -> AsyncGenerator[dict[str, Surface]]:
+    async with ViaProgram.opened(user, file) as surface:
+        yield {"program": surface}
+
+
+Ways = Callable[[User, str], AbstractAsyncContextManager[dict[str, Surface]]]
+
+
+def runs(case: Case) -> dict[str, Ways]:
+    found: dict[str, Ways] = {"surfaces": all_surfaces}
+    if case.fits_a_session:
+        found["session"] = bare_session
+    if case.name in PROGRAM_CASES:
+        found["program"] = program
+    return found
+
+
 RUNS = [
-    pytest.param(case, via, id=f"{case.name}-{via}", marks=pytest.mark.server(*case.servers))
+    pytest.param(case, ways, id=f"{case.name}-{name}", marks=pytest.mark.server(*case.servers))
     for case in CASES
-    for via in SURFACES
-    if via != "session" or case.fits_a_session
+    for name, ways in runs(case).items()
 ]
 
 
@@ -45,56 +103,65 @@ def test_a_case_names_only_what_exists_and_uses_all_that_it_names(case: Case) ->
 
 
 @pytest.mark.anyio
-@pytest.mark.proves("OPS-1", "OPS-2", "OPS-3", "PATH-5", "REG-2", "C99", "C113", "C114")
-@pytest.mark.parametrize(("case", "via"), RUNS)
-async def test_every_marker_holds(case: Case, via: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    if pytestconfig.getoption("--update") and via != "service":
+@pytest.mark.proves("OPS-1", "OPS-2", "OPS-3", "PATH-5", "REG-2", "C99", "C113", "C114", "P28")
+@pytest.mark.proves("CLI-1", "LIB-1", "MCP-1", "SVC-1")
+@pytest.mark.parametrize(("case", "ways"), RUNS)
+async def test_every_marker_holds(case: Case, ways: Ways, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    update = bool(pytestconfig.getoption("--update"))
+    if update and ways is not all_surfaces:
         pytest.skip("goldens are made from the answers of the service")
-    user = make_user(tmp_path, case.servers, case.config, trusted=case.trusted)
-    wrong: list[str] = []
+    user = make_user(tmp_path, case.servers, overlaid(PATIENT, case.config), trusted=case.trusted)
+    wrong: list[str | None] = []
     updated = case.archive
     steps = list(case.steps())
     _write(user, steps[0])
-    async with SURFACES[via].opened(user, _served(user, steps[0])[0]) as surface:
+    async with ways(user, _served(user, steps[0])[0]) as surfaces:
         for step in steps:
             _write(user, step)
-            found = _Found(case, step, surface)
-            wrong += await found.problems(_served(user, step), update=bool(pytestconfig.getoption("--update")))
-            for name, text in found.goldens.items():
-                updated = updated.with_golden(name, text)
+            names = ["facade"] if update else _in_turn(case, step, surfaces)
+            asking = [_Asking(name, case, step, surfaces[name]) for name in names]
+            # File by file and marker by marker: every surface meets the servers in the same state.
+            wrong += [await one.checked(file) for file in _served(user, step) for one in asking]
+            wrong += [await one.asked(marker, update=update) for marker in step.markers for one in asking]
+            for golden, text in asking[0].goldens.items():
+                updated = updated.with_golden(golden, text)
     if updated != case.archive:
         case.path.write_text(render(updated))
-    assert not wrong, "\n".join(wrong)
+    assert not any(wrong), "\n".join(filter(None, wrong))
 
 
-class _Found:
-    """One step held against one surface."""
+def _in_turn(case: Case, step: Step, surfaces: Mapping[str, Surface]) -> list[str]:
+    """Whoever asks first after an edit has the hardest question: each surface has it somewhere."""
+    names = list(surfaces)
+    first = (crc32(case.name.encode()) + step.number) % len(names)
+    return names[first:] + names[:first]
 
-    def __init__(self, case: Case, step: Step, surface: Surface) -> None:
+
+class _Asking:
+    """One step held against one surface. What is wrong is told; None when nothing is."""
+
+    def __init__(self, name: str, case: Case, step: Step, surface: Surface) -> None:
         self.goldens: dict[str, str] = {}
+        self._name = name
         self._case = case
         self._step = step
         self._surface = surface
-        self._expected = Expected(step.labels, case.archive.goldens, step.texts, case.severity)
+        self._expected = Expected(step.labels, case.archive.goldens, step.texts, case.severity, ends=surface.gives_ends)
 
-    async def problems(self, files: list[str], *, update: bool) -> list[str]:
-        """All that is wrong: first the diagnostics of each file, then the answers to questions."""
-        said = [(file, await self._diagnostics(file)) for file in files]
-        for marker in self._step.markers:
-            word = WORDS.get(marker.name)
-            if word is None or not self._surface.takes(question := word.question(marker)):
-                continue
-            answer = await self._surface.ask(
-                question, lambda answer, marker=marker: problem(marker, answer, self._expected) is None
-            )
-            golden = golden_of(marker)
-            if update and golden is not None and answer.data is not None:
-                self.goldens[golden.name] = visible(word.shown(answer.data))
-            else:
-                said.append((str(marker), problem(marker, answer, self._expected)))
-        return [f"step {self._step.number}, {where}: {what}" for where, what in said if what is not None]
+    async def asked(self, marker: Marker, *, update: bool) -> str | None:
+        """The answer to the question of a marker; to be made a golden, it is kept."""
+        word = WORDS.get(marker.name)
+        if word is None or not self._surface.takes(question := word.question(marker)):
+            return None
+        answer = await self._surface.ask(question, lambda answer: problem(marker, answer, self._expected) is None)
+        golden = golden_of(marker)
+        if update and golden is not None and answer.data is not None:
+            self.goldens[golden.name] = visible(word.shown(answer.data))
+            return None
+        return self._told(str(marker), problem(marker, answer, self._expected))
 
-    async def _diagnostics(self, file: str) -> str | None:
+    async def checked(self, file: str) -> str | None:
+        """The diagnostics of a file."""
         about = [marker for marker in self._step.markers if marker.file == file]
         markers = [marker for marker in about if marker.name in {DIAGNOSTIC, NO_VERDICT}]
 
@@ -111,7 +178,10 @@ class _Found:
         with anyio.move_on_after(PARTIAL_SECONDS):
             while may_be_partial and answer.meta.partial and not accepts(answer):
                 answer = await self._surface.ask(question, accepts)
-        return wrong(answer)
+        return self._told(file, wrong(answer))
+
+    def _told(self, where: str, what: str | None) -> str | None:
+        return None if what is None else f"by {self._name}, step {self._step.number}, {where}: {what}"
 
 
 def _write(user: User, step: Step) -> None:

@@ -46,6 +46,8 @@ def long(**members: object) -> bytes:
         pytest.param(long(method="a", params=..., more={"id": 5}), None, id="only a deeper id"),
         pytest.param(long(jsonrpc="2.0", method="a", params=...), None, id="a notification"),
         pytest.param(b"x" * (MAX_LINE + 1), None, id="no JSON"),
+        pytest.param(b'{"id":"\\q",' + b"x" * MAX_LINE, None, id="an escape that is none"),
+        pytest.param(b'{"id":"\xff",' + b"x" * MAX_LINE, None, id="bytes that are no text"),
     ],
 )
 def test_a_line_that_is_too_long_is_passed_over_and_its_id_made_out(message: bytes, identifier: object) -> None:

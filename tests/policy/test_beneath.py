@@ -306,7 +306,7 @@ def racing(root: AbsPath) -> Generator[None]:
             process.kill()
 
 
-@pytest.mark.proves("T29")
+@pytest.mark.proves("T29", "P33")
 def test_a_racing_swap_gets_no_escape(request: pytest.FixtureRequest) -> None:
     attempts = request.config.getoption("--race")
     assert isinstance(attempts, int)

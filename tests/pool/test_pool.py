@@ -429,6 +429,19 @@ async def test_sixteen_servers_that_misbehave_each_in_its_own_way_stop_within_fi
     assert len(servers) == 16
 
 
+@pytest.mark.proves("POOL-4", "POOL-5")
+async def test_a_pool_that_is_cancelled_from_outside_ends_as_soon_as_its_servers_have() -> None:
+    with anyio.CancelScope() as outer:
+        async with pool_on(working) as (pool, servers):
+            await pool.use(recipe(), hover, lease="one")
+            cancelled_at = anyio.current_time()
+            outer.cancel()
+            await anyio.sleep_forever()
+    assert outer.cancelled_caught
+    assert [[message.method for message in server.received][-1] for server in servers] == ["exit"]
+    assert anyio.current_time() == cancelled_at
+
+
 async def test_a_stopped_pool_has_no_rest_to_forget_but_what_it_knew() -> None:
     async with pool_on(working) as (pool, _):
         await pool.use(recipe(), hover, lease="one")
@@ -438,3 +451,17 @@ async def test_a_stopped_pool_has_no_rest_to_forget_but_what_it_knew() -> None:
         pool.forget(KEY)
         assert KEY not in pool.entries()
         await pool.stop(KEY, Why.ASKED)
+
+
+@pytest.mark.proves("F81")
+async def test_a_server_that_is_retired_under_a_question_is_not_started_again_for_it() -> None:
+    async with pool_on(mute) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            with pytest.raises(Failure):
+                await pool.use(recipe(), hover, lease="one")
+
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        pool.retire(lambda root: root == KEY.root)
+    assert len(servers) == 1

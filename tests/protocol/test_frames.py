@@ -338,12 +338,12 @@ def peak_of(chunks: list[bytes]) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.proves("F24", "F25")
+@pytest.mark.proves("F24", "F25", "P16")
 def test_a_promise_of_the_largest_message_allocates_nothing() -> None:
     assert peak_of([b"Content-Length: %d\r\n\r\n" % MAX_MESSAGE, b"{"]) < 64 * 1024
 
 
-@pytest.mark.proves("F24", "F30")
+@pytest.mark.proves("F24", "F30", "P16")
 @pytest.mark.parametrize("size", [2, 65_536])
 def test_a_body_in_crumbs_costs_about_its_own_size(size: int) -> None:
     body = b"x" * (256 * 1024)
@@ -352,7 +352,7 @@ def test_a_body_in_crumbs_costs_about_its_own_size(size: int) -> None:
     assert peak_of(chunks) < 3 * len(body) + 64 * 1024
 
 
-@pytest.mark.proves("F24")
+@pytest.mark.proves("F24", "P16")
 def test_the_largest_message_is_read() -> None:
     data = frame(b"x" * MAX_MESSAGE)
     (body,) = outcome(*(data[at : at + 65_536] for at in range(0, len(data), 65_536))).bodies

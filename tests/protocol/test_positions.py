@@ -182,7 +182,7 @@ def test_half_of_a_surrogate_pair_counts_as_what_the_server_was_sent_for_it(enco
         assert position_from_wire(wire, Text(ours), encoding) == Position(0, character)
 
 
-@pytest.mark.proves("C75", "C77", "C78", "F51", "F53", "RPC-5")
+@pytest.mark.proves("C75", "C77", "C78", "F51", "F53", "P11", "RPC-5")
 @given(TEXTS, ANYWHERE, ANYWHERE, ENCODINGS)
 @example("a😀b", 0, 2, UTF16)
 def test_a_server_position_is_read_as_the_naive_implementation_reads_it(
@@ -192,7 +192,7 @@ def test_a_server_position_is_read_as_the_naive_implementation_reads_it(
     assert position_from_wire(WirePosition(line, character), Text(text), encoding) == Position(*expected)
 
 
-@pytest.mark.proves("C75", "F51", "RPC-5")
+@pytest.mark.proves("C75", "F51", "P11", "RPC-5")
 @given(TEXTS, ENCODINGS)
 def test_every_place_of_a_text_survives_the_way_out_and_back(text: str, encoding: Encoding) -> None:
     indexed = Text(text)
@@ -207,7 +207,7 @@ def test_every_place_of_a_text_survives_the_way_out_and_back(text: str, encoding
             assert indexed.position_at(offset) == place
 
 
-@pytest.mark.proves("F51", "RPC-5")
+@pytest.mark.proves("F51", "P11", "RPC-5")
 @pytest.mark.parametrize("length", [STRIDE - 1, STRIDE, STRIDE + 1, 2 * STRIDE, 2 * STRIDE + 3])
 @pytest.mark.parametrize("encoding", Encoding)
 def test_places_in_a_long_line_are_as_exact_as_in_a_short_one(length: int, encoding: Encoding) -> None:

@@ -50,6 +50,7 @@ def test_ended_work_is_counted_by_how_its_token_starts_and_the_count_is_bounded(
     assert readiness.ended_of("check/0") == 0
 
 
+@pytest.mark.proves("C91", "C94")
 @pytest.mark.parametrize(
     "params",
     [

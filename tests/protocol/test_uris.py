@@ -94,6 +94,9 @@ def test_a_path_has_one_uri_and_comes_back_from_it(path: str, uri: str) -> None:
         ),
         pytest.param(["file:///c:", "file:///C:/", "file:///c:/x/.."], "C:\\", "file:///C:/", id="root of a drive"),
         pytest.param(
+            ["file:////c:/x", "file:///w/../c%3A/x", "file:///c:/../c:/x"], r"C:\x", "file:///C:/x", id="drive behind more"
+        ),
+        pytest.param(
             ["file://server/share/a%23b.c", "file://SERVER/share/x/../a#b.c", r"file://server\share\a#b.c"],
             r"\\server\share\a#b.c",
             "file://server/share/a%23b.c",
@@ -160,6 +163,7 @@ def test_a_careless_uri_is_understood(uri: str, path: str) -> None:
         pytest.param("file:a.py", id="relative"),
         pytest.param("file://server", id="host without a share"),
         pytest.param("file://server/..", id="host and no share left"),
+        pytest.param(r"file://server/\c:\x", id="a share that is called like a drive"),
         pytest.param("file://../etc", id="dots as host"),
         pytest.param("file://a%2Fb/c", id="slash inside the host"),
         pytest.param("file:///w/a%00.py", id="escaped NUL"),

@@ -76,7 +76,7 @@ async def test_an_action_must_be_named_to_be_done(tmp_path: Path) -> None:
         assert refusal(await service.act(None, apply=True))[0] is Code.INVALID_INPUT
         assert refusal(await service.act("Fxi", apply=True)) == (
             Code.INVALID_INPUT,
-            "no action is called 'Fxi' here Nearest: 1 'Fix'.",
+            "no action is called 'Fxi' here. Nearest: 1 'Fix'.",
         )
 
 

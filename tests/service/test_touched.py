@@ -37,6 +37,18 @@ async def test_a_file_that_changed_on_disk_is_sent_and_one_that_did_not_is_not(t
         assert len(ground.sent("one", "textDocument/didOpen")) == 1
 
 
+@pytest.mark.proves("DIAG-4", "F54", "PATH-4")
+async def test_a_file_of_a_patch_that_cannot_be_read_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "bad text\n")
+        feedback = await ground.touched("gone.x", "a.x", "/etc/passwd", kind="patch")
+        assert "bad text" in feedback.text
+        assert feedback.state is api.State.PARTIAL
+        assert "gone.x" in (feedback.reason or "")
+        nothing = await ground.touched("gone.x", "/etc/passwd", kind="patch")
+        assert (nothing.text, nothing.state) == ("", api.State.UNAVAILABLE)
+
+
 @pytest.mark.proves("DOC-5")
 async def test_the_documents_used_least_recently_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)

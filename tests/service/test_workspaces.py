@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,3 +132,21 @@ async def test_a_changed_entry_has_a_server_of_its_own_from_the_next_use_on(tmp_
         assert [launch.name for launch in ground.launches] == ["one", "two", "one"]
         (asked,) = ground.sent("one", "initialize")
         assert asked["initializationOptions"] == {"changed": True}
+
+
+@pytest.mark.proves("CFG-10", "F81")
+def test_what_is_written_while_a_configuration_is_read_is_seen_at_the_next_use(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, file = workspaces(home), Path(home.places.global_file)
+    loading = workspaces_module.load
+
+    def overtaken(*given: Any) -> Any:
+        loaded = loading(*given)
+        monkeypatch.setattr(workspaces_module, "load", loading)
+        write_later(file, '{"timing": {"firstTouchTimeoutMs": 4321}}')
+        return loaded
+
+    monkeypatch.setattr(workspaces_module, "load", overtaken)
+    assert known.of(client(home)).config.timing.first_touch_timeout_ms == 10_000
+    assert known.of(client(home)).config.timing.first_touch_timeout_ms == 4321

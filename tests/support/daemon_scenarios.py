@@ -49,3 +49,21 @@ def prolific(script: Any) -> None:
     answering(script)
     script.ignore_sigterm()
     script.spawn_child(new_session=True)
+
+
+def complaining(script: Any) -> None:
+    """Writes why it cannot start, in red and over what was there, and exits."""
+    script.say(b"\x1b[31m\rno licence\x1b]0;pwned\x07\n")
+
+    def give_up(params: Any) -> Any:
+        script.leave(7)
+
+    script.on("initialize", give_up)
+
+
+def hostile(script: Script) -> None:
+    """As `answering`, but its words move the cursor, hide text and ring."""
+    answering(script)
+    message = "\x1b[31mwickedness\x1b[0m \u202ereversed\u202c \x07<img src=x onerror=alert(1)>"
+    items = [{"range": PLACE, "severity": 1, "message": message}]
+    script.on("textDocument/diagnostic", lambda params: {"kind": "full", "items": items})

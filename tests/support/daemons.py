@@ -82,26 +82,41 @@ class DaemonHome:
         )
 
     def processes(self) -> dict[int, str]:
-        """Every living process of this home: daemons, their supervisors and servers, and who wants to be a daemon."""
-        own = self.environment["PILOTFISH_HOME"]
-        known = {pid: environment(pid) for pid in pids() if alive(pid)}
-        daemons = {pid for pid, variables in known.items() if variables.get("PILOTFISH_HOME") == own}
-        trees = {
-            pid
-            for pid, variables in known.items()
-            if TAG in variables and int(variables[TAG].partition("-")[0]) in daemons
-        }
-        return {pid: " ".join(_command(pid)) for pid in daemons | trees}
+        return processes_of(self.environment["PILOTFISH_HOME"])
 
     def daemons(self) -> list[int]:
         """The processes that are or want to be the daemon."""
         return [pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command]
 
     def kill_all(self) -> None:
-        while found := self.processes():
-            for pid in found:
-                os.kill(pid, signal.SIGKILL) if alive(pid) else None
-            assert all(map(ended, found))
+        kill_all(self.environment["PILOTFISH_HOME"])
+
+
+def processes_of(state: str) -> dict[int, str]:
+    """Every living process of a home: daemons, their supervisors and servers, and who wants to be a daemon."""
+    known = {pid: environment(pid) for pid in pids() - {os.getpid()} if alive(pid)}
+    daemons = {pid for pid, variables in known.items() if variables.get("PILOTFISH_HOME") == state}
+    trees = {
+        pid for pid, variables in known.items() if TAG in variables and int(variables[TAG].partition("-")[0]) in daemons
+    }
+    return {pid: " ".join(_command(pid)) for pid in daemons | trees}
+
+
+def kill_all(state: str) -> None:
+    """End every process of a home."""
+    while found := processes_of(state):
+        for pid in found:
+            os.kill(pid, signal.SIGKILL) if alive(pid) else None
+        assert all(map(ended, found))
+
+
+@contextmanager
+def no_daemon_left(state: str) -> Generator[None]:
+    """Whatever daemon is started in a home is ended after the block."""
+    try:
+        yield
+    finally:
+        kill_all(state)
 
 
 @contextmanager

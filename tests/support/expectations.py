@@ -41,6 +41,8 @@ class Expected:
     texts: Mapping[str, str]
     severity: str
     """The least bad that counts among diagnostics."""
+    ends: bool = True
+    """Whether a diagnostic says where it ends."""
 
     def place(self, file: str, extent: api.Extent) -> Place:
         """The extent; one over several lines counts up to the end of its first line."""
@@ -117,8 +119,9 @@ def _is_meant(marker: Marker, found: api.Diagnostic, expected: Expected) -> bool
     assert isinstance(pattern, str), f"{marker}: diagnostic(text, pattern, severity)"
     severity = rest[0].name if rest and isinstance(rest[0], Label) else "error"
     assert severity in SEVERITIES, f"{marker}: severity is one of {SEVERITIES}"
-    at = expected.place(marker.file, found)
-    return at == marker.place(text) and severity == found.severity and bool(re.search(pattern, found.message))
+    at, meant = expected.place(marker.file, found), marker.place(text)
+    is_there = at == meant if expected.ends else (at.file, at.line, at.start) == (meant.file, meant.line, meant.start)
+    return is_there and severity == found.severity and bool(re.search(pattern, found.message))
 
 
 # --- Places -------------------------------------------------------------------------------------------------------

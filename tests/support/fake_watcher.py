@@ -31,6 +31,9 @@ class FakeWatcher:
         self.covered.append(interest)
 
     async def drain(self) -> tuple[FileChange, ...]:
+        return self.drain_now()
+
+    def drain_now(self) -> tuple[FileChange, ...]:
         self.drains += 1
         found, self._found, self._stirred = tuple(self._found), [], anyio.Event()
         return found

@@ -1,22 +1,21 @@
 """A workspace that answers as a test says, for tests of the command line."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pilotfish import api
 from pilotfish.api import Operation, Question
 from pilotfish.errors import Refused, Unavailable
-from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.surfaces.cli import run
-from pilotfish.surfaces.inside import Opening
+from pilotfish.surfaces.inside import Opening, OpenWorkspace
 
 Answer = api.Answer[Any]
 
@@ -51,8 +50,8 @@ class ScriptedWorkspace:
     reply: Callable[[Question], Answer] = lambda asked: fresh(asked.operation, None)
     verdicts: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
     feedback: api.Feedback = NOTHING_TO_SAY
-    unserved: Mapping[str, Unavailable] = field(default_factory=dict[str, Unavailable])
-    """By extension."""
+    lacking: Mapping[str, Unavailable] = field(default_factory=dict[str, Unavailable])
+    """Why a server is not there, by extension."""
     asked: list[Question] = field(default_factory=list[Question])
     checked: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
     warmed: list[str] = field(default_factory=list[str])
@@ -66,7 +65,8 @@ class ScriptedWorkspace:
         self.asked.append(asked)
         return self.reply(asked)
 
-    async def check(self, path: str, *, texts: Mapping[str, str] | None = None) -> Answer:
+    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Answer:
+        (path,) = paths
         self.checked.append((path, (texts or {}).get(path)))
         relative = os.path.relpath(os.path.realpath(path), self.root)
         return self.verdicts.get(relative) or fresh(Operation.DIAGNOSTICS, {relative: ()})
@@ -78,16 +78,17 @@ class ScriptedWorkspace:
         self.touched.append((paths, kind, only_new))
         return self.feedback
 
-    def serves(self, path: str) -> bool:
-        return os.path.splitext(path)[1] in {".py", *self.unserved}
+    async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
+        kinds = {path: os.path.splitext(path)[1] for path in paths if not path.endswith(".py")}
+        return {path: api.error(self.lacking[kind]) if kind in self.lacking else None for path, kind in kinds.items()}
 
-    def missing(self, path: str) -> Unavailable | None:
-        return self.unserved.get(os.path.splitext(path)[1])
+    async def snapshot(self) -> api.Snapshot:
+        raise NotImplementedError
 
     def opening(self) -> Opening:
         @asynccontextmanager
-        async def opened(root: str, cwd: str) -> AsyncGenerator[Workspace]:
-            yield cast("Workspace", self)
+        async def opened(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
+            yield self
 
         return Opening(opened)
 

@@ -1,30 +1,27 @@
 """MCP as the marker tests see it: the SDK's own client, and the envelope read back from structured content."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
 from mcp import Client
 
 from pilotfish import api
-from pilotfish.library.workspace import computer
-from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.service.service import Service
-from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp_connection import Options
 from pilotfish.surfaces.mcp_server import serve
 from support.mcp_client import transport
-from support.real_servers import User
+from support.via import Accepts, Answer, Ground, Surface, fields_of
 from support.wires import MemoryWire
 
 
 class ViaMcp:
     """A named tool for every question, over a wire in memory."""
+
+    gives_ends = True
 
     def __init__(self, client: Client, workspace: Path) -> None:
         self._client = client
@@ -32,28 +29,36 @@ class ViaMcp:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, user: User, file: str) -> AsyncGenerator["ViaMcp"]:
-        root, wire = AbsPath(str(user.workspace)), MemoryWire()
+    async def opened(cls, ground: Ground) -> AsyncGenerator[Surface]:
+        wire, session = MemoryWire(), ground.client("mcp")
 
-        def session(_: AbsPath | None) -> ClientSession:
-            return ClientSession("markers", root, root)
+        async def served() -> None:
+            await serve(wire, ground.service, lambda _root: session, Options())
 
         try:
-            async with Service(computer(user.environment)).running() as service, anyio.create_task_group() as tasks:
-                tasks.start_soon(serve, wire, service, session, Options())
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served)
                 async with Client(transport(wire.peer)) as client:
-                    yield cls(client, user.workspace)
+                    yield cls(client, ground.user.workspace)
                 wire.peer.hang_up()
         finally:
             wire.close()
 
     def takes(self, question: api.Question) -> bool:
-        """A diff is shown clean, and has no carriage returns: where the goldens have some, they cannot be met."""
-        if not ROWS[question.operation].writes or question.file_path is None:
-            return True
-        return b"\r" not in (self._workspace / question.file_path).read_bytes()
+        return is_shown_whole(question, self._workspace)
 
-    async def ask(self, question: api.Question, accepts: Callable[[Any], bool]) -> api.Answer[Any]:
-        fields = {name: value for name, value in msgspec.to_builtins(question).items() if name != "operation"}
-        result = await self._client.call_tool(ROWS[question.operation].tool, fields)
-        return read_answer(msgspec.json.encode(result.structured_content))
+    async def ask(self, question: api.Question, accepts: Accepts) -> Answer:
+        return await called(self._client, question)
+
+
+async def called(client: Client, question: api.Question) -> Answer:
+    """The answer of the tool that is for the question."""
+    result = await client.call_tool(ROWS[question.operation].tool, fields_of(question))
+    return read_answer(msgspec.json.encode(result.structured_content))
+
+
+def is_shown_whole(question: api.Question, workspace: Path) -> bool:
+    """A diff is shown clean, and has no carriage returns: where the goldens have some, they cannot be met."""
+    if not ROWS[question.operation].writes or question.file_path is None:
+        return True
+    return b"\r" not in (workspace / question.file_path).read_bytes()

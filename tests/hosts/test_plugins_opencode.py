@@ -1,0 +1,150 @@
+"""The OpenCode plugin in a plain node, against a real daemon: what it appends, and that it can break nothing."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.daemons import DaemonHome, daemon_home
+from support.pi_plugins import Driven, driven
+
+pytestmark = pytest.mark.host("node")
+
+WROTE = "Wrote file successfully."
+NOWHERE = ["/nonexistent/pilotfish"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonHome]:
+    with daemon_home(tmp_path_factory.mktemp("user")) as made:
+        made.control(start=True).close()
+        yield made
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[DaemonHome]:
+    """A user without a daemon, for a test that breaks it."""
+    with daemon_home(tmp_path) as made:
+        made.write("a.x", "bad\n")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def opencode(home: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
+    with driven("opencode", home, tmp_path_factory.mktemp("opencode")) as driver:
+        yield driver
+
+
+def after(opencode: Driven, tool: str, args: object, output: object = WROTE) -> Any:
+    """The result of a tool once the plugin has seen it."""
+    whole: Any = {"title": "a", "output": output, "metadata": {}}
+    return opencode("after", tool=tool, args=args, output=whole if isinstance(output, str) else output)
+
+
+def edited(opencode: Driven) -> str:
+    return after(opencode, "edit", {"filePath": "a.x", "oldString": "good", "newString": "bad"})["output"]
+
+
+@pytest.mark.proves("HOOK-1", "FMT-1", "FMT-7")
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("write", {"filePath": "{root}/a.x", "content": "bad\n"}),
+        ("edit", {"filePath": "a.x", "oldString": "good", "newString": "bad"}),
+        ("multiedit", {"filePath": "a.x", "edits": []}),
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.x\n@@\n-good\n+bad\n*** End Patch"}),
+        ("patch", {"patchText": "*** Begin Patch\n*** Add File: a.x\n+bad\n*** End Patch"}),
+    ],
+)
+def test_an_edit_gets_its_errors_appended_and_a_mended_file_gets_nothing(
+    home: DaemonHome, opencode: Driven, tool: str, args: dict[str, Any]
+) -> None:
+    args = {name: value.format(root=home.root) if name == "filePath" else value for name, value in args.items()}
+    home.write("a.x", "bad\n")
+    told = after(opencode, tool, args)
+    assert told["output"].startswith(f"{WROTE}\n\nLSP errors detected in this file")
+    assert "ERROR [1:1] bad word" in told["output"]
+    assert (told["title"], told["metadata"]) == ("a", {})
+    home.write("a.x", "good\n")
+    assert after(opencode, tool, args)["output"] == WROTE
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+@pytest.mark.parametrize(
+    ("tool", "args", "output"),
+    [
+        pytest.param("edit", {"filePath": "a.x"}, {"content": [], "isError": False}, id="the result of an MCP server"),
+        pytest.param("edit", {"filePath": "a.x"}, None, id="no result"),
+        pytest.param("bash", {"command": "echo"}, WROTE, id="another tool"),
+        pytest.param("toString", {"filePath": "a.x"}, WROTE, id="a tool with an odd name"),
+        pytest.param("edit", None, WROTE, id="no arguments"),
+        pytest.param("edit", {"filePath": 7}, WROTE, id="arguments of another type"),
+        pytest.param("write", {"filePath": "/etc/hostname"}, WROTE, id="a file elsewhere"),
+        pytest.param("write", {"filePath": "gone.x"}, WROTE, id="a file that is gone"),
+        pytest.param("apply_patch", {"patchText": "*** Delete File: a.x"}, WROTE, id="a deletion"),
+        pytest.param("read", {"filePath": "a.x"}, WROTE, id="a read"),
+    ],
+)
+def test_what_is_none_of_our_business_stays_as_it_is(
+    home: DaemonHome, opencode: Driven, tool: str, args: object, output: object
+) -> None:
+    home.write("a.x", "bad\n")
+    told = after(opencode, tool, args, output)
+    assert (told["output"] if output == WROTE else told) == output
+
+
+def attached(home: DaemonHome) -> int:
+    with home.control() as control:
+        return sum(each["host"] == "opencode" for each in control.request("about")["sessions"])
+
+
+@pytest.mark.proves("HOOK-1")
+def test_a_session_begins_with_that_of_opencode_and_ends_with_dispose(home: DaemonHome, tmp_path: Path) -> None:
+    before = attached(home)
+    with driven("opencode", home, tmp_path) as opencode:
+        opencode("event", event={"type": "session.idle", "properties": {}})
+        opencode("event", event={"type": "session.created", "properties": {}})
+        while attached(home) == before:
+            pass
+        opencode("dispose")
+        while attached(home) != before:
+            pass
+        assert "Timeout" not in opencode("resources")
+        assert opencode.leave() == ""
+
+
+@pytest.mark.proves("HOOK-1")
+@pytest.mark.parametrize(("lsp", "times"), [(True, 1), ({"mini": {"command": ["x"]}}, 1), (False, 0), (None, 0)])
+def test_whoever_has_the_own_lsp_of_opencode_on_is_told_once(
+    home: DaemonHome, tmp_path: Path, lsp: object, times: int
+) -> None:
+    with driven("opencode", home, tmp_path) as opencode:
+        opencode("config", config={} if lsp is None else {"lsp": lsp})
+        for _ in range(2):
+            opencode("event", event={"type": "session.created", "properties": {}})
+        seen = opencode("seen")
+    assert [level for level, _ in seen["logged"]] == ["warn"] * times
+    assert len(seen["toasts"]) == times
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+def test_trouble_leaves_the_edit_as_it_is_and_goes_to_the_log(own: DaemonHome, tmp_path: Path) -> None:
+    with driven("opencode", own, tmp_path, command=NOWHERE) as opencode:
+        assert edited(opencode) == WROTE
+        opencode.configure(waitMs=50_000)
+        assert "bad word" in edited(opencode)
+        (daemon,) = own.daemons()
+        os.kill(daemon, signal.SIGSTOP)
+        opencode.configure(waitMs=300)
+        assert edited(opencode) == WROTE
+        assert edited(opencode) == WROTE
+        os.kill(daemon, signal.SIGKILL)
+        opencode.configure(waitMs=50_000)
+        while edited(opencode) == WROTE:
+            pass
+        said = [message for _, message in opencode("seen")["logged"]]
+    for number, reason in enumerate(("cannot be run", "did not answer within 0.3 s", "does not answer")):
+        assert reason in said[number]

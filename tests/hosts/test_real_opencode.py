@@ -1,0 +1,95 @@
+"""The real OpenCode, from `pilotfish setup` to what its model reads; and what becomes of an edit in trouble."""
+
+import subprocess
+
+import pytest
+
+from support.daemons import DaemonHome
+from support.hosts import pilotfish, run, strangers
+from support.hosts_agents import ERROR, MENDED
+from support.model_server import Call, ModelServer, Say
+from support.opencode_agents import config_folder, opencode
+from support.pi_agents import shorten_wait
+from support.pi_trouble import Trouble, a_dead_daemon, a_hung_daemon, no_daemon_can_start, no_language_server
+
+pytestmark = [pytest.mark.host("opencode", "node"), pytest.mark.server("ty")]
+
+
+@pytest.fixture(autouse=True)
+def _set_up(home: DaemonHome) -> None:
+    pilotfish(home, "setup", "opencode", "--global")
+
+
+@pytest.mark.proves("HOOK-1", "HOOK-3", "FMT-1", "FMT-7")
+@pytest.mark.parametrize("model_name", ["scripted", "gpt-5.5"])
+def test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended(home: DaemonHome, model_name: str) -> None:
+    agent = opencode(model_name)
+    with ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    wrote, told = model.after(1).heard.results[0].split("\n\n", 1)
+    assert wrote.startswith(agent.own_words[0])
+    assert told.startswith("LSP errors detected in this file")
+    assert ERROR in told
+    mended = model.after(2).heard.results[1]
+    assert mended.startswith(agent.own_words[1])
+    assert "LSP" not in mended
+    assert (home.root / "a.py").read_text() == MENDED
+    assert strangers(home) == {}
+    pilotfish(home, "daemon", "stop")
+    assert home.processes() == {}
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(no_daemon_can_start, id="no daemon can start"),
+        pytest.param(a_hung_daemon, id="a hung daemon"),
+        pytest.param(no_language_server, id="no language server"),
+    ],
+)
+def test_trouble_of_ours_leaves_the_edit_as_it_is(trouble: Trouble, home: DaemonHome) -> None:
+    agent = opencode()
+    if trouble is a_hung_daemon:
+        shorten_wait(config_folder(home) / "plugin" / "pilotfish.json")
+    with trouble(home), ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+        results = model.after(2).heard.results
+        assert results == agent.own_words
+    assert (home.root / "a.py").read_text() == MENDED
+    assert strangers(home) == {}
+
+
+@pytest.mark.proves("HOOK-1", "F65")
+def test_a_dead_daemon_is_followed_by_another(home: DaemonHome) -> None:
+    agent = opencode()
+    with a_dead_daemon(home), ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    assert ERROR in model.after(1).text
+
+
+@pytest.mark.proves("HOOK-1")
+def test_the_results_of_mcp_servers_are_left_alone(home: DaemonHome) -> None:
+    asking = Call("pilotfish_symbols", {"filePath": "a.py"})
+    agent = opencode()
+    with ModelServer([agent.breaking(home.root / "a.py"), asking, Say("Done.")]) as model:
+        run(agent, home, model)
+    offered = model.after(0).heard.tools
+    assert [name for name in offered if name.startswith("pilotfish_")]
+    assert "LSP" not in model.after(2).heard.results[1]
+
+
+@pytest.mark.proves("HOOK-1")
+@pytest.mark.parametrize("own", [True, False])
+def test_whoever_has_the_own_lsp_of_opencode_on_is_told_once(home: DaemonHome, own: bool) -> None:
+    agent = opencode(lsp=own)
+    with ModelServer([agent.breaking(home.root / "a.py"), Say("Done.")]) as model:
+        done = subprocess.run(
+            agent.command(home, model.url),
+            cwd=home.root,
+            env=home.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stderr.count("OpenCode's own lsp is on") == own

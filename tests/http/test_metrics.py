@@ -1,0 +1,54 @@
+"""The text that Prometheus reads, made from counters."""
+
+import pytest
+
+from pilotfish.errors import Code, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.pool.counters import Counters
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Key, Running
+from pilotfish.surfaces.http_metrics import Facts, metrics_text
+
+pytestmark = pytest.mark.proves("OBS-1")
+
+
+def lines(counters: Counters, facts: Facts) -> list[str]:
+    return metrics_text(counters, facts).splitlines()
+
+
+def test_nothing_has_happened_yet() -> None:
+    said = lines(Counters(), Facts(1.5, 0))
+    assert "pilotfish_uptime_seconds 1.5" in said
+    assert not [line for line in said if "server=" in line]
+
+
+def test_a_failure_is_counted_by_its_code() -> None:
+    counters = Counters()
+    counters.failed("toy", Unavailable(Code.SERVER_CRASHED, "gone"))
+    said = lines(counters, Facts(0, 0))
+    assert 'pilotfish_server_failures_total{server="toy",code="server_crashed"} 1' in said
+    assert 'pilotfish_server_crashes_total{server="toy"} 1' in said
+
+
+def test_buckets_add_up() -> None:
+    counters = Counters()
+    for seconds in (0.001, 0.3, 99.0):
+        counters.checked("toy", seconds=seconds, found=2, timed_out=seconds > 10)
+    said = lines(counters, Facts(0, 0))
+    assert 'pilotfish_check_seconds_bucket{server="toy",le="0.25"} 1' in said
+    assert 'pilotfish_check_seconds_bucket{server="toy",le="0.5"} 2' in said
+    assert 'pilotfish_check_seconds_bucket{server="toy",le="+Inf"} 3' in said
+    assert 'pilotfish_check_timeouts_total{server="toy"} 1' in said
+
+
+@pytest.mark.anyio
+async def test_a_root_with_a_strange_name_is_one_line_of_its_own() -> None:
+    root = AbsPath('/a "quoted"\\\nroot\udcff')
+    entries = {
+        Key("toy", root, configuration): Entry(
+            Key("toy", root, configuration), Running(0, 0, 0, 0, 2.0), memory_mib=2.0
+        )
+        for configuration in ("one", "another")
+    }
+    [line] = [line for line in lines(Counters(), Facts(0, 0, entries)) if line.startswith("pilotfish_server_memory")]
+    assert line == 'pilotfish_server_memory_bytes{server="toy",root="/a \\"quoted\\"\\\\\\nroot\\\\udcff"} 4.1943e+06'

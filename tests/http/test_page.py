@@ -1,0 +1,203 @@
+"""The live page in a real browser."""
+
+import os
+import signal
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from pilotfish.surfaces.http_page import page as served_page
+from support.browsers import browser, other_site
+from support.daemons import DaemonHome, daemon_home
+from support.http_served import HttpServed, http_served
+from support.page_scripts import ATTACKS, CONTRASTS, INJECTIONS, NAMELESS, READ
+
+pytestmark = [pytest.mark.proves("HTTP-2"), pytest.mark.slow]
+
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> None:
+    """The processes of a browser come and go as it likes; `browser` looks when it has ended."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonHome]:
+    with daemon_home(tmp_path_factory.mktemp("user")) as made:
+        made.configure("hostile")
+        made.write("a.x", "fine\n")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def served(home: DaemonHome) -> Iterator[HttpServed]:
+    with http_served(home) as made:
+        yield made
+
+
+@contextmanager
+def visiting(chromium: Browser, **settings: Any) -> Generator[tuple[Page, list[str]]]:
+    """A window of its own, and whatever went wrong in it."""
+    context = chromium.new_context(**settings)
+    window = context.new_page()
+    troubles: list[str] = []
+    window.on("pageerror", lambda error: troubles.append(str(error)))
+    window.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)
+    try:
+        yield window, troubles
+    finally:
+        context.close()
+
+
+def signed_in(window: Page, served: HttpServed) -> None:
+    """By the token, as a person would who has lost the link."""
+    window.goto(served.said["address"])
+    window.get_by_label("Token").fill(served.token)
+    window.get_by_role("button", name="Show the servers").click()
+    expect(window.get_by_role("status")).to_have_text("Live")
+
+
+def test_the_link_opens_the_page_once(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, troubles):
+        window.goto(served.said["page"])
+        expect(window.get_by_role("status")).to_have_text("Live")
+        assert window.url == served.said["address"] + "/", "the ticket is in no history"
+        assert window.evaluate("document.cookie") == ""
+        window.reload()
+        expect(window.get_by_role("status")).to_have_text("Live")
+        assert troubles == []
+    with visiting(chromium) as (window, _):
+        window.goto(served.said["page"])
+        expect(window.get_by_role("status")).to_have_text("This link was used or is too old.")
+        expect(window.get_by_role("button", name="Show the servers")).to_be_visible()
+
+
+def test_without_a_key_nothing_is_shown(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, _):
+        answer = window.goto(served.said["address"])
+        assert answer is not None
+        assert answer.status == 401
+        expect(window.get_by_label("Token")).to_be_focused()
+        expect(window.get_by_role("heading", name="Servers")).to_be_hidden()
+        assert str(served.home.root) not in window.content()
+        window.get_by_label("Token").fill("wrong")
+        window.keyboard.press("Enter")
+        expect(window.get_by_role("status")).to_have_text("The key is not known any more.")
+
+
+def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "bad\n")
+        signed_in(window, served)
+        servers = window.get_by_role("list", name=f"Servers of {home.root}")
+        expect(servers.get_by_text("Not started")).to_be_visible()
+        with home.link("agent") as link:
+            link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+            expect(servers.get_by_text("Running")).to_be_visible()
+            expect(servers.get_by_role("img", name="Memory, now")).to_be_visible()
+            expect(window.get_by_text("wrong.x — 1 error")).to_be_visible()
+            expect(window.get_by_text("bad word").first).to_be_attached()
+            expect(window.locator("#feedback pre")).to_contain_text("bad word")
+            expect(window.get_by_text("serve · agent")).to_be_visible()
+        expect(window.get_by_text("serve · agent")).to_be_hidden()
+        for pid in [pid for pid, command in home.processes().items() if "fakels" in command]:
+            os.kill(pid, signal.SIGKILL)
+        expect(servers.get_by_text("Failed")).to_be_visible()
+        assert troubles == []
+
+
+def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, troubles):
+        signed_in(window, served)
+        with served.home.link() as link:
+            link.request("touched", {"paths": ["a.x"], "kind": "edit"})
+        expect(window.locator("#files")).to_contain_text("<img src=x onerror=alert(1)>")
+        expect(window.locator("#feedback pre").first).to_contain_text("wickedness")
+        assert window.locator("main img").count() == 0
+        assert troubles == []
+        assert window.evaluate("document.getElementById('files').textContent.includes('\\u202e')") is False
+
+
+def test_the_policy_allows_no_other_script(chromium: Browser, served: HttpServed) -> None:
+    policy = served_page().policy
+    assert "unsafe" not in policy
+    assert served.bare("GET", "/", b"", {}).headers["content-security-policy"] == policy
+    with visiting(chromium) as (window, troubles):
+        window.goto(served.said["address"])
+        for attempt in INJECTIONS:
+            assert (
+                window.evaluate(f"() => {{ try {{ {attempt} }} catch (error) {{ return error.name; }} }}")
+                == "TypeError"
+            )
+        assert window.evaluate("fetch('http://127.0.0.1:1/').then(() => 'reached', () => 'refused')") == "refused"
+        assert any("connect-src" in trouble for trouble in troubles)
+
+
+def test_a_key_opens_the_filter_and_everything_has_a_name(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, _):
+        signed_in(window, served)
+        with served.home.link() as link:
+            link.request("touched", {"paths": ["a.x"], "kind": "edit"})
+        expect(window.get_by_role("heading", name="toy")).to_be_visible()
+        window.locator("body").press("/")
+        expect(window.get_by_label("Filter")).to_be_focused()
+        window.keyboard.type("no such server")
+        expect(window.get_by_role("heading", name="toy")).to_be_hidden()
+        window.keyboard.press("Escape")
+        expect(window.get_by_role("heading", name="toy")).to_be_visible()
+        window.locator("#files summary").first.focus()
+        window.keyboard.press("Enter")
+        expect(window.locator("#files li").first).to_be_visible()
+        nameless = window.evaluate(NAMELESS)
+        assert nameless == []
+        assert window.evaluate("document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_can_be_read_in_any_light_and_at_any_width(
+    chromium: Browser, served: HttpServed, tmp_path: Path, scheme: Any, width: int
+) -> None:
+    with visiting(chromium, color_scheme=scheme, viewport={"width": width, "height": 800}) as (window, _):
+        signed_in(window, served)
+        with served.home.link() as link:
+            link.request("touched", {"paths": ["a.x"], "kind": "edit"})
+        expect(window.get_by_text("Running").first).to_be_visible()
+        window.screenshot(path=tmp_path / f"page-{scheme}-{width}.png", full_page=True)
+        assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        contrasts: list[list[Any]] = window.evaluate(CONTRASTS)
+        assert contrasts
+        assert [seen for seen in contrasts if seen[0] < 4.5] == []
+
+
+def test_the_page_comes_back_when_the_daemon_does(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, visiting(chromium) as (window, _):
+        with http_served(home) as before:
+            signed_in(window, before)
+        expect(window.get_by_role("status")).to_have_text("Not connected; trying again")
+        with http_served(home, before.port) as after:
+            expect(window.get_by_role("status")).to_have_text("The key is not known any more.")
+            signed_in(window, after)
+
+
+@pytest.mark.proves("T17", "T19")
+def test_a_page_of_another_site_reaches_nothing(chromium: Browser, served: HttpServed, home: DaemonHome) -> None:
+    with other_site() as evil, visiting(chromium) as (window, _):
+        window.goto(evil)
+        for way in ATTACKS:
+            window.evaluate(way.replace("TARGET", served.said["address"]).replace("TOKEN", served.token))
+        assert served.ask("GET", "/conversations/attack/cwd").json["cwd"] is None
+        for path in ("/status", "/"):
+            read = window.evaluate(READ.replace("TARGET", served.said["address"] + path).replace("TOKEN", served.token))
+            assert read == "refused"

@@ -1,0 +1,47 @@
+"""What starting costs, as the modules that are imported: the clock of a shared machine says nothing.
+
+What the hook program imports is counted in `tests/daemon/test_hook.py`, with a daemon that runs.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from pilotfish.surfaces.cli import VERBS
+
+HEAVY = frozenset({
+    "anyio", "asyncio", "mcp", "msgspec", "psutil", "pydantic", "rich", "starlette", "textual", "trio", "uvicorn",
+})  # fmt: skip
+"""Each takes longer to import than click does, or is an extra."""
+
+EXTRAS = frozenset({"mcp", "rich", "starlette", "textual", "trio", "uvicorn"})
+"""What no verb imports in order to say what it does."""
+
+STARTED = (
+    "import sys; from pilotfish.surfaces.cli import run\n"
+    "try: run({words!r})\n"
+    "finally: print(*sorted({{name.partition('.')[0] for name in sys.modules}}), file=sys.stderr)"
+)
+
+
+def imported(*words: str) -> set[str]:
+    """The packages that a command line imports."""
+    code = STARTED.format(words=list(words))
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.proves("CLI-1")
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]], ids=" ".join)
+def test_what_is_said_by_click_alone_imports_nothing_heavy(words: list[str]) -> None:
+    assert imported(*words) & HEAVY == set()
+
+
+@pytest.mark.proves("CLI-1")
+def test_no_verb_imports_an_extra_to_say_what_it_does() -> None:
+    code = STARTED.format(words=["--help"]).replace(
+        "run(['--help'])", f"[run([verb, '--help']) for verb in {[*VERBS]}]"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stderr.splitlines()[-1].split()) & EXTRAS == set()

@@ -1,0 +1,92 @@
+"""What is published: a wheel and a source archive, which install into an empty environment and work there."""
+
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pilotfish.servers.catalogue import load
+from support.daemons import no_daemon_left
+from support.real_servers import REPOSITORY
+
+pytestmark = [pytest.mark.slow, pytest.mark.proves("DOCS-1")]
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what was built, without a look at the network."""
+    folder = tmp_path_factory.mktemp("dist")
+    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(REPOSITORY)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an empty environment that got the wheel and what it declares."""
+    folder = tmp_path_factory.mktemp("venv")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    wheel = next(made.glob("*.whl"))
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    done = subprocess.run([*pip, "install", "--quiet", str(wheel)], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return folder / "bin"
+
+
+def test_the_wheel_has_all_that_runs(made: Path) -> None:
+    source = REPOSITORY / "src"
+    files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    wanted = {name for name in files if "__pycache__" not in name}
+    inside = set(zipfile.ZipFile(next(made.glob("*.whl"))).namelist())
+    assert wanted - inside == set()
+
+
+def test_the_source_archive_has_what_the_gate_needs(made: Path) -> None:
+    with tarfile.open(next(made.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"check", "demo", "mkdocs.yml", "tools/check.py", "docs/index.md", "tests/conftest.py"} <= names
+
+
+@pytest.mark.parametrize("word", ["python", "panel", "all", "mcp", "serve"])
+def test_an_extra_is_declared(word: str) -> None:
+    assert PROJECT["optional-dependencies"][word]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param("--version", 0, f"pilotfish {PROJECT['version']}", id="version"),
+        pytest.param("servers", 0, f"{len(load())} servers, ", id="the catalogue is there"),
+        pytest.param("config schema", 0, "Pilotfish configuration", id="the schema"),
+        pytest.param("setup pi --dry-run", 0, "pilotfish.ts", id="the plugins are there"),
+        pytest.param("check --no-daemon a.py", 2, "is not available", id="no server"),
+        pytest.param("mcp --in-process", 2, "pip install 'pilotfish[mcp]'", id="without an extra: mcp"),
+        pytest.param("serve", 3, "pip install 'pilotfish[serve]'", id="without an extra: serve"),
+        pytest.param("daemon stop", 0, "", id="the daemon"),
+    ],
+)
+def test_with_nothing_but_what_is_declared(words: str, code: int, said: str, installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    state = str(tmp_path / "state")
+    environment = {"HOME": str(tmp_path), "PILOTFISH_HOME": state, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    with no_daemon_left(state):
+        done = subprocess.run(
+            [installed / "pilotfish", *words.split()],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+        )
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,131 @@
+"""A question that leaves before anything was looked at: quicker, and never another answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import pilotfish
+from pilotfish import api
+from pilotfish.client.session import Session
+from pilotfish.library.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from support.script import Message
+from support.scripted_shell import ScriptedShell, scripted_shell
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPS-1", "P1", "P2")]
+
+DEFINITION = "textDocument/definition"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> ScriptedShell:
+    return scripted_shell(tmp_path)
+
+
+def sent(shell: ScriptedShell) -> list[str]:
+    """What matters here of all that the server was sent, in order."""
+    wanted = {DEFINITION, "textDocument/didChange"}
+    return [message.method for message in shell.servers[0].received if message.method in wanted]
+
+
+def by_text(shell: ScriptedShell) -> None:
+    """Let the server find its definition where the text that it has by then says `greet`."""
+    server = shell.servers[0]
+
+    def find(params: Any) -> Any:
+        shown = [text for message in server.received if (text := _text(message)) is not None][-1]
+        line = next(number for number, content in enumerate(shown.split("\n")) if "let greet" in content)
+        place = {"line": line, "character": 4}
+        return [{"uri": params["textDocument"]["uri"], "range": {"start": place, "end": place}}]
+
+    server.on(DEFINITION, find)
+
+
+def _text(message: Message) -> str | None:
+    if message.method == "textDocument/didOpen":
+        return message.params["textDocument"]["text"]
+    return message.params["contentChanges"][-1]["text"] if message.method == "textDocument/didChange" else None
+
+
+async def ready(workspace: Workspace, shell: ScriptedShell) -> None:
+    """Past its first answers, so that the next question may leave early."""
+    await workspace.warm("a.toy")
+    by_text(shell)
+    assert (await workspace.definition("a.toy", 2, 1)).ok
+
+
+async def lines(workspace: Workspace, *place: int) -> list[int]:
+    found = await workspace.definition("a.toy", *place)
+    assert found.meta.state is api.State.FRESH, found
+    return [location.line for location in found.data or ()]
+
+
+async def test_the_early_question_is_the_only_one_when_nothing_changed(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        assert await lines(workspace, 2, 3) == [1]
+        assert sent(shell) == [DEFINITION, DEFINITION]
+
+
+async def test_it_leaves_before_the_disk_is_looked_at(shell: ScriptedShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    ask_early = Session.ask_early
+
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        workspaces = workspace._service.workspaces  # pyright: ignore[reportPrivateUsage]
+        of = workspaces.of
+
+        def early(session: Session, method: str, params: object, about: Any) -> Any:
+            order.append("asked")
+            return ask_early(session, method, params, about)
+
+        def looked(client: ClientSession) -> object:
+            order.append("looked")
+            return of(client)
+
+        monkeypatch.setattr(Session, "ask_early", early)
+        monkeypatch.setattr(workspaces, "of", looked)
+        await lines(workspace, 2, 3)
+        assert order == ["asked", "looked"]
+
+
+async def test_an_edit_on_disk_makes_it_ask_again(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        (shell.root / "a.toy").write_text("// moved\n// down\nlet greet = 1\ngreet\n")
+        assert await lines(workspace, 2, 1) == [3]
+        assert sent(shell) == [DEFINITION, DEFINITION, "textDocument/didChange", DEFINITION]
+
+
+async def test_a_place_that_is_gone_is_refused_whatever_the_server_said(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        (shell.root / "a.toy").write_text("let greet = 1")
+        found = await workspace.definition("a.toy", 2, 1)
+        assert not found.ok
+        assert "there is no line 2" in found.errors[0].message
+
+
+async def test_what_nobody_takes_is_cancelled(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        places = shell.host.places
+        Path(places.global_file).write_text(json.dumps({"lsp": False}))
+        found = await workspace.definition("a.toy", 2, 1)
+        assert found.meta.reason == "LSP disabled by configuration"
+        await anyio.wait_all_tasks_blocked()
+        assert sent(shell) == [DEFINITION, DEFINITION]
+        assert sum(b"$/cancelRequest" in data for data in shell.servers[0].bytes_taken) == 1
+
+
+async def test_a_client_that_works_elsewhere_gets_nothing_of_it(shell: ScriptedShell) -> None:
+    (shell.root / "inner").mkdir()
+    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        await ready(workspace, shell)
+        found = await workspace.definition("inner/a.toy", 2, 1)
+        assert not found.ok
+        assert sent(shell) == [DEFINITION]

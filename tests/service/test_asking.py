@@ -1,0 +1,80 @@
+"""What a question's answer says when it cannot be whole."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio.testing
+
+from pilotfish import api
+from pilotfish.errors import Code, Refused
+from support.fake_watcher import FakeWatcher
+from support.importer import importer
+from support.script import Script
+from support.scripted_service import scripted_service
+from support.watched_service import MAIN, WatchedService, watched_service
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+
+
+def hovering(script: Script) -> None:
+    importer(script)
+    script.capabilities["hoverProvider"] = True
+    script.on("textDocument/hover", lambda params: {"contents": "a module"})
+
+
+@asynccontextmanager
+async def watched(folder: Path, watcher: FakeWatcher) -> AsyncGenerator[WatchedService]:
+    async with watched_service(folder, hovering, watch=watcher.opened) as work:
+        work.write(MAIN, "import later\n")
+        await work.check()
+        yield work
+
+
+HOVER = api.Question(operation=api.Operation.HOVER, file_path=MAIN, line=1, character=8)
+
+
+@pytest.mark.proves("F60", "P1", "P2")
+async def test_a_server_that_could_not_be_told_of_all_changes_answers_in_part(tmp_path: Path) -> None:
+    async with watched(tmp_path, FakeWatcher(covers=False)) as work:
+        answer = await work.service.ask(HOVER, work.client)
+        assert answer.data is not None
+        assert answer.meta.state is api.State.PARTIAL
+        assert answer.meta.reason == "importer: it has not been told of all changes on disk"
+
+
+@pytest.mark.proves("TRUST-6", "OPTA-1", "OPS-5")
+async def test_a_server_that_may_not_run_is_allowed_and_not_installed(tmp_path: Path) -> None:
+    async with scripted_service(tmp_path, config={"security": {}}) as ground:
+        (ground.root / ".pilotfish").mkdir()
+        own = '{"lsp": {"one": {"command": ["/bin/true"], "extensions": [".x"]}}}'
+        ground.write(".pilotfish/lsp.json", own)
+        ground.write("a.x", "greet\n")
+        question = api.Question(operation=api.Operation.HOVER, file_path="a.x", line=1, character=1)
+        answer = await ground.service.ask(question, ground.session())
+        (error,) = answer.errors
+        assert error.code is Code.UNTRUSTED
+        assert f"pilotfish trust {ground.root}" in error.message
+        assert r"search the text: rg -n '\bgreet\b' -g '*.x'" in error.message
+        assert "Install" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("message", "hint", "said"),
+    [
+        pytest.param("it is outside", "Only files inside.", "it is outside. Only files inside.", id="a clause"),
+        pytest.param("It is outside.", "Only files inside.", "It is outside. Only files inside.", id="a sentence"),
+        pytest.param("is it outside?", "Yes.", "is it outside? Yes.", id="a question"),
+        pytest.param("it is outside", None, "it is outside", id="no advice"),
+    ],
+)
+@pytest.mark.proves("OPS-6")
+def test_what_to_do_is_a_sentence_of_its_own(message: str, hint: str | None, said: str) -> None:
+    assert api.error(Refused(Code.OUTSIDE_WORKSPACE, message, hint=hint)).message == said

@@ -1,0 +1,28 @@
+"""What the model of a host was told about its two turns, the one that breaks a file and the one that mends it."""
+
+from support.daemons import DaemonHome
+from support.hosts import Agent, run
+from support.hosts_agents import ERROR, MENDED
+from support.model_server import ModelServer, Request
+
+
+def hears_once(agent: Agent, home: DaemonHome) -> ModelServer:
+    """Run the two turns: the error is told after the first, and nothing more after the second."""
+    with ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    told = model.after(1)
+    assert told.text.count(ERROR) == 1
+    assert has_own_words(agent, told)
+    assert not any("&lt;" in result for result in told.heard.results)
+    # A host that has nothing to fix any more may not even ask.
+    for later in (request for request in model.requests if request.position == 2):
+        assert later.text.count(ERROR) == 1
+        assert has_own_words(agent, later)
+    assert (home.root / "a.py").read_text().rstrip() == MENDED.rstrip()
+    return model
+
+
+def has_own_words(agent: Agent, request: Request) -> bool:
+    """Whether every result of a tool still says what the host itself says there."""
+    results = zip(agent.own_words[: request.position], request.heard.results, strict=True)
+    return all(words in result for words, result in results)

@@ -1,0 +1,34 @@
+// OpenCode as a plugin sees it, at the end of a pipe: as `pi_driver.mjs`, with the hooks of OpenCode.
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const logged = [];
+const toasts = [];
+const client = {
+	app: { log: async ({ body }) => logged.push([body.level, body.message]) },
+	tui: { showToast: async ({ body }) => toasts.push(body.message) },
+};
+
+const { Pilotfish } = await import(pathToFileURL(process.argv[2]).href);
+const hooks = await Pilotfish({ client, directory: process.argv[3], worktree: "/" });
+
+const actions = {
+	after: async ({ tool, args, output }) => {
+		await hooks["tool.execute.after"]({ tool, sessionID: "session", callID: "call", args }, output);
+		return output;
+	},
+	event: ({ event }) => hooks.event({ event }),
+	config: ({ config }) => hooks.config(config),
+	dispose: () => hooks.dispose(),
+	hooks: () => Object.keys(hooks),
+	seen: () => ({ logged, toasts }),
+	resources: () => process.getActiveResourcesInfo(),
+};
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+	const { number, do: action, with: what } = JSON.parse(line);
+	const answer = await Promise.resolve()
+		.then(() => actions[action](what ?? {}))
+		.then((value) => ({ number, value: value ?? null }), (error) => ({ number, error: String(error?.stack ?? error) }));
+	process.stdout.write(`${JSON.stringify(answer)}\n`);
+});

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pilotfish.errors import Code, Unavailable
 from pilotfish.feedback.learned import ENOUGH, Habits
 from pilotfish.service.remembering import Remembering
 from support.checks import server_with
@@ -55,6 +56,24 @@ async def test_more_of_the_same_is_not_written_again() -> None:
 async def test_what_cannot_be_read_is_learned_again(said: bytes) -> None:
     async with session_on(server_with()) as (session, _):
         assert Remembering(Notebook(always=said)).recalled(session) == Habits()
+
+
+class Ruined(Notebook):
+    """A disk that is full."""
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        raise Unavailable(Code.FILE_UNREADABLE, "the disk is full")
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        raise Unavailable(Code.FILE_UNREADABLE, "the disk is full")
+
+
+async def test_a_memory_that_fails_costs_what_was_learned_and_nothing_else() -> None:
+    async with session_on(server_with()) as (session, _):
+        remembering = Remembering(Ruined())
+        assert remembering.recalled(session) == Habits()
+        remembering.keep(session, LEARNED)
+        assert remembering.recalled(session) == LEARNED
 
 
 async def test_without_a_memory_nothing_is_kept_and_nothing_fails() -> None:

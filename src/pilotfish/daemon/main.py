@@ -12,6 +12,7 @@ import resource
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Never
 
 import anyio
@@ -99,7 +100,7 @@ class Daemon:
         serving = Serving(ToServe(self._store, self.about, host.clock, host.places.state))
         self._upgrades = {**upgrades, "serve": serving.upgrade}
         self._host = host
-        self._service = Service(host, settings.limits)
+        self._service = Service(replace(host, memory=self._store), settings.limits)
         self._sessions = Sessions(self._service.end, gone)
         self._life = Life(self._sessions, settings.idle_seconds)
         self._started = anyio.current_time()

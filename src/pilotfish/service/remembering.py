@@ -4,13 +4,17 @@ They are written only when what follows from them may be another: after some edi
 costs no write.
 """
 
+import logging
 from dataclasses import asdict, replace
 
 import msgspec
 
 from pilotfish.client.session import Session
+from pilotfish.errors import Failure
 from pilotfish.feedback.learned import ENOUGH, Habits
 from pilotfish.host.ports import Memory
+
+logger = logging.getLogger(__name__)
 
 KIND = "habits"
 
@@ -25,8 +29,7 @@ class Remembering:
     def recalled(self, session: Session) -> Habits:
         key = _key(session)
         if key not in self._kept:
-            said = self._memory.get(KIND, key) if self._memory is not None else None
-            self._kept[key] = _read(said) if said is not None else Habits()
+            self._kept[key] = self._read(key)
         return self._kept[key]
 
     def keep(self, session: Session, habits: Habits) -> None:
@@ -34,16 +37,20 @@ class Remembering:
         short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
         if self._memory is not None and self._kept.get(_key(session)) != short:
             self._kept[_key(session)] = short
-            self._memory.put(KIND, _key(session), msgspec.json.encode(asdict(short)))
+            try:
+                self._memory.put(KIND, _key(session), msgspec.json.encode(asdict(short)))
+            except Failure as failure:
+                # A full disk costs us what we learned, and nobody an answer.
+                logger.debug("habits are not kept: %s", failure.message)
+
+    def _read(self, key: str) -> Habits:
+        try:
+            said = self._memory.get(KIND, key) if self._memory is not None else None
+            return Habits() if said is None else msgspec.json.decode(said, type=Habits)
+        except (Failure, msgspec.DecodeError):
+            # Another version wrote it, or it cannot be read. Habits are learned again in a few edits.
+            return Habits()
 
 
 def _key(session: Session) -> str:
     return f"{session.server}\0{session.root}"
-
-
-def _read(said: bytes) -> Habits:
-    try:
-        return msgspec.json.decode(said, type=Habits)
-    except msgspec.DecodeError:
-        # Another version wrote it. Habits are learned again in a few edits.
-        return Habits()

@@ -81,6 +81,16 @@ async def test_no_process_of_a_tree_outlives_its_block(shape: str, end: Callable
     assert all(ends(pid) for pid in pids)
 
 
+@pytest.mark.proves("F13", "F16", "POOL-5", "P2")
+@pytest.mark.parametrize("shape", TREES)
+async def test_a_killed_supervisor_is_noticed_by_who_reads_though_others_of_the_tree_hold_the_pipes(shape: str) -> None:
+    async with running(tree(shape)) as server:
+        pids = await members(server, shape)
+        os.kill(supervisor_of(server), signal.SIGKILL)
+        assert await server.receive() == b""
+        assert all(ends(pid) for pid in pids)
+
+
 @pytest.mark.proves("F12", "F13", "POOL-5")
 @pytest.mark.parametrize("shape", TREES)
 async def test_when_wait_returns_the_whole_tree_is_gone_already(shape: str) -> None:

@@ -43,7 +43,7 @@ CASES = [read_case(path) for path in sorted(Path(__file__).parent.glob("cases/*/
 
 PATIENT: dict[str, Any] = {
     "feedback": {"includeSeverities": ["error", "warning", "info", "hint"]},
-    "timing": {"firstTouchTimeoutMs": 60_000, "diagnosticsWaitTimeoutMs": 30_000},
+    "timing": {"firstTouchTimeoutMs": 60_000, "diagnosticsWaitTimeoutMs": 30_000, "requestTimeoutMs": 60_000},
 }
 """For the surface that speaks of errors alone, and does not wait for ever, unless the user wants it so."""
 

@@ -90,6 +90,7 @@ class Observatory:
             conversations=attending,
             servers=tuple(row for row in snapshot.rows if row.instances or row.source != "builtin"),
             files=tuple(_report(path, said, root) for path, said in islice(files.items(), MAX_FILES)),
+            more_files=max(0, len(files) - MAX_FILES),
             warnings=snapshot.warnings,
         )
 

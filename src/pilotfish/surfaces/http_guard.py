@@ -43,7 +43,7 @@ HEADERS = (
 
 
 class Guard:
-    """An ASGI application around another one; `names` is filled in when the port is known."""
+    """An ASGI application around another one. `names` are the hosts that we answer to."""
 
     def __init__(self, application: Application, keys: Keys, names: tuple[str, ...]) -> None:
         self._application = application

@@ -21,8 +21,6 @@ from pilotfish.surfaces.http_guard import Guard
 if TYPE_CHECKING:
     import asyncio
 
-logger = logging.getLogger(__name__)
-
 HOST = "127.0.0.1"
 
 HEAD_SECONDS = 10.0

@@ -103,6 +103,8 @@ class WorkspaceState(Api, frozen=True, kw_only=True):
     servers: tuple[ServerRow, ...]
     """Those that run or ran, and those that the user has configured."""
     files: tuple[FileReport, ...] = ()
+    more_files: int = 0
+    """How many are left out."""
     warnings: tuple[str, ...] = ()
 
 

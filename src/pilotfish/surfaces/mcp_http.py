@@ -4,7 +4,6 @@ A client with a session of the protocol is one connection, as over standard inpu
 itself, each is a connection. Only `http_mcp` imports this module, when the first client is there.
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -24,8 +23,6 @@ from pilotfish.surfaces.http_guard import Message, Receive, Scope, Send
 from pilotfish.surfaces.mcp_connection import Options
 from pilotfish.surfaces.mcp_server import Connection, Context, sdk_server
 from pilotfish.surfaces.sessions import KEPT_SECONDS, Caller, Sessions
-
-logger = logging.getLogger(__name__)
 
 MAX_SESSIONS = 64
 """Clients with a session of the protocol; one person has a handful."""

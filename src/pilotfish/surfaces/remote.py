@@ -149,6 +149,7 @@ class RemoteWire:
                 raise failure
 
     async def _outcome(self, identifier: RequestId, call: Call) -> None:
+        call.ended = anyio.Event()
         try:
             await call.ended.wait()
         finally:

@@ -714,7 +714,7 @@ class Link {
 		try {
 			return await unless(stop, answer);
 		} finally {
-			if (this.#waiting.delete(id)) this.#send({ method: "$/cancelRequest", params: { id } });
+			if (this.#waiting.delete(id) && !this.isOver) this.#send({ method: "$/cancelRequest", params: { id } });
 		}
 	}
 
@@ -732,17 +732,15 @@ class Link {
 			if (start < 4 || this.#unread.length < start + length) return;
 			const body = this.#unread.toString("utf8", start, start + length);
 			this.#unread = this.#unread.subarray(start + length);
-			this.#hear(body);
+			try {
+				this.#hear(JSON.parse(body));
+			} catch {
+				return this.close(); // that was no message, and nobody above could catch it
+			}
 		}
 	}
 
-	#hear(body: string): void {
-		let message: any;
-		try {
-			message = JSON.parse(body);
-		} catch {
-			return this.close();
-		}
+	#hear(message: any): void {
 		if (message.method === "closing") return this.#end(String(message.params?.message));
 		const waiter = this.#waiting.get(message.id);
 		if (!this.#waiting.delete(message.id) || !waiter) return;

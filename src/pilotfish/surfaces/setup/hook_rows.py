@@ -16,6 +16,11 @@ from pilotfish.surfaces.setup.yaml_edit import YamlEdit
 TIMEOUT_SECONDS = 10
 """For one hook. The hook program gives up by itself two seconds earlier."""
 
+UNHEARD = frozenset({"PreToolUse", "SessionStart", "SessionEnd"})
+"""Events whose hook has nothing to say: should the daemon hang, an edit waits for the others only."""
+
+UNHEARD_MILLISECONDS = 2000
+
 RESTART = "Sessions that are open now notice it when they are started again."
 
 
@@ -26,9 +31,13 @@ def server(command: list[str], **more: Json) -> Json:
 
 def _hooks(where: Where, host: str, events: dict[str, str | None], timeout: int, **more: Json) -> tuple[Hooks, ...]:
     """A group for each event; None where an event has no tools to choose from."""
-    hook: Json = {"type": "command", "command": shell(where.programs.hook(host)), "timeout": timeout, **more}
+
+    def hook(event: str) -> Json:
+        bound = ["--deadline-ms", str(UNHEARD_MILLISECONDS)] if event in UNHEARD else []
+        return {"type": "command", "command": shell([*where.programs.hook(host), *bound]), "timeout": timeout, **more}
+
     return tuple(
-        Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook]})
+        Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook(event)]})
         for event, matcher in events.items()
     )
 

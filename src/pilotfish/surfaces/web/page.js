@@ -208,6 +208,8 @@ function show() {
   const files = workspaces.flatMap((workspace) => (workspace.files ?? []).map((file) => ({ workspace, file })))
     .filter(({ file }) => fits(file.path, ...file.diagnostics.map(({ message }) => message)));
   byId("no-files").hidden = files.length > 0;
+  const more = workspaces.reduce((sum, workspace) => sum + (workspace.moreFiles ?? 0), 0);
+  say(byId("more-files"), more ? `… and ${count(more, "more file")}` : "");
   keep(byId("files"), files, ({ workspace, file }) => `${workspace.root} ${file.path}`, newFile, updateFile);
   const seen = feedback.filter((shown) => fits(shown.feedback.text, ...shown.paths));
   byId("no-feedback").hidden = seen.length > 0;

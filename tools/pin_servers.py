@@ -53,10 +53,10 @@ def main() -> None:
 
 
 def from_pypi(packages: tuple[str, ...]) -> dict[str, object]:
-    """Every wheel that the packages need on any of the platforms."""
+    """Every wheel that the packages need on any of the platforms, in the versions of the first."""
     pinned: dict[str, set[str]] = {}
     for tags in PLATFORMS.values():
-        for name, digest in resolved(packages, tags):
+        for name, digest in resolved((*packages, *pinned), tags):
             pinned.setdefault(name, set()).add(digest)
     return {"pip": {name: sorted(digests) for name, digests in sorted(pinned.items())}}
 

@@ -112,6 +112,20 @@ def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
     assert (len(done.stdout), done.stderr) == (10, "")
 
 
+def test_a_full_disk_is_no_fault_of_ours(folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        argv = [sys.executable, "-m", "pilotfish", "tools"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "No space left on device. Make room, and ask again.\n")
+
+
+def test_a_folder_that_is_gone_is_no_fault_of_ours(folder: Path) -> None:
+    argv = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m pilotfish check"
+    done = subprocess.run(["bash", "-c", argv], capture_output=True, text=True, check=False)
+    said = "The current folder does not exist any more. Change to another one.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", said)
+
+
 HEAVY = {"anyio", "asyncio", "msgspec", "pydantic", "psutil", "rich", "mcp", "textual"}
 
 

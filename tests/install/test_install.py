@@ -41,6 +41,8 @@ def test_a_bundle_is_what_the_catalogue_names_and_every_package_has_a_hash(bundl
     for server, program in bundle.programs.items():
         spec = load()[server]
         assert (spec.command[0], spec.install[manager]) == (program, bundle.asked)
+    names = [package.partition("==")[0] for package in bundle.wheels]
+    assert len(names) == len(set(names)), "pip installs one version of a package"
     for package, digests in bundle.wheels.items():
         assert re.fullmatch(r"[\w.\-]+==[\w.\-]+", package)
         assert digests

@@ -43,6 +43,9 @@ WORKERS = 3
 GONE_SECONDS = 10.0
 """How long what is left of a cycle has to go: a hundred times what it takes."""
 
+LOOK_SECONDS = 0.2
+"""How often to look for a daemon that has just been started."""
+
 MARK_SECONDS = 60.0
 """How long a cycle has to get to its moment, on a machine that is busy with something else."""
 
@@ -114,15 +117,7 @@ class Cycle:
     def _clear_up(self, daemon: int, client: int) -> None:
         """End what nobody has killed yet: the client as its host would, then every daemon; nothing below them."""
         kill(client)
-        while daemons := [pid for pid in (daemon, *self._started_later()) if is_running(pid)]:
-            for pid in daemons:
-                kill(pid)
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
-
-    def _started_later(self) -> list[int]:
-        """Daemons that a client has started when it found its own gone."""
-        return [each.pid for each in below(os.getpid()) if b"pilotfish.daemon.start" in command(each.pid)]
+        kill(daemon)
 
     def _torn(self) -> list[str]:
         """Whether the file that a rename was to change is neither the old nor the new one."""
@@ -260,14 +255,20 @@ def work(numbers: range, seed: int, writing: int) -> None:
 
 
 def remains(deadline: float) -> list[str]:
-    """Wait until the kernel says that no child is left; what is there at the deadline is named, and ended."""
+    """Wait until the kernel says that no child is left; what is there at the deadline is named, and ended.
+
+    A client that found its daemon gone may have started another, which is no leak: it is killed when it shows.
+    """
     while time.monotonic() < deadline:
+        for each in below(os.getpid()):
+            if b"pilotfish.daemon.start" in command(each.pid):
+                kill(each.pid)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return []
-        signal.sigtimedwait({signal.SIGCHLD}, max(0.0, deadline - time.monotonic()))
+        signal.sigtimedwait({signal.SIGCHLD}, LOOK_SECONDS)
     named = [str(each) for each in below(os.getpid())]
     while found := below(os.getpid()):
         for each in found:
@@ -310,11 +311,6 @@ def heard(hearing: int) -> int | None:
 def kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def is_running(pid: int) -> bool:
-    found = member(pid)
-    return found is not None and found.state not in "ZX"
 
 
 def command(pid: int) -> bytes:

@@ -54,11 +54,12 @@ class Command:
     shown: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reader:
     """Somebody who reads a page, with a home, a folder and what is on the `PATH`."""
 
     folder: Path
+    """Where the reader is; `cd` changes it."""
     environment: Mapping[str, str]
     newcomer: bool = False
     seconds: int = SECONDS
@@ -90,10 +91,11 @@ class Reader:
         typed = list(commands(block.text))
         # The status is kept for `echo $?`.
         script = "".join(f"{command.line}\n(s=$?; printf '\\n{MARK}%s\\n' $s; exit $s)\n" for command in typed)
-        said = self._run(["bash", "-c", script], block).split(MARK)
+        *said, place = self._run(["bash", "-c", f"{script}printf '{MARK}%s' \"$PWD\""], block).split(MARK)
         if len(said) != len(typed) + 1:
             self.told.append(f"line {block.line}: the shell ended early:\n{''.join(said)}")
             return
+        self.folder = Path(place)
         printed = [said[0], *(part.partition("\n")[2] for part in said[1:-1])]
         codes = [part.partition("\n")[0] for part in said[1:]]
         asked = [following.line == "echo $?" for following in typed[1:]] + [False]

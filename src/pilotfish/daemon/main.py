@@ -60,7 +60,7 @@ def run(claim: Claim) -> Never:
     handler = LogFile(claim.place.log)
     root = logging.getLogger("pilotfish")
     root.addHandler(handler)
-    root.setLevel(os.environ.get("PILOTFISH_LOG", "INFO").upper())
+    root.setLevel(logging.getLevelNamesMapping().get(os.environ.get("PILOTFISH_LOG", "").upper(), logging.INFO))
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)
     allow_descriptors(DESCRIPTORS)

@@ -6,6 +6,7 @@ Exit codes: 0 clean or answered, 1 findings, 2 no verdict (or a fault of ours), 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -138,6 +139,8 @@ def root() -> None:
 
     A PLACE is FILE:LINE:COL, or FILE SYMBOL, or SYMBOL alone; lines and columns count from 1.
     Output is for people on a terminal, one result per line in a pipe, and the whole answer with --json.
+
+    Exit codes: 0 clean or answered, 1 findings, 2 no verdict, 3 wrong use. New here? Begin with demo, then doctor.
     """
 
 
@@ -170,12 +173,33 @@ def _ended_by(error: Exception | KeyboardInterrupt) -> int:
             click.echo(told(error), err=True)
             return error.exit_code
         case BrokenPipeError():
-            # Whoever read our output has enough of it. The interpreter must not try to flush what is left.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # Whoever read our output has enough of it.
+            _leave_unsaid()
             return NO_VERDICT
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            _leave_unsaid()
+            click.echo(f"{error.strerror}. Make room, and ask again.", err=True)
+            return NO_VERDICT
+        case FileNotFoundError() if _is_nowhere():
+            click.echo("The current folder does not exist any more. Change to another one.", err=True)
+            return USAGE
         case _:
             from pilotfish.surfaces.crash import kept
 
             what = sanitised_lines(f"{type(error).__name__}: {error}", MAX_MESSAGE)
             click.echo(f"pilotfish failed: {what}\n{kept(error, os.environ)}", err=True)
             return NO_VERDICT
+
+
+def _leave_unsaid() -> None:
+    """The interpreter must not try to flush what is left of the output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_nowhere() -> bool:
+    """Whether the current folder was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False

@@ -11,9 +11,9 @@ VARIABLE = "_PILOTFISH_COMPLETE"
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print what a shell needs to complete verbs, options and names.
+    """Completion for bash, zsh and fish.
 
-    SHELL is bash, zsh or fish. For bash, put the output into ~/.local/share/bash-completion/completions/pilotfish; for
+    Prints what the shell needs to complete verbs, options, hosts, servers and files. SHELL is bash, zsh or fish. For bash, put the output into ~/.local/share/bash-completion/completions/pilotfish; for
     zsh, into a file _pilotfish in a folder of $fpath; for fish, into ~/.config/fish/completions/pilotfish.fish.
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete

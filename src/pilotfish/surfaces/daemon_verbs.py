@@ -87,7 +87,8 @@ def logs(lines: int) -> None:
 def hook(host: str, deadline_ms: int) -> None:
     """The hook program that hosts run after an edit.
 
-    Reads the host's event on standard input and prints what the model shall see. Prints nothing and ends with 0 when anything goes wrong.
+    Reads the host's event on standard input and prints what the model shall see. Prints nothing and ends with 0 when
+    anything goes wrong.
     """
     from pilotfish.surfaces.relay import run
 

@@ -29,7 +29,11 @@ TODO = 1
 )
 @click.pass_context
 def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str | None) -> None:  # noqa: FBT001 -- click passes flags
-    """Start every language server that this workspace would use, once, and say what is missing and how to get it."""
+    """What works here, what is missing, how to get it.
+
+    Starts every language server that this workspace would use, once, and stops it again. Exit code: 0, 1 when there is
+    something to do.
+    """
     from pilotfish.surfaces.doctor_report import report_json, report_lines
 
     report, loaded = _examined(os.path.abspath(root_of(root)))

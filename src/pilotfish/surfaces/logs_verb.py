@@ -21,7 +21,10 @@ MAX_LINE = 8000
 @root_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """What a server wrote last (standard error and its log), or without SERVER the end of the daemon's log."""
+    """What a server or the daemon wrote last.
+
+    Of a server, its standard error and its log; without SERVER, the end of the daemon's log.
+    """
     found = _daemons(lines) if server is None else _servers(server, lines, root)
     if as_json:
         click.echo(json.dumps({"lines": found}))

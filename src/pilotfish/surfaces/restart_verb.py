@@ -23,7 +23,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @json_option
 @click.pass_context
 def restart(context: click.Context, server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Stop a server wherever it runs or has failed in the workspace, and start it again; exit 1 when it does not."""
+    """Stop a server and start it again.
+
+    Wherever it runs or has failed in the workspace. Exit code: 0, 1 when it does not start.
+    """
     import msgspec
 
     from pilotfish.insight import Restarted
@@ -51,7 +54,10 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
 @root_option
 @json_option
 def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Stop a server in the workspace; it comes back on use."""
+    """Stop a server; it comes back on use.
+
+    Wherever it runs in the workspace.
+    """
     from pilotfish.surfaces.reaching import NO_DAEMON, running_daemon
 
     link = running_daemon(root)

@@ -30,9 +30,9 @@ MAX_LINE = 64 * 1024
 @click.option("--open", "opened", is_flag=True, help="Open the live page in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
 def serve(port: int, opened: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Serve the HTTP API, MCP over HTTP and a live page, on this machine only, until Ctrl-C.
+    """The HTTP API, MCP over HTTP and a live page.
 
-    Clients send the token of the printed file: Authorization: Bearer TOKEN.
+    On this machine only, until Ctrl-C. Clients send the token of the printed file: Authorization: Bearer TOKEN.
     """
     from pilotfish.surfaces.link import Introduction, open_link
 

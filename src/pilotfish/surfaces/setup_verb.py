@@ -54,9 +54,9 @@ def setup(
     root: str | None,
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Wire a host to Pilotfish: hooks after its edits, and tools for its model.
+    """Wire a coding agent to Pilotfish, and undo it.
 
-    HOST is one of: aider, claude-code, cline, codex, crush, cursor, gemini, goose, llxprt, opencode, pi, qwen, zed.
+    It gets hooks after its edits, and tools for its model. What is changed is shown first, and a copy is kept. HOST is one of: aider, claude-code, cline, codex, crush, cursor, gemini, goose, llxprt, opencode, pi, qwen, zed.
     """
     from pilotfish.config.places import user_places
     from pilotfish.surfaces.setup.receipts import Receipts

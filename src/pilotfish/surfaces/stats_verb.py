@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def stats(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Counts and latencies since the daemon was started; exit 1 when none runs."""
+    """Counts and latencies since the daemon started.
+
+    Nothing leaves this machine. Exit code: 0, 1 when no daemon runs.
+    """
     import msgspec
 
     from pilotfish.errors import Code, Unavailable

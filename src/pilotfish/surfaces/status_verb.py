@@ -22,7 +22,11 @@ UNAVAILABLE = 2
 @click.option("--json", "as_json", is_flag=True, help="Print the snapshot as JSON.")
 @click.pass_context
 def status(context: click.Context, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Every language server of the workspace and its state; exit 1 when one is broken, 2 when nothing can run."""
+    """Every language server and its state.
+
+    In this workspace. Without a daemon, what the configuration says; none is started. Exit code: 0, 1 when a server is
+    broken, 2 when nothing can run.
+    """
     import msgspec
 
     from pilotfish.errors import Code, Failure

@@ -25,7 +25,10 @@ RECEIVE_BYTES = 64 * 1024
 @root_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each message.")
 def trace(server: str, bodies: bool, count: int | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Show the messages that go to and from a server, as they go; Ctrl-C ends it."""
+    """The messages to and from one server, as they go.
+
+    Ctrl-C ends it. Nothing is kept: only what goes while this runs is shown.
+    """
     from pilotfish.errors import Code, Unavailable
     from pilotfish.surfaces.reaching import NO_DAEMON, running_daemon
 

@@ -19,7 +19,11 @@ MAX_TROUBLES = 10
 @click.command()
 @root_option
 def panel(root: str | None) -> None:
-    """Every language server of the workspace, live: states, memory, latency, last words; restart and stop them."""
+    """The same, live, on the whole terminal.
+
+    Every language server of the workspace: states, memory, latency, last words; restart and stop them. The key ? shows
+    the others.
+    """
     from pilotfish.errors import Code, Unavailable
     from pilotfish.surfaces.panel.source import DaemonSource
 

@@ -1,0 +1,34 @@
+"""The help of every verb says what the list of verbs says, and then more."""
+
+import click
+import pytest
+
+from pilotfish.surfaces.cli import VERBS, root
+
+pytestmark = pytest.mark.proves("CLI-1")
+
+
+def command(verb: str) -> click.Command:
+    found = root.get_command(click.Context(root), verb)
+    assert found is not None
+    return found
+
+
+def all_commands() -> list[tuple[str, click.Command]]:
+    verbs = [(verb, command(verb)) for verb in VERBS]
+    groups = [(verb, one) for verb, one in verbs if isinstance(one, click.Group)]
+    return verbs + [(f"{verb} {word}", one) for verb, group in groups for word, one in group.commands.items()]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_begins_with_what_the_list_says(verb: str) -> None:
+    said = command(verb).help or ""
+    assert " ".join(said.partition("\n\n")[0].split()) == VERBS[verb].help
+
+
+@pytest.mark.parametrize(("name", "one"), [pytest.param(*pair, id=pair[0]) for pair in all_commands()])
+def test_every_option_is_explained_by_a_sentence(name: str, one: click.Command) -> None:
+    for option in one.params:
+        if isinstance(option, click.Option):
+            assert option.help, f"{name} {option.name}"
+            assert option.help.rstrip(")").endswith((".", "default")), f"{name} {option.name}: {option.help}"

@@ -1,4 +1,4 @@
-"""The gate: format, lint, types, import contracts, tests. `./check [--quick|--hosts] [FILE…]`.
+"""The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts] [FILE…]`.
 
 `--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
 
@@ -40,7 +40,7 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
     return {
         # Coverage of the core is measured on the tests of the core alone: what only passes by accident does not count.
         "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],
-        "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol"],
+        "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol", "--durations=25", "--durations-min=5"],
     }
 
 

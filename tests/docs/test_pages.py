@@ -1,5 +1,6 @@
 """Every page of the documentation does what it says: commands run, shown output is printed, verbs and options exist."""
 
+import html
 import re
 import shlex
 import subprocess
@@ -14,6 +15,7 @@ from pilotfish.config.jsonc import parse
 from pilotfish.servers.language import read_languages
 from pilotfish.servers.reading import read_spec
 from pilotfish.surfaces.cli import root
+from pilotfish.surfaces.setup.host_rows import HOSTS
 from support.daemons import no_daemon_left
 from support.pages import DOCTEST, Reader, blocks, invocations, make_reader, matches
 from support.real_servers import PYPI, REPOSITORY
@@ -146,3 +148,19 @@ def test_the_catalogue_is_as_large_as_the_pages_say() -> None:
     servers = len(list((SERVERS / "catalogue").glob("*.server.toml")))
     said = {int(number) for page in PAGES for number in re.findall(r"(\d+) (?:language )?servers", page.read_text())}
     assert said <= {servers}
+
+
+def test_the_readme_has_a_line_for_every_host() -> None:
+    named = set(re.findall(r"`pilotfish setup ([a-z][a-z-]*)`", (REPOSITORY / "README.md").read_text()))
+    assert named == set(HOSTS)
+
+
+def test_the_picture_shows_what_the_guide_shows_and_fetches_nothing() -> None:
+    picture = (REPOSITORY / "docs" / "squiggle.svg").read_text()
+    text = html.unescape("\n".join(re.findall(r">([^<>]+)</text>", picture))).replace("\xa0", " ")
+    guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text()
+    shown = re.search(r"^ERROR \[3:7\].*$", guide, re.MULTILINE)
+    assert shown is not None
+    assert shown[0] in text
+    assert "~~~~" in text
+    assert not re.search(r"url\(|href|<image|<script", picture.replace("url(#", ""))

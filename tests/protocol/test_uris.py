@@ -94,7 +94,10 @@ def test_a_path_has_one_uri_and_comes_back_from_it(path: str, uri: str) -> None:
         ),
         pytest.param(["file:///c:", "file:///C:/", "file:///c:/x/.."], "C:\\", "file:///C:/", id="root of a drive"),
         pytest.param(
-            ["file:////c:/x", "file:///w/../c%3A/x", "file:///c:/../c:/x"], r"C:\x", "file:///C:/x", id="drive behind more"
+            ["file:////c:/x", "file:///w/../c%3A/x", "file:///c:/../c:/x"],
+            r"C:\x",
+            "file:///C:/x",
+            id="drive behind more",
         ),
         pytest.param(
             ["file://server/share/a%23b.c", "file://SERVER/share/x/../a#b.c", r"file://server\share\a#b.c"],

@@ -226,7 +226,7 @@ def _room(slots: Mapping[Key, Slot], limits: Limits) -> Decision:
     if idle:
         return Evict(idle[0][0])
     message = f"{alive} language servers are running and all are busy"
-    hint = "Try again shortly, or raise pool.maxServers."
+    hint = "Try again shortly."
     return Refuse(Unavailable(Code.OVERLOADED, message, hint=hint))
 
 

@@ -13,8 +13,9 @@ VARIABLE = "_PILOTFISH_COMPLETE"
 def completion(shell: str) -> None:
     """Completion for bash, zsh and fish.
 
-    Prints what the shell needs to complete verbs, options, hosts, servers and files. SHELL is bash, zsh or fish. For bash, put the output into ~/.local/share/bash-completion/completions/pilotfish; for
-    zsh, into a file _pilotfish in a folder of $fpath; for fish, into ~/.config/fish/completions/pilotfish.fish.
+    Prints what the shell needs to complete verbs, options, hosts, servers and files. SHELL is bash, zsh or fish. For
+    bash, put the output into ~/.local/share/bash-completion/completions/pilotfish; for zsh, into a file _pilotfish in a
+    folder of $fpath; for fish, into ~/.config/fish/completions/pilotfish.fish.
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 

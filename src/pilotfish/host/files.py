@@ -124,7 +124,7 @@ def decoded(path: AbsPath, content: bytes) -> str:
 
 
 def _identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    return Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, status.st_ctime_ns)
 
 
 def _refuse(path: str, error: OSError) -> Never:

@@ -97,6 +97,8 @@ class Identity:
     inode: int
     mtime_ns: int
     size: int
+    ctime_ns: int = field(default=0, compare=False)
+    """When it was last changed or moved, also where its own time was set back; our own moves change it, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,9 @@ class Check:
         self._second_before = 0 if second is None else session.readiness.ended_of(second)
         self._learn_late()
         self._learn_silence()
-        before = standing.changes
+        before = standing.version(self._file.path)
         self._sent = standing.send(session, self._file)
-        self._sends = standing.changes != before
+        self._sends = self._sent.version != before
         if not self._sends:
             # Others of the same patch may be on their way, and what was said before they are sent is no answer.
             await anyio.lowlevel.checkpoint()

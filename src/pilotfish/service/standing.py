@@ -30,6 +30,8 @@ class FileAtHand:
     """Rises with every text that is read or given; None for a text that is sent whatever the server has."""
     given: bool = False
     """Handed in by the caller: the disk has no say about it."""
+    is_old: bool = False
+    """It has been on disk like this since before the server started: opening it tells the server nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,20 @@ class Standing:
         if order >= newest or not session.documents.is_open(path):
             _show(session, file)
         version = session.documents.version(path)
-        if known is None or known.version != version:
+        if known is None and file.is_old:
+            # For other files nothing changes: the server could only ever have read this.
+            known = Sent(version, self.changes, anyio.current_time(), order)
+        elif known is None or known.version != version:
             known = self._changed(version, order)
             if file.saved:
                 session.save(path)
         self._sent[path] = replace(known, order=max(newest, order))
         return self._sent[path]
+
+    def version(self, path: AbsPath) -> int | None:
+        """Of the text that was sent last; None when none was."""
+        known = self._sent.get(path)
+        return None if known is None else known.version
 
     def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
         """Show a new process what the old one had. It reads the same disk, so for other files nothing changes."""

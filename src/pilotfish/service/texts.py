@@ -41,6 +41,14 @@ class Texts:
         """Its text, to find places in; raises as `current` does."""
         return (await self._current(path)).text
 
+    def age(self, path: AbsPath) -> float | None:
+        """Seconds since the file was last changed or moved, as of when it was last looked at; None: not known."""
+        kept = self._kept.get(path)
+        if kept is None:
+            return None
+        identity = kept.file.identity
+        return self._clock.wall() - max(identity.mtime_ns, identity.ctime_ns) / 1e9
+
     async def _current(self, path: AbsPath) -> _Kept:
         kept = self._kept.get(path)
         if kept is not None and kept.certain and await self._files.identity(path) == kept.file.identity:

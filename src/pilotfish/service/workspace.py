@@ -274,7 +274,13 @@ class Workspace:
         """A private folder for servers that keep an index of their own; made on first use."""
         name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         folder = os.path.join(self._places.state, "servers", spec.id, name)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            message = f"{spec.name} needs a folder that cannot be made: {folder}: {error.strerror}"
+            hint = "Mend that, or set PILOTFISH_HOME to another folder."
+            scene = Scene(server=spec.id, root=root)
+            raise Unavailable(Code.SERVER_START_FAILED, message, hint=hint, scene=scene) from None
         return folder
 
     def _is_available(self, candidate: Candidate) -> bool:

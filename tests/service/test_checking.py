@@ -1,5 +1,6 @@
 """One file and one server, in virtual time: when a verdict is given, and what it is about."""
 
+from functools import partial
 from typing import Any
 
 import anyio
@@ -8,6 +9,7 @@ import pytest
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS
+from pilotfish.model import AbsPath
 from pilotfish.servers.spec import Freshness, Phases, Pull
 from support.checks import (
     OTHER,
@@ -203,6 +205,28 @@ async def test_nor_is_it_soon_after_the_file_itself_was_spoken_of_at_last() -> N
             await ground.check("y", OTHER)
         async with later((0.1, lambda: ground.publish(version=1))):
             assert (await ground.check("x")).assumed
+
+
+@pytest.mark.proves("DIAG-10")
+@pytest.mark.parametrize(
+    "is_old", [pytest.param(True, id="was there before"), pytest.param(False, id="is new, and silence proves nothing")]
+)
+async def test_opening_a_file_changes_others_only_if_the_server_cannot_have_read_it(
+    is_old: bool,
+) -> None:
+    async with bench(PUSH) as ground:
+
+        def publish(path: AbsPath) -> None:
+            ground.publish("wrong", path=path, version=ground.session.documents.version(path))
+
+        for path in (FILE, OTHER):
+            async with later((0.1, partial(publish, path))):
+                assert (await ground.check("x", path, is_old=is_old)).is_fresh
+        await anyio.sleep(10)
+        again = await ground.check("x", is_old=is_old)
+    assert messages(again) == ["wrong"]
+    assert again.is_fresh == is_old
+    assert again.seconds == 0
 
 
 async def test_silence_about_an_unchanged_file_after_another_changed_is_assumed_to_mean_no_change() -> None:

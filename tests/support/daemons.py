@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pilotfish.host.strays import TAG
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 from pilotfish.surfaces.rendezvous import Place
-from support.process_tree import alive, environment, pids
+from support.process_tree import alive, ends, environment, pids
 
 TESTS = Path(__file__).parents[1]
 HOOK = hook.__file__
@@ -136,16 +135,7 @@ def daemon_home(folder: Path) -> Generator[DaemonHome]:
 
 def ended(pid: int) -> bool:
     """Wait until a process has ended; False when it has not after a time that is enough for any daemon."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poller = select.poll()
-        poller.register(descriptor, select.POLLIN)
-        return bool(poller.poll(WAIT_SECONDS * 1000))
-    finally:
-        os.close(descriptor)
+    return ends(pid, WAIT_SECONDS)
 
 
 def _command(pid: int) -> list[str]:

@@ -4,35 +4,16 @@ import itertools
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pilotfish.daemon.start import listening, make_private
-from support.daemons import WAIT_SECONDS, DaemonHome, ended
+from support.daemons import WAIT_SECONDS, DaemonHome
+from support.hosts_trouble import Trouble, a_dead_daemon, no_daemon_can_start
 
-Trouble = Callable[[DaemonHome], AbstractContextManager[None]]
-
-
-@contextmanager
-def no_daemon_can_start(home: DaemonHome) -> Generator[None]:
-    folder = Path(home.place.folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.write_text("no folder")
-    yield
-    assert home.daemons() == []
-
-
-@contextmanager
-def a_dead_daemon(home: DaemonHome) -> Generator[None]:
-    """Killed, so that its socket is still there."""
-    with home.control(start=True) as link:
-        pid = int(link.welcome["pid"])
-        os.kill(pid, signal.SIGKILL)
-    assert ended(pid)
-    assert os.path.exists(home.place.socket)
-    yield
+__all__ = ["Trouble", "a_dead_daemon", "a_hung_daemon", "impostor", "no_daemon_can_start", "no_language_server"]
 
 
 @contextmanager

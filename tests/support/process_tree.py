@@ -57,7 +57,7 @@ def command(pid: int) -> str:
     return _content(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
 
 
-def ends(pid: int) -> bool:
+def ends(pid: int, seconds: float = GONE_SECONDS) -> bool:
     """Wait until the process has ended; False when it still runs after the time for that."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -66,7 +66,7 @@ def ends(pid: int) -> bool:
     try:
         poller = select.poll()
         poller.register(descriptor, select.POLLIN)
-        return bool(poller.poll(GONE_SECONDS * 1000))
+        return bool(poller.poll(seconds * 1000))
     finally:
         os.close(descriptor)
 

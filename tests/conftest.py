@@ -1,5 +1,7 @@
 """Options and fixtures of the whole suite."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -11,6 +13,11 @@ __all__ = ["no_task_left_behind", "nothing_left_behind"]
 settings.register_profile("suite", deadline=None)
 """A property holds however slow the machine is; the clock of a shared one says nothing about it."""
 settings.load_profile("suite")
+
+
+# A shell that runs the suite in the background has it ignore both, and so would every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

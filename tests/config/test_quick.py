@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pilotfish.config.defaults import DEFAULTS, PRESETS
@@ -55,6 +55,7 @@ FILES = st.one_of(st.sampled_from(list(SECTIONS)).flatmap(lambda name: st.fixed_
 
 @settings(max_examples=600)
 @given(FILES)
+@example({"navigationTools": "\udc80"})
 def test_what_is_certain_here_the_schema_accepts(value: Json) -> None:
     if is_certainly_valid(value):
         assert faults(value, "lsp.json") == ()

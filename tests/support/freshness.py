@@ -104,6 +104,7 @@ class World:
         self.root = root
         self.disk: dict[AbsPath, str] = {}
         self.edits: dict[AbsPath, list[str]] = {}
+        self.written_at: dict[AbsPath, float] = {}
         self.lives: list[Life] = []
         self.checked: list[Checked] = []
         self._tasks: TaskGroup | None = None
@@ -130,6 +131,7 @@ class World:
         if text is not None or not edits:
             edits.append(text or "")
             self.disk[path] = edits[-1]
+            self.written_at[path] = anyio.current_time()
             if self.lives and path not in self.lives[-1].server.open:
                 self.changed()
         return len(edits) - 1
@@ -166,14 +168,21 @@ class Disk:
 
     async def identity(self, path: AbsPath) -> Identity | None:
         edits = self._world.edits.get(path)
-        return None if edits is None else Identity(1, 1, len(edits), len(edits[-1]))
+        if edits is None:
+            return None
+        # Two writes at one moment differ all the same.
+        written_ns = round((EPOCH + self._world.written_at[path]) * 1e9) + len(edits)
+        return Identity(1, 1, written_ns, len(edits[-1]))
 
 
-class LateClock:
-    """So late that no file's time of change is in doubt."""
+EPOCH = 1e9
+
+
+class WorldClock:
+    """The time of day of the world: its files are as old as they are."""
 
     def wall(self) -> float:
-        return 1e9
+        return EPOCH + anyio.current_time()
 
 
 TIMING = Timing(15_000, 10_000, 3_000, 10_000)
@@ -213,7 +222,7 @@ def play(schedule: Schedule, root: str) -> World:
 async def _play(schedule: Schedule, root: AbsPath) -> World:
     world = World(schedule.kind, schedule.tape, root)
     pool = Pool(spawning(world.scenario), FakeVitals(), jitter=lambda: 0.0)
-    checks = Checks(pool, Texts(Disk(world), LateClock()))
+    checks = Checks(pool, Texts(Disk(world), WorldClock()))
     workspace, client = OneServer(world), ClientSession("model", root, root)
 
     async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:

@@ -18,7 +18,7 @@ from pilotfish.protocol.wire import Json
 def is_certainly_valid(value: Json) -> bool:
     try:
         file = msgspec.convert(value, _File)
-    except (msgspec.ValidationError, RecursionError):
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
         return False
     if file.lsp is True:
         return False

@@ -44,6 +44,17 @@ LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
+IGNORABLE = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+    signal.SIGTERM,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGCHLD,
+)
+"""What shells and interpreters set to be ignored, for us or for those that we started from."""
+
 RESCAN_MILLISECONDS = 50
 """While ending a tree: look again this long after the last death, in case a fork escaped the look before."""
 
@@ -137,7 +148,7 @@ def become(
             if os.getppid() != supervisor:  # it died before the line above could take effect
                 return
         # Ignored signals stay ignored across `execve`; a server must be able to die of them.
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+        for number in IGNORABLE:
             signal.signal(number, signal.SIG_DFL)
         os.chdir(folder)
         stage = b"program"

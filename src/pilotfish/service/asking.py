@@ -243,7 +243,9 @@ class Asking:
         standing = self._checks.standing(session)
         async with standing.shared():
             if subject.path is not None and subject.text is not None:
-                standing.send(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
+                is_old = self._checks.is_older(subject.path, session)
+                file = FileAtHand(subject.path, candidate.language_id, subject.text.string, is_old=is_old)
+                standing.send(session, file)
             caveat = await self.indexed(session, candidate)
             if not session.supports(request.prepare or request.method, subject.path):
                 return Reply(session.server)

@@ -31,9 +31,6 @@ from pilotfish.service.workspaces import ClientSession
 MAX_OPEN_DOCUMENTS = 200
 """Documents open at one server; the least recently used beyond it are closed."""
 
-SLACK_SECONDS = 2.0
-"""Some file systems count in such steps."""
-
 GRACE_SECONDS = 0.5
 """A check ends by itself at its deadline and says how far it came; this only ends one that does not."""
 
@@ -200,7 +197,7 @@ class Checks:
                 file = await self._read_again(file)
             scope.deadline = deadline + GRACE_SECONDS
             standing = self.standing(session)
-            file = replace(file, is_old=self._is_older(file, session))
+            file = replace(file, is_old=not file.given and self.is_older(file.path, session))
             async with standing.shared():
                 outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
             if standing.behind is not None and outcome.is_fresh:
@@ -223,10 +220,10 @@ class Checks:
         self._count(outcome)
         return outcome
 
-    def _is_older(self, file: FileAtHand, session: Session) -> bool:
-        """Whether the file has been as it is since before the server started."""
-        age = None if file.given else self._texts.age(file.path)
-        return age is not None and age > anyio.current_time() - session.started_at + SLACK_SECONDS
+    def is_older(self, path: AbsPath, session: Session) -> bool:
+        """Whether the file, as it was last looked at, has been like this since before the server started."""
+        age = self._texts.age(path)
+        return age is not None and age > anyio.current_time() - session.started_at
 
     async def _read_again(self, file: FileAtHand) -> FileAtHand:
         if file.given:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Raw
+
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, ServerFailed
 from pilotfish.model import AbsPath
@@ -16,7 +18,7 @@ from pilotfish.operations.changes import to_confirm
 from pilotfish.operations.staging import Stage
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, edit_plan
-from pilotfish.protocol.wire import ApplyEditResult, Raw, WireCommand
+from pilotfish.protocol.wire import ApplyEditResult, WireCommand
 from pilotfish.service.checks import Checks
 from pilotfish.service.disk import DiskNow
 from pilotfish.service.proposals import Proposal, proposal

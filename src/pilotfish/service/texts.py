@@ -17,6 +17,9 @@ MAX_KEPT_BYTES = 32 * 1024 * 1024
 DOUBT_SECONDS = 0.1
 """The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
 
+TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
+"""In such steps file systems count: nearly all of them, and the coarse ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
@@ -42,12 +45,13 @@ class Texts:
         return (await self._current(path)).text
 
     def age(self, path: AbsPath) -> float | None:
-        """Seconds since the file was last changed or moved, as of when it was last looked at; None: not known."""
+        """Seconds since the file was last changed or moved, or less; None: not known."""
         kept = self._kept.get(path)
         if kept is None:
             return None
-        identity = kept.file.identity
-        return self._clock.wall() - max(identity.mtime_ns, identity.ctime_ns) / 1e9
+        changed_ns = max(kept.file.identity.mtime_ns, kept.file.identity.ctime_ns)
+        step = COARSE_SECONDS if changed_ns % 1_000_000_000 == 0 else TICK_SECONDS
+        return self._clock.wall() - changed_ns / 1e9 - step
 
     async def _current(self, path: AbsPath) -> _Kept:
         kept = self._kept.get(path)

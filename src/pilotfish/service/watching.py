@@ -40,7 +40,7 @@ CATCH_UP_SECONDS = 10.0
 """How long an answer may wait: covering 40,000 files takes 0.5 s, a branch switch of as many 4 s. One that waited in
 vain says so."""
 
-SLACK_SECONDS = 0.1
+SLACK_SECONDS = 0.02
 """The clock of file systems is behind by up to this much."""
 
 MAX_PENDING = 250_000
@@ -299,7 +299,7 @@ class _Root:
                 flush, member.has_news = member.pending.flush(), False
                 if flush.rescan:
                     session.condemn("missed too many changes on disk at once")
-                elif session.tell_changes(flush.changes):
+                elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
                     standing.told_of_files()
                 await self._follow(member, flush.changes)
         except Failure:
@@ -315,6 +315,11 @@ class _Root:
                     del left[path]
         finally:
             _add(member, left.values())
+
+
+def _are_all_open(session: Session, changes: Iterable[FileChange]) -> bool:
+    """An open document is what we sent, whatever the disk has: to be told of its file changes nothing."""
+    return all(session.documents.is_open(found.path) for found in changes)
 
 
 def _add(member: _Member, changes: Iterable[FileChange]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
+from msgspec import Raw
 
 from pilotfish.api import Question
 from pilotfish.client.session import Session
@@ -21,7 +22,7 @@ from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
-from pilotfish.protocol.wire import Raw, WireCommand
+from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.asking import Asking
 from pilotfish.service.checks import Checks

@@ -111,9 +111,11 @@ class Inquiry:
         async with whom.standing.turn(whom.path):
             while (answer := self._kept_answer()) is None:
                 await self._until(whom.is_ready)
-                reach = whom.reach()
+                reach, ended = whom.reach(), whom.session.readiness.ended
                 reports = await question(deadline - anyio.current_time() + LATE_SECONDS)
-                if reports is not None and whom.is_ready():
+                # Loading may have ended behind the answer, in the same breath: then it was given while loading.
+                was_ready = whom.standing.answered or whom.session.readiness.ended == ended
+                if reports is not None and whom.is_ready() and was_ready:
                     whom.standing.answers[whom.path] = Answer(reach, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there

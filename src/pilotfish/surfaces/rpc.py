@@ -141,8 +141,10 @@ class Connection:
             await self._written.wait()
 
     async def _heard(self) -> bytes:
-        with anyio.CancelScope(deadline=self._deadline()):
-            return await self._stream.read()
+        # The first message may be understood while we wait for the next: then there is no hurry any more.
+        while anyio.current_time() < (deadline := self._deadline()):
+            with anyio.CancelScope(deadline=deadline):
+                return await self._stream.read()
         self.hang_up(
             Code.REQUEST_TIMEOUT, "a message that began was not ended" if self.greeted else "nobody said hello"
         )

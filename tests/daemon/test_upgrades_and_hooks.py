@@ -11,9 +11,10 @@ from pilotfish.model import AbsPath
 from pilotfish.surfaces import rpc, sessions
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
 from pilotfish.surfaces.upgrades import Upgraded
-from support.daemon_scenarios import answering, mute
+from support.daemon_scenarios import PLACE, answering, mute
 from support.desks import DEFINITION, HOVER, Desk, desk_on, eventually
 from support.lines import MemoryLine, Refusal
+from support.script import SILENCE, Script
 from support.services import custom
 
 pytestmark = pytest.mark.anyio
@@ -136,6 +137,32 @@ async def test_a_hook_gets_the_words_to_print_and_its_conversation_is_kept(tmp_p
         assert await hooked(desk, b'{"event":"began","session":"9"}') == b""
         assert await hooked(desk, b"{}") == b""
         assert [session.caller.conversation for session in desk.sessions.all()] == ["8", "9"]
+
+
+@pytest.mark.proves("HOOK-2")
+async def test_a_first_event_may_take_longer_than_hello_may(tmp_path: Path) -> None:
+    """A hook is its own greeting: that it is still being answered is no reason to hang up."""
+
+    def late(script: Script) -> None:
+        answering(script)
+        script.on("textDocument/diagnostic", lambda params: SILENCE)
+
+    config = {"lsp": {"toy": custom()}, "timing": {"firstTouchTimeoutMs": 30_000}}
+    async with desk_on(tmp_path, late, config=config) as desk:
+        desk.ground.write("a.x", "bad\n")
+
+        async def answer_late() -> None:
+            await eventually(lambda: bool(desk.ground.started))
+            server = desk.ground.server("toy")
+            asked = await server.until("textDocument/diagnostic")
+            assert asked.id is not None
+            for _ in range(int(rpc.HELLO_SECONDS)):
+                await anyio.sleep(1.5)
+                server.notify("window/logMessage", {"type": 4, "message": "still at it"})
+            server.reply(asked.id, {"kind": "full", "items": [{"range": PLACE, "severity": 1, "message": "bad word"}]})
+
+        desk.tasks.start_soon(answer_late)
+        assert b"bad word" in await hooked(desk, b'{"files":["a.x"]}')
 
 
 @pytest.mark.parametrize(

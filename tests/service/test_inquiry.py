@@ -351,6 +351,36 @@ async def test_an_answer_given_while_it_said_that_it_loads_is_asked_for_again() 
     assert messages(outcome) == ["wrong"]
 
 
+@pytest.mark.proves("P8", "DIAG-2")
+async def test_an_answer_that_the_end_of_loading_follows_in_the_same_breath_is_asked_for_again() -> None:
+    async with bench(PULL, **PULLED) as ground:
+        pulls = Taker(ground, "textDocument/diagnostic")
+
+        def in_one_breath() -> None:
+            progress(ground, "begin")
+            pulls.reply(0, full())
+            progress(ground, "end")
+
+        async with later((0.2, in_one_breath), (1.0, lambda: pulls.reply(1, full("wrong")))):
+            outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+
+
+async def test_a_server_that_tells_of_work_around_every_question_is_believed_all_the_same() -> None:
+    async with bench(PULL, **PULLED) as ground:
+
+        def at_work(params: Any) -> Any:
+            progress(ground, "begin")
+            progress(ground, "end")
+            return full("wrong")
+
+        ground.answers("textDocument/diagnostic", at_work)
+        outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+
+
 async def test_after_its_first_verdict_work_of_a_server_holds_nothing_up() -> None:
     async with bench(PULL, **PULLED) as ground:
         ground.answers("textDocument/diagnostic", full("wrong"))

@@ -106,16 +106,18 @@ class Inquiry:
 
     async def _ask(self, question: Callable[[float], Awaitable[tuple[Report, ...] | None]], deadline: float) -> None:
         """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
-        whom = self._whom
+        whom, doubted = self._whom, False
         self._turn(Asked.PENDING)
         async with whom.standing.turn(whom.path):
             while (answer := self._kept_answer()) is None:
                 await self._until(whom.is_ready)
                 reach, ended = whom.reach(), whom.session.readiness.ended
                 reports = await question(deadline - anyio.current_time() + LATE_SECONDS)
-                # Loading may have ended behind the answer, in the same breath: then it was given while loading.
-                was_ready = whom.standing.answered or whom.session.readiness.ended == ended
-                if reports is not None and whom.is_ready() and was_ready:
+                # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
+                # enough to doubt: some servers tell of work around every question.
+                raced = not (whom.standing.answered or doubted) and whom.session.readiness.ended != ended
+                doubted |= raced
+                if reports is not None and whom.is_ready() and not raced:
                     whom.standing.answers[whom.path] = Answer(reach, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there

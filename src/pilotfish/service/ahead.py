@@ -89,7 +89,7 @@ class Ahead:
             self._known.put(key, _Answered(errand.path, tuple(map(weakref.ref, errand.answered))))
 
     def _early(self, question: api.Question, request: Request, path: AbsPath, session: Session) -> Early | None:
-        if session.failure is not None or not self._checks.standing(session).is_calm:
+        if session.failure is not None or not self._checks.standing(session).is_calm(session):
             return None
         documents = session.documents
         if not documents.is_open(path) or question.line is None or question.character is None:

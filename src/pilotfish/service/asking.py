@@ -271,21 +271,23 @@ class Asking:
         if standing.answered and session.readiness.quiescent is not False:
             return None
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
-            if not standing.answered:
-                await self._first_diagnostics(session, candidate)
+            if not (standing.answered or standing.began):
+                standing.began = await self._said_first_diagnostics(session, candidate)
             while session.readiness.busy and not standing.answered:
                 await session.changed.wait()
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"
 
     @staticmethod
-    async def _first_diagnostics(session: Session, candidate: Candidate) -> None:
+    async def _said_first_diagnostics(session: Session, candidate: Candidate) -> bool:
+        """False when there is no document yet to ask it about."""
         if candidate.spec.freshness.pull is not Pull.DYNAMIC:
-            return
+            return True
         while not session.supports("textDocument/diagnostic"):
             await session.changed.wait()
         for path in session.documents.paths[-1:]:
             await session.pull(path)
+        return bool(session.documents.paths)
 
     async def asked(self, session: Session, request: Request, question: api.Question, subject: Subject) -> Asked:
         text = subject.text or Text("")

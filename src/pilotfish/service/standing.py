@@ -83,6 +83,8 @@ class Standing:
     since: float = field(default_factory=anyio.current_time)
     answered: bool = False
     """It has settled once: work that it tells of now is no longer its loading."""
+    began: bool = False
+    """It has said its first diagnostics, or never says any unasked: whoever only asks questions waits for no more."""
     changes: int = 0
     changed_at: float = 0.0
     changed_before: float = 0.0
@@ -103,10 +105,10 @@ class Standing:
     _previewing: bool = False
     _left: Pulse = field(default_factory=Pulse)
 
-    @property
-    def is_calm(self) -> bool:
+    def is_calm(self, session: Session) -> bool:
         """It has loaded, and no proposed text is at it."""
-        return self.answered and not self._previewing
+        has_loaded = self.answered or (self.began and not session.readiness.busy)
+        return has_loaded and not self._previewing
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 

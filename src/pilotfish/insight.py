@@ -1,10 +1,118 @@
-"""What a person looks at beside the snapshot: one server in detail, and what was counted. Shapes, as in `api`."""
+"""What a person looks at: all servers at one moment, one in detail, and what was counted. Shapes, as in `api`."""
 
 from typing import Literal
 
 from msgspec import field
 
 from pilotfish.api import Api
+
+# --- The snapshot ----------------------------------------------------------------------------------------------------
+
+
+class BrokenState(Api, frozen=True):
+    attempts: int
+    retry_at: int
+    """Milliseconds since the epoch."""
+    last_error: str
+
+
+class Counts(Api, frozen=True):
+    error: int
+    warning: int
+    info: int
+    hint: int
+    total: int
+
+
+class WatchState(Api, frozen=True):
+    """How changes on disk below a root are noticed. Degraded: some folders are polled, or not looked at."""
+
+    state: Literal["ok", "degraded"]
+    reason: str | None = None
+    watched: int = 0
+    polled: int = 0
+    overflows: int = 0
+
+
+class SidecarRow(Api, frozen=True):
+    """What runs beside a server. Without `pid` it does not run, and `reason` says why."""
+
+    pid: int | None = None
+    starts: int = 0
+    reason: str | None = None
+    stderr: tuple[str, ...] = ()
+
+
+class Instance(Api, frozen=True, kw_only=True):
+    """One server at one root, whether it runs or not. What is not known, or not so, is absent."""
+
+    root: str
+    state: Literal["starting", "active", "stopping", "idle", "broken"]
+    pid: int | None = None
+    memory_mib: float | None = None
+    """Of the whole process tree; absent where nobody measured."""
+    uptime_ms: int | None = None
+    last_latency_ms: int | None = None
+    """How long its last answer took."""
+    last_error: str | None = None
+    """Why it last failed, even if it runs again."""
+    restarts: int = 0
+    sessions: int = 0
+    """Client sessions that use it."""
+    documents: int = 0
+    """Files that are open at it."""
+    busy: tuple[str, ...] = ()
+    """What it says that it is working on."""
+    watching: WatchState | None = None
+
+
+class ServerRow(Api, frozen=True):
+    """One known or configured server."""
+
+    server_id: str
+    source: Literal["builtin", "global", "project", "merged"]
+    disabled: bool
+    extensions: tuple[str, ...]
+    configured_roots: tuple[str, ...]
+    connected_roots: tuple[str, ...]
+    spawning_roots: tuple[str, ...]
+    broken: BrokenState | None = None
+    diagnostics: Counts | None = None
+    last_seen_at: int | None = None
+    watching: WatchState | None = None
+    """Of several roots, the one with the most trouble."""
+    sidecars: tuple[SidecarRow, ...] = ()
+    unavailable: str | None = None
+    """Why it could not be started: its program is not there, or may not run here."""
+    instances: tuple[Instance, ...] = ()
+    """By root."""
+
+
+class Totals(Api, frozen=True):
+    configured: int
+    connected: int
+    spawning: int
+    broken: int
+    disabled: int
+    unavailable: int = 0
+
+
+class Snapshot(Api, frozen=True):
+    """All servers at one moment, as the panel shows them."""
+
+    generated_at: int
+    rows: tuple[ServerRow, ...]
+    totals: Totals
+    root: str = ""
+    """The workspace."""
+    trusted: bool = False
+    disabled: str | None = None
+    """Why nothing is started here at all."""
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the configuration, and what an untrusted project does not get."""
+
+
+# --- What else is looked at ------------------------------------------------------------------------------------------
 
 
 class Exchange(Api, frozen=True, kw_only=True):

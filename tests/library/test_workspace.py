@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 import pilotfish
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.errors import Code, Refused
 from pilotfish.library.blocking import BlockingWorkspace
 from pilotfish.library.workspace import Workspace
@@ -187,7 +187,7 @@ async def test_status_has_every_server_and_starts_none(shell: ScriptedShell) -> 
         after = workspace.status()
     first = after.rows[0]
     assert (first.server_id, first.source, first.connected_roots) == ("toy", "global", (str(shell.root),))
-    assert first.diagnostics == api.Counts(error=1, warning=0, info=0, hint=0, total=1)
+    assert first.diagnostics == insight.Counts(error=1, warning=0, info=0, hint=0, total=1)
     assert first.last_seen_at is not None
     assert after.totals.configured == len(after.rows) == len(before.rows)
     assert [row.server_id for row in after.rows[1:]] == sorted(row.server_id for row in after.rows[1:])

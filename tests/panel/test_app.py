@@ -13,9 +13,8 @@ import anyio.to_thread
 import pytest
 from textual.widgets import Static
 
-from pilotfish import api
 from pilotfish.errors import Code, Unavailable
-from pilotfish.insight import InstanceDetails
+from pilotfish.insight import InstanceDetails, ServerRow, Snapshot
 from pilotfish.surfaces.columns import width as columns
 from pilotfish.surfaces.panel.app import FRAME, PanelApp
 from pilotfish.surfaces.panel.source import DaemonSource
@@ -32,12 +31,12 @@ NEVER = 3600.0
 class FakeSource:
     """Gives what the test says, and counts."""
 
-    def __init__(self, *rows: api.ServerRow) -> None:
+    def __init__(self, *rows: ServerRow) -> None:
         self.rows = rows
         self.asked: list[str] = []
         self.failure: Unavailable | None = None
 
-    def snapshot(self) -> tuple[api.Snapshot, bool]:
+    def snapshot(self) -> tuple[Snapshot, bool]:
         self.asked.append("snapshot")
         if self.failure is not None:
             raise self.failure
@@ -144,7 +143,7 @@ async def test_closing_does_not_wait_for_a_daemon_that_hangs() -> None:
     release = threading.Event()
 
     class Hanging(FakeSource):
-        def snapshot(self) -> tuple[api.Snapshot, bool]:
+        def snapshot(self) -> tuple[Snapshot, bool]:
             release.wait()
             return super().snapshot()
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 import trio.testing
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.errors import Refused
 from pilotfish.pool.plan import Key, Limits, Slot
 from pilotfish.service.status import ORDER, state_of
@@ -24,7 +24,7 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
-def row(snapshot: api.Snapshot, server: str) -> api.ServerRow:
+def row(snapshot: insight.Snapshot, server: str) -> insight.ServerRow:
     return next(row for row in snapshot.rows if row.server_id == server)
 
 
@@ -42,7 +42,7 @@ async def test_a_running_server_is_shown_with_all_that_is_known_of_it(tmp_path: 
     assert (instance.restarts, instance.last_error) == (0, None)
     assert instance.uptime_ms is not None
     assert instance.last_latency_ms is not None
-    assert found.diagnostics == api.Counts(error=1, warning=0, info=0, hint=0, total=1)
+    assert found.diagnostics == insight.Counts(error=1, warning=0, info=0, hint=0, total=1)
 
 
 def vitals(ground: Ground) -> FakeVitals:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.errors import Refused
 from pilotfish.model import Severity
 from pilotfish.surfaces.llxprt_bootstrap import bootstrap_of
@@ -133,7 +133,7 @@ def test_files_come_by_path_and_without_the_clean_ones() -> None:
     assert list(all_diagnostics(found, {Severity.ERROR})) == ["a", "b"]
 
 
-def row(**changes: Any) -> api.ServerRow:
+def row(**changes: Any) -> insight.ServerRow:
     usual: dict[str, Any] = {
         "server_id": "mine",
         "source": "builtin",
@@ -143,10 +143,10 @@ def row(**changes: Any) -> api.ServerRow:
         "connected_roots": (),
         "spawning_roots": (),
     }
-    return api.ServerRow(**{**usual, **changes})
+    return insight.ServerRow(**{**usual, **changes})
 
 
-BROKEN = api.BrokenState(attempts=3, retry_at=0, last_error="it\ncrashed")
+BROKEN = insight.BrokenState(attempts=3, retry_at=0, last_error="it\ncrashed")
 
 
 @pytest.mark.proves("SVC-1", "TUI-2")

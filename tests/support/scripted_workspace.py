@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.api import Operation, Question
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.model import AbsPath
@@ -82,7 +82,7 @@ class ScriptedWorkspace:
         kinds = {path: os.path.splitext(path)[1] for path in paths if not path.endswith(".py")}
         return {path: api.error(self.lacking[kind]) if kind in self.lacking else None for path, kind in kinds.items()}
 
-    async def snapshot(self) -> api.Snapshot:
+    async def snapshot(self) -> insight.Snapshot:
         raise NotImplementedError
 
     def opening(self) -> Opening:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from pilotfish import api
+from pilotfish import insight
 from pilotfish.service.status import state_of
 
 NOW = 1_700_000_000_000
 ROOT = "/home/you/project"
 
 
-def row(server: str, **changes: Any) -> api.ServerRow:
+def row(server: str, **changes: Any) -> insight.ServerRow:
     usual: dict[str, Any] = {
         "source": "builtin",
         "disabled": False,
@@ -18,11 +18,11 @@ def row(server: str, **changes: Any) -> api.ServerRow:
         "connected_roots": (),
         "spawning_roots": (),
     }
-    return api.ServerRow(server, **{**usual, **changes})
+    return insight.ServerRow(server, **{**usual, **changes})
 
 
-def active(server: str, **changes: Any) -> api.ServerRow:
-    instance = api.Instance(
+def active(server: str, **changes: Any) -> insight.ServerRow:
+    instance = insight.Instance(
         root=ROOT,
         state="active",
         pid=4242,
@@ -31,41 +31,41 @@ def active(server: str, **changes: Any) -> api.ServerRow:
         last_latency_ms=12,
         sessions=2,
         documents=1,
-        watching=api.WatchState("ok", watched=12),
+        watching=insight.WatchState("ok", watched=12),
     )
-    counts = api.Counts(error=2, warning=1, info=0, hint=0, total=3)
+    counts = insight.Counts(error=2, warning=1, info=0, hint=0, total=3)
     usual = {"configured_roots": (ROOT,), "connected_roots": (ROOT,), "diagnostics": counts, "instances": (instance,)}
     return row(server, **{**usual, **changes})
 
 
-def broken(server: str, error: str = "gopls exited with code 2") -> api.ServerRow:
-    instance = api.Instance(root=f"{ROOT}/tools", state="broken", last_error=error, restarts=2)
-    state = api.BrokenState(attempts=3, retry_at=NOW + 20_000, last_error=error)
+def broken(server: str, error: str = "gopls exited with code 2") -> insight.ServerRow:
+    instance = insight.Instance(root=f"{ROOT}/tools", state="broken", last_error=error, restarts=2)
+    state = insight.BrokenState(attempts=3, retry_at=NOW + 20_000, last_error=error)
     return row(server, broken=state, configured_roots=(f"{ROOT}/tools",), instances=(instance,))
 
 
-def starting(server: str) -> api.ServerRow:
-    instance = api.Instance(root=ROOT, state="starting")
+def starting(server: str) -> insight.ServerRow:
+    instance = insight.Instance(root=ROOT, state="starting")
     return row(server, configured_roots=(ROOT,), spawning_roots=(ROOT,), instances=(instance,))
 
 
-def idle(server: str) -> api.ServerRow:
+def idle(server: str) -> insight.ServerRow:
     return row(server)
 
 
 def unavailable(
     server: str, why: str = 'LSP server "zls" is not available.\nInstall it with: brew install zls'
-) -> api.ServerRow:
+) -> insight.ServerRow:
     return row(server, unavailable=why)
 
 
-def disabled(server: str) -> api.ServerRow:
+def disabled(server: str) -> insight.ServerRow:
     return row(server, disabled=True, source="global")
 
 
-def snapshot(*rows: api.ServerRow, **changes: Any) -> api.Snapshot:
+def snapshot(*rows: insight.ServerRow, **changes: Any) -> insight.Snapshot:
     states = [state_of(row) for row in rows]
-    totals = api.Totals(
+    totals = insight.Totals(
         configured=len(rows),
         connected=states.count("connected"),
         spawning=states.count("spawning"),
@@ -74,4 +74,4 @@ def snapshot(*rows: api.ServerRow, **changes: Any) -> api.Snapshot:
         unavailable=states.count("unavailable"),
     )
     usual: dict[str, Any] = {"root": ROOT, "trusted": True}
-    return api.Snapshot(NOW, rows, totals, **{**usual, **changes})
+    return insight.Snapshot(NOW, rows, totals, **{**usual, **changes})

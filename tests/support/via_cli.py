@@ -16,7 +16,7 @@ import anyio.to_thread
 from anyio.from_thread import BlockingPortal
 
 import pilotfish
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.api import Operation, Question
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
@@ -108,7 +108,7 @@ class Bridged:
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
         return self._portal.call(self._inner.unserved, paths)
 
-    async def snapshot(self) -> api.Snapshot:
+    async def snapshot(self) -> insight.Snapshot:
         return self._portal.call(self._inner.snapshot)
 
 

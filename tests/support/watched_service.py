@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.client.session import Session
 from pilotfish.config.places import user_places
 from pilotfish.host.clock import WallClock
@@ -89,7 +89,7 @@ class WatchedService:
     def health(self) -> WatchHealth | None:
         return self.service.watching.health(AbsPath(str(self.root)))
 
-    def row(self, server: str = SERVER) -> api.ServerRow:
+    def row(self, server: str = SERVER) -> insight.ServerRow:
         """What status says of a server."""
         (found,) = [row for row in self.service.status(self.client).rows if row.server_id == server]
         return found

@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.api import Operation
 from pilotfish.config.places import user_places
 from pilotfish.errors import Refused, Unavailable
@@ -146,7 +146,7 @@ class Workspace(Questions):
             return None
         return word_at(text, Position(question.line - 1, question.character - 1))
 
-    def status(self) -> api.Snapshot:
+    def status(self) -> insight.Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
         return self._service.status(self._client)
 

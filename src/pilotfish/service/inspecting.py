@@ -5,14 +5,13 @@ from collections.abc import Iterable
 
 import anyio
 
-from pilotfish import api
 from pilotfish.client.calls import Exchange
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named
 from pilotfish.host.ports import Clock, Vitals
 from pilotfish.insight import Exchange as ShownExchange
-from pilotfish.insight import InstanceDetails, Latencies, ServerStats, Stats
+from pilotfish.insight import InstanceDetails, Latencies, ServerStats, Snapshot, Stats
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Samples
 from pilotfish.pool.entry import Entry
@@ -43,7 +42,7 @@ class Inspecting:
         """The service runs from now on."""
         self._started = anyio.current_time()
 
-    async def snapshot(self, workspace: Workspace) -> api.Snapshot:
+    async def snapshot(self, workspace: Workspace) -> Snapshot:
         """Every known server, with the memory of those that run, measured now."""
         entries = self._pool.entries()
         memory = await self._memory(session.pid for session in running(workspace, entries))

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure, Refused
@@ -101,11 +101,11 @@ class Service:
     def _started(self, session: Session) -> None:
         self.watching.join(session)
 
-    def status(self, client: ClientSession) -> api.Snapshot:
+    def status(self, client: ClientSession) -> insight.Snapshot:
         """Every known server as it stands for this workspace."""
         return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.watching.health)
 
-    async def inspect(self, client: ClientSession) -> api.Snapshot:
+    async def inspect(self, client: ClientSession) -> insight.Snapshot:
         """The same, with the memory of the servers that run, measured now."""
         return await self.inspecting.snapshot(self.workspaces.of(client))
 

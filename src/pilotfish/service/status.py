@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import anyio
 from msgspec import structs
 
-from pilotfish import api
+from pilotfish import insight
 from pilotfish.client.session import Session
 from pilotfish.config.values import Source
 from pilotfish.host.ports import Clock, WatchHealth
@@ -40,7 +40,7 @@ def snapshot(
     clock: Clock,
     watched: Watched = lambda _root: None,
     memory: Mapping[int, float] | None = None,
-) -> api.Snapshot:
+) -> insight.Snapshot:
     """Every known and configured server: those in trouble first, then by id. `memory` is in MiB, by pid."""
     own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
     for key, entry in entries.items():
@@ -53,7 +53,7 @@ def snapshot(
         _rows(workspace, own, moment),
         key=lambda row: (ORDER.index(state_of(row)), row.server_id),
     )
-    return api.Snapshot(
+    return insight.Snapshot(
         generated_at=_milliseconds(now + moment.ahead),
         rows=tuple(rows),
         totals=_totals(rows),
@@ -64,7 +64,7 @@ def snapshot(
     )
 
 
-def state_of(row: api.ServerRow) -> str:
+def state_of(row: insight.ServerRow) -> str:
     """One word for a row, the gravest that fits."""
     if row.disabled:
         return "disabled"
@@ -94,13 +94,13 @@ class _Moment:
     shortcomings: Mapping[str, str]
 
 
-_resting: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, api.ServerRow]]] = WeakKeyDictionary()
+_resting: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, insight.ServerRow]]] = WeakKeyDictionary()
 """The rows of servers that nobody has used, which are nearly all, and the shortcomings that they were made with."""
 
 
 def _rows(
     workspace: Workspace, own: Mapping[str, Sequence[tuple[Key, Entry]]], moment: _Moment
-) -> Iterator[api.ServerRow]:
+) -> Iterator[insight.ServerRow]:
     known = _resting.get(workspace)
     if known is None or known[0] is not moment.shortcomings:
         known = _resting[workspace] = (moment.shortcomings, {})
@@ -112,14 +112,14 @@ def _rows(
             yield resting.get(server) or resting.setdefault(server, _row(workspace, server, (), moment))
 
 
-def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> api.ServerRow:
+def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> insight.ServerRow:
     spec, slots = workspace.specs[server], [(key.root, entry) for key, entry in kept]
     connected = [root for root, entry in slots if isinstance(entry.slot, Running)]
     broken = [_broken(entry.slot, moment.ahead) for _, entry in slots if isinstance(entry.slot, Broken)]
     missing = [entry.slot.failure.message for _, entry in slots if isinstance(entry.slot, Missing)]
     seen = [entry.last_used for _, entry in slots if entry.last_used]
     watched = (health for root in connected if (health := moment.watched(root)) is not None)
-    return api.ServerRow(
+    return insight.ServerRow(
         server_id=server,
         source=_source(workspace, server),
         disabled=spec.disabled or not workspace.config.enabled,
@@ -137,8 +137,8 @@ def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], m
     )
 
 
-def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> api.Instance:
-    known = api.Instance(
+def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> insight.Instance:
+    known = insight.Instance(
         root=root,
         state=_instance_state(entry.slot),
         last_error=_last_error(entry),
@@ -181,21 +181,21 @@ def _last_error(entry: Entry) -> str | None:
     return None if failed is None else failed.failure.message
 
 
-def _watching(found: Iterable[WatchHealth]) -> api.WatchState | None:
+def _watching(found: Iterable[WatchHealth]) -> insight.WatchState | None:
     """The root with the most trouble."""
     worst = max(found, key=lambda one: (one.degraded is not None, one.polled, one.overflows), default=None)
     if worst is None:
         return None
     state = "ok" if worst.degraded is None else "degraded"
-    return api.WatchState(state, worst.degraded, worst.watched, worst.polled, worst.overflows)
+    return insight.WatchState(state, worst.degraded, worst.watched, worst.polled, worst.overflows)
 
 
-def _sidecar(state: SidecarState) -> api.SidecarRow:
-    return api.SidecarRow(state.pid, state.starts, state.why, state.stderr)
+def _sidecar(state: SidecarState) -> insight.SidecarRow:
+    return insight.SidecarRow(state.pid, state.starts, state.why, state.stderr)
 
 
-def _broken(slot: Broken, ahead: float) -> api.BrokenState:
-    return api.BrokenState(slot.attempts, _milliseconds(slot.retry_at + ahead), slot.failure.message)
+def _broken(slot: Broken, ahead: float) -> insight.BrokenState:
+    return insight.BrokenState(slot.attempts, _milliseconds(slot.retry_at + ahead), slot.failure.message)
 
 
 def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "project", "merged"]:
@@ -208,13 +208,13 @@ def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "
     return "global" if Source.GLOBAL in own else "project"
 
 
-def _counts(running: Iterable[Entry]) -> api.Counts | None:
+def _counts(running: Iterable[Entry]) -> insight.Counts | None:
     """What the servers hold now, by severity; None where none of them holds anything."""
     found = Counter(severity for entry in running if entry.session for severity in _severities(entry.session))
     if not found:
         return None
     error, warning, info, hint = (found[severity] for severity in Severity)
-    return api.Counts(error, warning, info, hint, found.total())
+    return insight.Counts(error, warning, info, hint, found.total())
 
 
 def _severities(session: Session) -> Iterator[Severity]:
@@ -226,9 +226,9 @@ def _severities(session: Session) -> Iterator[Severity]:
                 yield from (Severity(min(max(item.severity or 1, 1), 4)) for item in report.items)
 
 
-def _totals(rows: Iterable[api.ServerRow]) -> api.Totals:
+def _totals(rows: Iterable[insight.ServerRow]) -> insight.Totals:
     states = Counter(state_of(row) for row in rows)
-    return api.Totals(
+    return insight.Totals(
         configured=states.total(),
         connected=states["connected"],
         spawning=states["spawning"],

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.operations.tools import ONE_TOOL
@@ -142,7 +142,7 @@ def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer
     )
 
 
-def _instance(workspace: Workspace, row: api.ServerRow, instance: api.Instance) -> LoadedServer:
+def _instance(workspace: Workspace, row: insight.ServerRow, instance: insight.Instance) -> LoadedServer:
     state = "error" if row.unavailable and instance.state == "idle" else _STATES[instance.state]
     error = (instance.last_error or row.unavailable) if state == "error" else None
     return LoadedServer(

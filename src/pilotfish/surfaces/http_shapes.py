@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from pilotfish.api import Api, Feedback, ServerRow
+from pilotfish.api import Api, Feedback
+from pilotfish.insight import ServerRow
 
 MAX_ID = 200
 ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.library import workspace
 from pilotfish.library.questions import Diagnostics
 from pilotfish.surfaces.inside import Kind, OpenWorkspace
@@ -54,5 +54,5 @@ class InnerWorkspace:
                 found[path] = api.error(missing)
         return found
 
-    async def snapshot(self) -> api.Snapshot:
+    async def snapshot(self) -> insight.Snapshot:
         return self._workspace.status()

@@ -19,7 +19,7 @@ from pilotfish.surfaces.completing import folders
 from pilotfish.surfaces.worktree import top_of
 
 if TYPE_CHECKING:
-    from pilotfish import api
+    from pilotfish import api, insight
     from pilotfish.library.questions import Diagnostics
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class OpenWorkspace(Protocol):
         """Which of these files cannot be checked: why their server is not there, or None where nobody serves such."""
         ...
 
-    async def snapshot(self) -> api.Snapshot:
+    async def snapshot(self) -> insight.Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
         ...
 

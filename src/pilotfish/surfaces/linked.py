@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 import msgspec
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.operations.answers import answer_of
 from pilotfish.sanitise import sanitised
@@ -81,8 +81,8 @@ class LinkedWorkspace:
         said = msgspec.convert(self._link.request("served", {"paths": paths}), list[Served])
         return {path: one.error for path, one in zip(paths, said, strict=True) if one.error or not one.served}
 
-    async def snapshot(self) -> api.Snapshot:
-        return msgspec.convert(self._link.request("status"), api.Snapshot)
+    async def snapshot(self) -> insight.Snapshot:
+        return msgspec.convert(self._link.request("status"), insight.Snapshot)
 
 
 def driven(work: Callable[[], Coroutine[Any, Any, T]], /) -> T:

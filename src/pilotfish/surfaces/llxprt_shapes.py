@@ -8,7 +8,8 @@ on one line and escaped.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from pilotfish.api import Diagnostic, ServerRow
+from pilotfish.api import Diagnostic
+from pilotfish.insight import ServerRow
 from pilotfish.model import Severity
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.sanitise import escaped_message, sanitised

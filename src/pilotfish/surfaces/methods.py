@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.insight import InstanceDetails, Restarted, Stats
+from pilotfish.insight import InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.protocol.codec import Malformed, decode
@@ -147,7 +147,7 @@ class Methods:
 
     # --- The service ------------------------------------------------------------------------------------------------
 
-    async def _status(self, _params: Raw, line: Line) -> api.Snapshot:
+    async def _status(self, _params: Raw, line: Line) -> Snapshot:
         client = _session(line)
         with self.sessions.using(client):
             return await self.service.inspect(client)

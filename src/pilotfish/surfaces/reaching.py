@@ -10,7 +10,7 @@ from pilotfish.surfaces.inside import root_of
 from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 
 if TYPE_CHECKING:
-    from pilotfish import api
+    from pilotfish import insight
 
 NO_DAEMON = "No daemon is running: servers start with the first edit or question."
 
@@ -26,20 +26,20 @@ def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
         raise
 
 
-def snapshot(root: str | None, terms: Terms | None = None) -> tuple[api.Snapshot, bool]:
+def snapshot(root: str | None, terms: Terms | None = None) -> tuple[insight.Snapshot, bool]:
     """Every server of the workspace, and whether a daemon runs. Without one, what the configuration says."""
     import msgspec
 
-    from pilotfish import api
+    from pilotfish import insight
 
     link = running_daemon(root, terms)
     if link is None:
         return idle_snapshot(os.path.abspath(root_of(root))), False
     with link:
-        return msgspec.convert(link.request("status"), api.Snapshot), True
+        return msgspec.convert(link.request("status"), insight.Snapshot), True
 
 
-def idle_snapshot(root: str) -> api.Snapshot:
+def idle_snapshot(root: str) -> insight.Snapshot:
     """The servers of a workspace where none runs. Raises `Refused` when the root is no folder."""
     import anyio
 
@@ -49,7 +49,7 @@ def idle_snapshot(root: str) -> api.Snapshot:
     from pilotfish.service.status import snapshot as made
     from pilotfish.service.workspaces import ClientSession, Workspaces
 
-    async def read() -> api.Snapshot:
+    async def read() -> insight.Snapshot:
         client = ClientSession("status", AbsPath(root), AbsPath(root))
         return made(Workspaces(user_places(os.environ), os.environ).of(client), {}, WallClock())
 

@@ -16,7 +16,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
-from pilotfish import api
+from pilotfish import api, insight
 from pilotfish.api import Operation
 from pilotfish.client.calls import Call, Calls
 from pilotfish.errors import Code, Failure, Unavailable
@@ -93,9 +93,9 @@ class RemoteWorkspace(Questions):
         """Start the servers of these files and wait until each has answered once, whatever it says."""
         await self.check(*paths)
 
-    async def snapshot(self) -> api.Snapshot:
+    async def snapshot(self) -> insight.Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
-        return msgspec.json.decode(await self._wire.call("status", None), type=api.Snapshot)
+        return msgspec.json.decode(await self._wire.call("status", None), type=insight.Snapshot)
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
         """Which of these files cannot be checked: why their server is not there, or None where nobody serves such."""

@@ -4,7 +4,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from pilotfish import api
+from pilotfish import insight
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status import state_of
 from pilotfish.surfaces.columns import width as columns
@@ -29,7 +29,7 @@ PARAGRAPH = 100
 """Columns of the list of what is not here, where nobody says how wide the output is."""
 
 
-def status_lines(snapshot: api.Snapshot, *, daemon: bool, width: int | None = None) -> Iterator[str]:
+def status_lines(snapshot: insight.Snapshot, *, daemon: bool, width: int | None = None) -> Iterator[str]:
     """All of it, no line wider than `width`."""
     if snapshot.disabled is not None:
         yield snapshot.disabled
@@ -51,7 +51,7 @@ def status_lines(snapshot: api.Snapshot, *, daemon: bool, width: int | None = No
         yield cut(f"warning: {sanitised(warning, MAX_LINE)}", width)
 
 
-def totals_line(totals: api.Totals) -> str:
+def totals_line(totals: insight.Totals) -> str:
     """`2 active, 1 broken, 3 idle, 140 unavailable`."""
     idle = totals.configured - totals.broken - totals.spawning - totals.connected - totals.unavailable - totals.disabled
     counts = {
@@ -66,7 +66,7 @@ def totals_line(totals: api.Totals) -> str:
     return f"{counted(totals.configured, 'server')}: {', '.join(said) or 'none'}"
 
 
-def trouble(row: api.ServerRow, now: int) -> str | None:
+def trouble(row: insight.ServerRow, now: int) -> str | None:
     """Why a server does not work, and when it is tried again."""
     if row.broken is not None:
         wait = row.broken.retry_at - now
@@ -92,7 +92,7 @@ def cut(line: str, width: int | None) -> str:
     return line.rstrip() + "…" if width > 0 else ""
 
 
-def _table(rows: Sequence[api.ServerRow], snapshot: api.Snapshot, width: int | None) -> Iterator[str]:
+def _table(rows: Sequence[insight.ServerRow], snapshot: insight.Snapshot, width: int | None) -> Iterator[str]:
     cells = [HEADINGS, *(_cells(row, snapshot.root) for row in rows)]
     widths = [max(columns(line[place]) for line in cells) for place in range(len(HEADINGS) - 1)]
     for number, line in enumerate(cells):
@@ -102,7 +102,7 @@ def _table(rows: Sequence[api.ServerRow], snapshot: api.Snapshot, width: int | N
             yield cut(f"  {why}", width)
 
 
-def _cells(row: api.ServerRow, workspace: str) -> tuple[str, ...]:
+def _cells(row: insight.ServerRow, workspace: str) -> tuple[str, ...]:
     state = WORDS[state_of(row)]
     alive = [instance for instance in row.instances if instance.pid is not None]
     if not alive:
@@ -120,7 +120,7 @@ def _cells(row: api.ServerRow, workspace: str) -> tuple[str, ...]:
     )
 
 
-def _away(rows: Sequence[api.ServerRow], width: int | None) -> Iterator[str]:
+def _away(rows: Sequence[insight.ServerRow], width: int | None) -> Iterator[str]:
     yield cut(f"unavailable, because their programs are not here or may not run ({len(rows)}):", width)
     names = ", ".join(row.server_id for row in rows)
     yield from (f"  {line}" for line in textwrap.wrap(names, max(20, (width or PARAGRAPH) - 2), break_on_hyphens=False))

@@ -17,9 +17,8 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.widgets import Static
 
-from pilotfish import api
 from pilotfish.errors import Failure
-from pilotfish.insight import InstanceDetails
+from pilotfish.insight import InstanceDetails, Snapshot
 from pilotfish.surfaces.panel.state import Close, Effect, Inspect, Panel, Refresh, Restart, Stop, pressed, read
 from pilotfish.surfaces.panel.view import Line, Style, lines_of
 
@@ -50,7 +49,7 @@ STYLES: dict[Style, str] = {
 class Source(Protocol):
     """What `source.DaemonSource` is. All of it blocks and may raise `Failure`."""
 
-    def snapshot(self) -> tuple[api.Snapshot, bool]: ...
+    def snapshot(self) -> tuple[Snapshot, bool]: ...
 
     def details(self, server: str) -> tuple[InstanceDetails, ...]: ...
 
@@ -122,7 +121,7 @@ class PanelApp(App[None]):
         if self.panel.expanded is not None:
             self._do(Inspect(self.panel.expanded))
 
-    def _have_read(self, found: tuple[api.Snapshot, bool]) -> None:
+    def _have_read(self, found: tuple[Snapshot, bool]) -> None:
         self._reading = False
         self._show(read(self.panel, found[0], daemon=found[1]))
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from pilotfish import api
 from pilotfish.errors import Code, Unavailable
-from pilotfish.insight import InstanceDetails, Restarted
+from pilotfish.insight import InstanceDetails, Restarted, Snapshot
 from pilotfish.surfaces.link import Terms
 from pilotfish.surfaces.quantities import latency
 from pilotfish.surfaces.reaching import NO_DAEMON, running_daemon, snapshot
@@ -19,7 +18,7 @@ class DaemonSource:
     root: str | None = None
     terms: Terms | None = None
 
-    def snapshot(self) -> tuple[api.Snapshot, bool]:
+    def snapshot(self) -> tuple[Snapshot, bool]:
         """All servers, and whether a daemon runs. Raises `Failure`."""
         return snapshot(self.root, self.terms)
 

@@ -7,8 +7,7 @@ Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` fil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pilotfish import api
-from pilotfish.insight import InstanceDetails
+from pilotfish.insight import InstanceDetails, ServerRow, Snapshot
 from pilotfish.service.status import state_of
 from pilotfish.surfaces.status_text import WORDS
 
@@ -53,7 +52,7 @@ Effect = Close | Refresh | Inspect | Restart | Stop
 class Panel:
     """Everything that is on the screen follows from this."""
 
-    snapshot: api.Snapshot | None = None
+    snapshot: Snapshot | None = None
     """None until the first one is there."""
     error: str | None = None
     """Why there is none; of a later one that failed, why the one shown is old."""
@@ -71,20 +70,20 @@ class Panel:
     """What became of the last thing that was asked for."""
 
 
-def visible(panel: Panel) -> tuple[api.ServerRow, ...]:
+def visible(panel: Panel) -> tuple[ServerRow, ...]:
     """The rows that the filter lets through, in the order of the snapshot."""
     rows = panel.snapshot.rows if panel.snapshot else ()
     query = panel.query.casefold()
     return tuple(row for row in rows if query in _searched(row)) if query else rows
 
 
-def selected(panel: Panel) -> api.ServerRow | None:
+def selected(panel: Panel) -> ServerRow | None:
     """The selected row; the first when that one is not shown any more."""
     rows = visible(panel)
     return next((row for row in rows if row.server_id == panel.selected), rows[0] if rows else None)
 
 
-def read(panel: Panel, snapshot: api.Snapshot, *, daemon: bool) -> Panel:
+def read(panel: Panel, snapshot: Snapshot, *, daemon: bool) -> Panel:
     """A new snapshot: the selection stays with its server, wherever that has moved."""
     return replace(panel, snapshot=snapshot, daemon=daemon, error=None)
 
@@ -161,7 +160,7 @@ def _verb(question: Restart | Stop) -> str:
     return "restart" if isinstance(question, Restart) else "stopp"
 
 
-def _searched(row: api.ServerRow) -> str:
+def _searched(row: ServerRow) -> str:
     words = (row.server_id, WORDS[state_of(row)], *row.extensions, *row.configured_roots)
     return "\n".join(words).casefold()
 

@@ -11,7 +11,7 @@ import click
 from pilotfish.surfaces.inside import root_option
 
 if TYPE_CHECKING:
-    from pilotfish import api
+    from pilotfish import insight
 
 MAX_TROUBLES = 10
 
@@ -40,7 +40,7 @@ def panel(root: str | None) -> None:
     PanelApp(source).run()
 
 
-def summary(snapshot: api.Snapshot) -> Iterator[str]:
+def summary(snapshot: insight.Snapshot) -> Iterator[str]:
     """The totals, and the servers that need a person."""
     from pilotfish.surfaces.status_text import totals_line, trouble
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pilotfish import api
-from pilotfish.insight import Exchange, InstanceDetails
+from pilotfish.insight import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status import state_of
 from pilotfish.surfaces.columns import width as columns
@@ -108,7 +107,7 @@ def _body(panel: Panel, width: int) -> Iterator[tuple[Line, bool]]:
                 yield from ((Line(part, "dim"), False) for part in _wrapped(text, width))
 
 
-def _row(row: api.ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> str:
+def _row(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> str:
     state = state_of(row)
     name = row.server_id + " " * (min(names, 24) - columns(row.server_id))
     sign = "▾" if panel.expanded == row.server_id else "▸" if chosen else " "
@@ -119,7 +118,7 @@ def _row(row: api.ServerRow, panel: Panel, names: int, width: int, *, chosen: bo
     return f"{start}  {trouble(row, now) or _facts(row, panel)}"
 
 
-def _facts(row: api.ServerRow, panel: Panel) -> str:
+def _facts(row: ServerRow, panel: Panel) -> str:
     alive = [instance for instance in row.instances if instance.pid is not None]
     if not alive:
         return sanitised(row.unavailable or "", MAX_TEXT) if state_of(row) == "unavailable" else ""
@@ -132,7 +131,7 @@ def _facts(row: api.ServerRow, panel: Panel) -> str:
     return "  ".join((*facts, roots))
 
 
-def _details(row: api.ServerRow, details: Sequence[InstanceDetails] | None, snapshot: api.Snapshot) -> Iterator[str]:
+def _details(row: ServerRow, details: Sequence[InstanceDetails] | None, snapshot: Snapshot) -> Iterator[str]:
     """What is known of one server: from the snapshot, and from a closer look once that is there."""
     yield f"source {row.source} · {' '.join(row.extensions[:8])}"
     if row.unavailable:
@@ -149,7 +148,7 @@ def _details(row: api.ServerRow, details: Sequence[InstanceDetails] | None, snap
         yield "it starts on first use"
 
 
-def _instance(instance: api.Instance, details: InstanceDetails | None, snapshot: api.Snapshot) -> Iterator[str]:
+def _instance(instance: Instance, details: InstanceDetails | None, snapshot: Snapshot) -> Iterator[str]:
     yield f"root {relative(instance.root, snapshot.root)} · {instance.state}"
     if instance.pid is not None:
         facts = (f"pid {instance.pid}", memory(instance.memory_mib), f"up {duration(instance.uptime_ms)}")

@@ -21,11 +21,6 @@ __all__ = ["no_task_left_behind", "nothing_left_behind"]
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Lost(Exception):
     """What a block of these tests raises."""
 

@@ -29,11 +29,6 @@ __all__ = ["no_task_left_behind", "nothing_left_behind"]
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def run(plan: Launch) -> None:
     async with spawn(plan):
         pass

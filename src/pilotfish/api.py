@@ -339,6 +339,8 @@ class Answer(Api, Generic[D], frozen=True, kw_only=True):
     meta: Meta
 
     def __post_init__(self) -> None:
+        if _is_plain(self):
+            return
         broken = [rule for rule, holds in _rules(self).items() if not holds]
         if broken:
             raise ValueError(f"an answer that lies: {'; '.join(broken)}")
@@ -346,7 +348,8 @@ class Answer(Api, Generic[D], frozen=True, kw_only=True):
 
 def answer(operation: str, data: D | None, effort: Effort) -> Answer[D]:
     """The answer, its state as `effort` makes it. What nobody answered has no data, however empty."""
-    state = _state(effort, empty=is_empty(data))
+    empty = is_empty(data)
+    state = _state(effort, empty=empty)
     if state is State.UNAVAILABLE:
         data = None
     return Answer(
@@ -360,7 +363,7 @@ def answer(operation: str, data: D | None, effort: Effort) -> Answer[D]:
             partial=state is State.PARTIAL,
             state=state,
             timed_out=_timed_out(effort),
-            empty=state is State.FRESH and is_empty(data),
+            empty=state is State.FRESH and empty,
             truncated=effort.truncated,
             warnings=effort.warnings,
             reason=None if state is State.FRESH else _reason(effort),
@@ -385,6 +388,8 @@ def told(error: Error) -> str:
 
 def is_empty(data: object) -> bool:
     """Whether there is nothing in `data`, of whatever shape."""
+    if isinstance(data, tuple):
+        return not data
     if isinstance(data, Changes):
         return not data.files
     if isinstance(data, Mapping):
@@ -412,6 +417,14 @@ def _timed_out(effort: Effort) -> bool:
 def _reason(effort: Effort) -> str:
     reasons = [*((effort.stale,) if effort.stale else ()), *effort.caveats]
     return "; ".join(reasons or map(told, effort.errors)) or "the time limit has passed"
+
+
+def _is_plain(answer: Answer[D]) -> bool:
+    """Whether it is as nearly all are: fresh, with something in it and no trouble. Every rule then holds."""
+    meta = answer.meta
+    fresh = answer.ok and meta.state is State.FRESH and meta.server_hits > 0
+    trouble = meta.partial or meta.timed_out or meta.empty or answer.errors
+    return fresh and not trouble and not is_empty(answer.data)
 
 
 def _rules(answer: Answer[D]) -> dict[str, bool]:

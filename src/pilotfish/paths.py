@@ -41,14 +41,14 @@ def below(path: str, folder: str) -> tuple[str, ...] | None:
     """The segments from `folder` down to `path`; empty for the folder itself, None when `path` is not inside."""
     if not is_inside(path, folder):
         return None
-    return tuple(segment for segment in path[len(folder.rstrip("/")) :].split("/") if segment)
+    return tuple(filter(None, path[len(folder.rstrip("/")) :].split("/")))
 
 
 def shown_path(path: str, workspace: str) -> str:
     """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
-    segments = below(path, workspace)
-    shown = "/".join(segments) if segments else path
-    return _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown)
+    folder = workspace.rstrip("/") + "/"
+    shown = path.removeprefix(folder) or path
+    return shown if shown.isascii() else _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown)
 
 
 def ancestors(folder: str, top: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pilotfish.client.calls import Call, Calls, Exchange, Outcome
 from pilotfish.client.outbox import Outbox, Overflow
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import BrokenPipe, Exit, Process, Stalled
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
@@ -75,7 +76,7 @@ class Connection:
         self._tasks = anyio.CancelScope(shield=True)
         self._cancelled: dict[RequestId, float] = {}
         self._unanswered_cancels = 0
-        self._started = anyio.current_time()
+        self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
         self.told = 0
@@ -110,7 +111,7 @@ class Connection:
             root=self._scene.root,
             pid=self._process.pid,
             phase=self.phase.value,
-            elapsed=anyio.current_time() - self._started,
+            elapsed=current_time() - self._started,
             stderr=self._process.stderr_tail(),
         )
 
@@ -139,7 +140,7 @@ class Connection:
         """Send a request; `answer_to` or `give_up` must follow."""
         self._check(method)
         outgoing = self._peer.request(method, params)
-        call = self._calls.begin(outgoing.id, method, anyio.current_time())
+        call = self._calls.begin(outgoing.id, method, current_time())
         self._post(outgoing.data, urgent=True)
         return call
 
@@ -147,10 +148,10 @@ class Connection:
         """Raises as `call` does."""
         try:
             if call.outcome is None:
-                with anyio.move_on_after(timeout):
+                with anyio.CancelScope(deadline=current_time() + timeout):
                     await self._outcome(call)
         finally:
-            self._calls.note(call, anyio.current_time())
+            self._calls.note(call, current_time())
         if call.outcome is None:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
@@ -184,11 +185,11 @@ class Connection:
         cancel = self._peer.cancel(identifier)
         if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
             self._post(cancel)
-        self._cancelled[identifier] = anyio.current_time() + CANCEL_GRACE_SECONDS
+        self._cancelled[identifier] = current_time() + CANCEL_GRACE_SECONDS
         self._forget_old_cancels()
 
     def _forget_old_cancels(self) -> None:
-        now = anyio.current_time()
+        now = current_time()
         for identifier in [known for known, until in self._cancelled.items() if until <= now]:
             del self._cancelled[identifier]
             self._unanswered_cancels += self._peer.forget(identifier)
@@ -226,7 +227,7 @@ class Connection:
     async def _read(self) -> None:
         try:
             while data := await self._process.receive():
-                self.last_heard = anyio.current_time()
+                self.last_heard = current_time()
                 await self._take_in(self._decoder.feed(data))
         except FrameError as error:
             # What came whole before the fault still counts.

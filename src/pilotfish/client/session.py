@@ -26,6 +26,7 @@ from pilotfish.client.ladder import STOP_SECONDS, walk_down
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.retries import retry_delay
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Process, Spawner
 from pilotfish.host.tasks import owned_tasks, side_by_side
 from pilotfish.model import AbsPath, Encoding
@@ -85,7 +86,7 @@ class Session:
         """Beats whenever a message may have changed what is known: diagnostics, progress, registrations, death."""
         self.encoding = Encoding.UTF16
         self.info = ServerInfo()
-        self.started_at = anyio.current_time()
+        self.started_at = current_time()
         self._options = options
         self._process = process
         self._folder = WorkspaceFolder(uri_of(options.root), os.path.basename(options.root) or options.root)
@@ -100,7 +101,7 @@ class Session:
             readiness=self.readiness,
             notify=self._notify_json,
             messages=deque(maxlen=MAX_MESSAGES),
-            now=anyio.current_time,
+            now=current_time,
             heard=self._heard,
             told_about=self._told_about,
         )
@@ -254,18 +255,18 @@ class Session:
             raise Unavailable(
                 Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self._connection.scene()
             )
-        deadline = anyio.current_time() + (timeout or self._options.request_seconds)
+        deadline = current_time() + (timeout or self._options.request_seconds)
         call = early.taken(method, params) if early is not None else None
         tries = 0
         while True:
-            remaining = max(0.0, deadline - anyio.current_time())
+            remaining = max(0.0, deadline - current_time())
             answer = await self._connection.answer_to(call or self._connection.ask(method, params), timeout=remaining)
             call = None
             if not isinstance(answer, ResponseError):
                 return answer
             tries += 1
             delay = retry_delay(method, answer, tries)
-            if delay is None or anyio.current_time() + delay >= deadline:
+            if delay is None or current_time() + delay >= deadline:
                 raise self._said_no(method, answer)
             await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
 
@@ -280,7 +281,7 @@ class Session:
             params = DocumentDiagnosticParams(TextDocumentIdentifier(uri_of(path)), identifier, previous)
             answer = await self.request("textDocument/diagnostic", params, about=path, timeout=timeout)
             report = self._read(answer, DocumentDiagnosticReport)
-            told.extend(self.reports.pulled(path, identifier, version, report, anyio.current_time()))
+            told.extend(self.reports.pulled(path, identifier, version, report, current_time()))
 
         await side_by_side(one, identifiers)
         self.changed.beat()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from pilotfish.host.clock import current_time
 from pilotfish.surfaces.rendezvous import BUILD
 from pilotfish.surfaces.sessions import Sessions
 
@@ -54,7 +55,7 @@ class Life:
         if build > self._build:
             self.supersede()
         leave_at = departure(self._load(), superseded=self.superseded, alone_since=math.inf, idle_seconds=0.0)
-        if leave_at > anyio.current_time():
+        if leave_at > current_time():
             return True
         self.stop("newer code is here")
         return False
@@ -74,17 +75,17 @@ class Life:
 
     async def run(self) -> None:
         """Wait until nobody needs us, then end."""
-        alone_since, was_alone = anyio.current_time(), True
+        alone_since, was_alone = current_time(), True
         while True:
             load = self._load()
             alone = not (load.sessions or load.connections)
             if not (alone and was_alone):
-                alone_since = anyio.current_time()
+                alone_since = current_time()
             was_alone = alone
             leave_at = departure(
                 load, superseded=self.superseded, alone_since=alone_since, idle_seconds=self._idle_seconds
             )
-            if leave_at <= anyio.current_time():
+            if leave_at <= current_time():
                 self.stop("newer code is here" if self.superseded else "nobody needed us")
                 return
             with anyio.CancelScope(deadline=leave_at):

@@ -25,6 +25,7 @@ from pilotfish.daemon.revocation import heed_revocations
 from pilotfish.daemon.settings import Settings, settings_of
 from pilotfish.daemon.start import Claim
 from pilotfish.daemon.upgrading import UPGRADES
+from pilotfish.host.clock import current_time
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Host, Service
@@ -103,7 +104,7 @@ class Daemon:
         self._service = Service(replace(host, memory=self._store), settings.limits)
         self._sessions = Sessions(self._service.end, gone)
         self._life = Life(self._sessions, settings.idle_seconds)
-        self._started = anyio.current_time()
+        self._started = current_time()
 
     async def live(self, bounded: Callable[[], None]) -> None:
         """From the first client to the end; `bounded` is called when that begins, and sees to it that it ends."""
@@ -150,7 +151,7 @@ class Daemon:
             pid=os.getpid(),
             protocol=PROTOCOL,
             build=BUILD,
-            seconds=anyio.current_time() - self._started,
+            seconds=current_time() - self._started,
             socket=self._claim.place.socket,
             log=self._claim.place.log,
             superseded=self._life.superseded,

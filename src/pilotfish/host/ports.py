@@ -129,7 +129,7 @@ class Files(Protocol):
 
 
 class Clock(Protocol):
-    """Wall time, for people only: deadlines use `anyio.current_time()`."""
+    """Wall time, for people only: deadlines use `host.clock.current_time`."""
 
     def wall(self) -> float: ...
 

@@ -49,7 +49,7 @@ class Form:
 
     def fits(self, given: set[str]) -> bool:
         """Whether these fields are all that it needs, and nothing else."""
-        return given.issuperset(self.required) and all(name in self.required or name in self.optional for name in given)
+        return given.issuperset(self.required) and given.issubset((*self.required, *self.optional))
 
 
 AT = Form(("filePath", "line", "character"))

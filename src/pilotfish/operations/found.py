@@ -4,14 +4,16 @@ Reading an answer gives values in the server's units (`Found`), each with the pl
 in code points one needs the text of the files that they are in, so answers are read in two steps: whoever runs the
 operation fetches the texts in between, of no more files than will be shown, and of none outside the workspace.
 
+A list of references makes hundreds of these values, so they are structs, which are made in a tenth of the time.
 Nothing about a place can fail: without a text, lines are right (they are the same in all encodings) and characters are
 the server's, which are the same for a line of ASCII.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from pilotfish.api import Extent, Item, Location
 from pilotfish.model import AbsPath, Encoding, Position, Range
@@ -28,8 +30,7 @@ NOWHERE = WireRange(_START, _START)
 """Stands for the range of a result that names a file and no place in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A range in a document, in the server's units."""
 
     uri: str
@@ -67,8 +68,7 @@ class Found(Protocol):
 F_co = TypeVar("F_co", bound=Found, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading(Generic[F_co]):
+class Reading(Struct, Generic[F_co], frozen=True):
     """One server's answer, read: what was of the right shape, and how much was not."""
 
     found: tuple[F_co, ...] = ()
@@ -76,8 +76,7 @@ class Reading(Generic[F_co]):
     """Items of the wrong shape: the answer is then partial."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """What one server's places are looked at with."""
 
     workspace: AbsPath
@@ -89,15 +88,19 @@ class View:
 
     def location(self, spot: Spot, place: Range | None = None) -> Location:
         """The place as surfaces see it: all of the spot, or the part of its file that somebody found out."""
-        place = place or self.place(spot)
+        path = spot.path
+        is_external = self.is_external(path)
+        text = None if path is None or is_external else self.texts.get(path)
+        place = place or self._place(spot.range, text)
+        start, end = place.start, place.end
         return Location(
-            path=self.path(spot),
-            line=place.start.line + 1,
-            character=place.start.character + 1,
-            end_line=place.end.line + 1,
-            end_character=place.end.character + 1,
-            external=self.is_external(spot.path),
-            text=self.source_line(spot, place.start),
+            path=spot.uri if path is None else shown_path(path, self.workspace),
+            line=start.line + 1,
+            character=start.character + 1,
+            end_line=end.line + 1,
+            end_character=end.character + 1,
+            external=is_external,
+            text=None if text is None else excerpt(text.line(start.line), start.character),
         )
 
     def extent(self, spot: Spot) -> Extent:
@@ -111,20 +114,18 @@ class View:
 
     def place(self, spot: Spot) -> Range:
         """The range in code points, as far as the text is at hand."""
-        text = self.text(spot)
+        return self._place(spot.range, self.text(spot))
+
+    def _place(self, wire: WireRange, text: Text | None) -> Range:
         if text is not None:
-            return range_from_wire(spot.range, text, self.encoding)
-        start, end = spot.range.start, spot.range.end
+            return range_from_wire(wire, text, self.encoding)
+        start, end = wire.start, wire.end
         places = sorted(Position(max(0, one.line), max(0, one.character)) for one in (start, end))
         return Range(places[0], places[1])
 
     def text(self, spot: Spot) -> Text | None:
         path = spot.path
         return None if path is None or self.is_external(path) else self.texts.get(path)
-
-    def source_line(self, spot: Spot, start: Position) -> str | None:
-        text = self.text(spot)
-        return None if text is None else excerpt(text.line(start.line), start.character)
 
     def path(self, spot: Spot) -> str:
         return spot.uri if spot.path is None else shown_path(spot.path, self.workspace)

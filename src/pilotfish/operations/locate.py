@@ -106,9 +106,7 @@ def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Seque
 
 def line_in(text: Text, path: str, line: int) -> Range:
     """All of a line (from 1) of a text; raises `Refused` when there is no such line."""
-    if line > text.line_count:
-        raise Refused(Code.INVALID_INPUT, f"{path} has {text.line_count} lines, so there is no line {line}.")
-    return Range(Position(line - 1, 0), Position(line - 1, len(text.line(line - 1))))
+    return Range(Position(line - 1, 0), Position(line - 1, _length(text, path, line)))
 
 
 def place_in(text: Text, path: str, line: int, character: int) -> Position:
@@ -116,11 +114,19 @@ def place_in(text: Text, path: str, line: int, character: int) -> Position:
 
     A server would take the nearest place instead, and answer about something else.
     """
-    length = line_in(text, path, line).end.character
+    length = _length(text, path, line)
     if character > length + 1:
         message = f"Line {line} of {path} has {length} characters, so there is no character {character}."
         raise Refused(Code.INVALID_INPUT, message, hint="Tabs count as one character, and so does an emoji.")
     return Position(line - 1, character - 1)
+
+
+def _length(text: Text, path: str, line: int) -> int:
+    """How many characters an existing line (from 1) has; raises `Refused` when there is no such line."""
+    if line > text.line_count:
+        raise Refused(Code.INVALID_INPUT, f"{path} has {text.line_count} lines, so there is no line {line}.")
+    start, end = text.bounds(line - 1)
+    return end - start
 
 
 def refusal(finding: Ambiguous | Missing) -> Refused:

@@ -4,7 +4,7 @@ Every shape that servers have ever sent is read: nothing, one location, a list o
 that mix the two. Of a link, the place is that of the name, which is where a further question can be asked.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.api import Location
 from pilotfish.operations.asked import Asked
@@ -13,8 +13,7 @@ from pilotfish.operations.shapes import one_or_many
 from pilotfish.protocol.wire import Raw, WirePlace
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLocation:
+class FoundLocation(Struct, frozen=True):
     """A place that answers the question."""
 
     spot: Spot

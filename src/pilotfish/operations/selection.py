@@ -9,8 +9,8 @@ match; an outline and signatures as the server gave them; actions too, the prefe
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Operation, Question, Symbol
@@ -24,8 +24,7 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What will be shown, each with the server that found it."""
 
     chosen: tuple[tuple[str, Found], ...]
@@ -51,8 +50,7 @@ class Selection:
         return (f"{self.skipped} items of the answer could not be read",) if self.skipped else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Backdrop:
+class Backdrop(Struct, frozen=True):
     """What all places are looked at with."""
 
     workspace: AbsPath
@@ -68,7 +66,9 @@ def selected(row: Row, question: Question, readings: Mapping[str, Reading[Found]
     for server, reading in readings.items():
         for found in reading.found:
             distinct.setdefault(_identity(server, found), (server, found))
-    ordered = sorted(distinct.values(), key=lambda pair: _rank(row.operation, question, pair[1], workspace))
+    ordered = list(distinct.values())
+    if len(ordered) > 1:
+        ordered.sort(key=lambda pair: _rank(row.operation, question, pair[1], workspace))
     chosen = tuple(ordered[: row.cap])
     places = [spot.path for _, found in chosen for spot in found.spots]
     paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))

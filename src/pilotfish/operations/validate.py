@@ -7,9 +7,10 @@ whole number, whichever way it is written.
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import cast
+from typing import Any
 
 import msgspec
+import msgspec.structs
 
 from pilotfish.api import ItemReference, Question
 from pilotfish.errors import Code, Refused
@@ -33,6 +34,10 @@ _ALSO = {
 """What people and models call a field when it is not called that here."""
 
 
+_ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields(Question)}
+"""What a field of the wire is called in Python."""
+
+
 def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
     given = {name: value for name, value in arguments.items() if value is not None}
@@ -40,16 +45,16 @@ def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
     named = {ours.get(name, name) for name in given}
     is_known = given.keys() <= ours.keys()
     problems = [] if is_known and any(form.fits(named) for form in tool.forms) else _misfits(tool, given, named)
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if name in ours:
             try:
-                values[ours[name]] = _value(tool, ours[name], value)
+                values[_ATTRIBUTES[ours[name]]] = _value(tool, ours[name], value)
             except _Wrong as wrong:
                 problems.append(f"{name} {wrong}")
     if problems:
         raise Refused(Code.INVALID_INPUT, f"{tool.row.operation}: {'; '.join(problems)}.", hint=usage(tool))
-    return msgspec.convert({"operation": tool.row.operation, **values}, Question)
+    return Question(operation=tool.row.operation, **values)
 
 
 def question_of(arguments: Mapping[str, object]) -> Question:
@@ -143,10 +148,9 @@ def _string(name: str, value: object) -> str:
 
 def _number(value: object, first: int) -> int:
     """A whole number from `first`, as one from 1."""
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
-    if not whole or cast("float", value) < first:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < first:
         raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
-    return int(cast("float", value)) + 1 - first
+    return int(value) + 1 - first
 
 
 def _item(value: object) -> ItemReference:

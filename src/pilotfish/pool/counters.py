@@ -5,9 +5,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import anyio
-
 from pilotfish.errors import Code, Failure
+from pilotfish.host.clock import current_time
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the latency histogram."""
@@ -68,11 +67,17 @@ class Counters:
     @contextmanager
     def timed(self, operation: str) -> Generator[None]:
         """Count what the block does, however it ends."""
-        started = anyio.current_time()
+        started = current_time()
         try:
             yield
         finally:
-            self.operations.setdefault(operation, Samples()).add(anyio.current_time() - started)
+            self.took(operation, current_time() - started)
+
+    def took(self, operation: str, seconds: float) -> None:
+        samples = self.operations.get(operation)
+        if samples is None:
+            samples = self.operations[operation] = Samples()
+        samples.add(seconds)
 
     def started(self, server: str) -> None:
         self.starts[server] += 1

@@ -11,6 +11,7 @@ import anyio
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Vitals
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Limits, Running, next_upkeep, upkeep
@@ -48,7 +49,7 @@ class Monitor:
 
     async def run(self) -> None:
         while True:
-            now = anyio.current_time()
+            now = current_time()
             await self._stop_hung(now)
             await self._measure()
             slots = {key: entry.slot for key, entry in self._entries.items()}

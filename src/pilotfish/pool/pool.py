@@ -19,6 +19,7 @@ from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
 from pilotfish.config.values import Restart
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Spawner, Vitals
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
@@ -159,11 +160,11 @@ class Pool:
         if lease not in entry.leases:
             self._leave_older(entry.key, lease)
         entry.begin(lease)
-        self._monitor.asked(anyio.current_time())
+        self._monitor.asked(current_time())
         try:
             result = await work(session)
         finally:
-            entry.end(anyio.current_time())
+            entry.end(current_time())
         entry.good_answer()
         return result
 
@@ -185,7 +186,7 @@ class Pool:
                 # The start that we shared failed: its own failure says more than the back-off does.
                 raise entry.slot.failure
             slots = {key: known.slot for key, known in self._entries.items()}
-            match admission(recipe.key, slots, demand, self.limits, anyio.current_time()):
+            match admission(recipe.key, slots, demand, self.limits, current_time()):
                 case Join() if entry is not None and entry.usable:
                     return entry
                 case Start():
@@ -203,7 +204,7 @@ class Pool:
     def _start(self, recipe: Recipe) -> Entry:
         if self._tasks is None:
             raise Bug("the pool is not running")
-        now = anyio.current_time()
+        now = current_time()
         entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
         entry.start(now)
         self.counters.started(recipe.key.server)
@@ -229,7 +230,7 @@ class Pool:
             return
         logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
         self.counters.failed(entry.key.server, failure)
-        now = anyio.current_time()
+        now = current_time()
         entry.failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
@@ -239,7 +240,7 @@ class Pool:
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 await recipe.restore(session, entry.documents)
-                entry.runs(session, anyio.current_time())
+                entry.runs(session, current_time())
                 self._monitor.look_again()
                 return await session.ended()
         return None

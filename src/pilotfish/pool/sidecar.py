@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import anyio
 
 from pilotfish.errors import Failure
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Exit, Launch, Process, Spawner
 from pilotfish.host.tasks import owned_tasks
 
@@ -80,9 +81,9 @@ class Sidecar:
         """Start it again and again, until cancelled."""
         failures = 0
         while True:
-            started = anyio.current_time()
+            started = current_time()
             why = await self._run_once(launch)
-            now = anyio.current_time()
+            now = current_time()
             failures = 1 if now - started >= STEADY_SECONDS else failures + 1
             delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1)) * (1 + JITTER * self._jitter())
             self._state = replace(self._state, pid=None, why=why, retry_at=now + delay)

@@ -72,6 +72,7 @@ METHODS: Mapping[str, Row] = {
     "workspace/didChangeWatchedFiles": Row(""),
     "workspace/didChangeConfiguration": Row(""),
 }
+_UNKNOWN = Row("")
 """One row per method. The four of document synchronisation are read by `sync`, for they have a shape of their own."""
 
 WATCHED_FILES = "workspace/didChangeWatchedFiles"
@@ -167,7 +168,7 @@ class Capabilities:
         self, method: str, path: AbsPath | None = None, language_id: str | None = None
     ) -> tuple[dict[str, object], ...]:
         """The options of every offer of `method` that applies to the document, static ones first; `{}` is one too."""
-        row = METHODS.get(method, Row(""))
+        row = METHODS.get(method, _UNKNOWN)
         found = self._offers(row.registered_as or method, path, language_id)
         return tuple(offer.options for offer in found if not row.option or _is_offer(offer.options.get(row.option)))
 

@@ -14,13 +14,12 @@ A `Raw` is a window into the bytes that it came from and keeps all of them alive
 import json
 import re
 from codecs import utf_8_decode
-from dataclasses import dataclass
 from functools import cache
 from types import GenericAlias
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 T = TypeVar("T")
@@ -38,12 +37,14 @@ CHECKED_AT_ONCE = 1 << 16
 """Bytes of text checked in one step. Checking builds a string four times as large where there is an emoji."""
 
 
+_RAWS = cast("type[tuple[Raw, ...] | None]", tuple[Raw, ...] | None)
+
+
 class Malformed(ValueError):
     """The bytes are not JSON, or not of the shape asked for; the message says what was wrong, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Items(Generic[T]):
+class Items(Struct, Generic[T], frozen=True):
     """A list read item by item: those of the right shape, and how many were not."""
 
     items: tuple[T, ...]
@@ -62,7 +63,7 @@ def encode(value: object) -> bytes:
 def decode(data: bytes | Raw, shape: type[T]) -> T:
     """Read `data` as `shape`, or raise `Malformed`."""
     try:
-        return _read(data, shape)
+        return _read(data, _decoder(shape))
     except msgspec.ValidationError:
         return _decode_integers(data, shape)
     except msgspec.DecodeError as error:
@@ -77,9 +78,10 @@ def decode(data: bytes | Raw, shape: type[T]) -> T:
 def decode_items(data: bytes | Raw, shape: type[T]) -> Items[T]:
     """Read a list of `shape`, leaving out what is not one; `null` is an empty list, any other value is `Malformed`."""
     try:
-        return Items(_read(data, _list_of(shape)) or ())
+        found: tuple[T, ...] | None = _read(data, _list_decoder(shape))
+        return Items(found or ())
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raws = decode(data, _list_of(Raw)) or ()
+        raws = decode(data, _RAWS) or ()
     items: list[T] = []
     for raw in raws:
         try:
@@ -89,20 +91,21 @@ def decode_items(data: bytes | Raw, shape: type[T]) -> Items[T]:
     return Items(tuple(items), len(raws) - len(items))
 
 
-def _list_of(shape: type[T]) -> type[tuple[T, ...] | None]:
-    return cast("type[tuple[T, ...] | None]", GenericAlias(tuple, (shape, ...)) | None)
-
-
-def _read(data: bytes | Raw, shape: type[T]) -> T:
+def _read(data: bytes | Raw, decoder: Decoder[T]) -> T:
     # msgspec does not look into the text of what it skips. A `Raw` is a part of bytes that were looked into.
     if not isinstance(data, Raw) and not data.isascii():
         _check_utf8(data)
-    return _decoder(shape).decode(data)
+    return decoder.decode(data)
 
 
 @cache  # As large as the code, which names every shape.
 def _decoder(shape: type) -> Decoder[Any]:
     return Decoder(shape)
+
+
+@cache
+def _list_decoder(shape: type) -> Decoder[Any]:
+    return Decoder(GenericAlias(tuple, (shape, ...)) | None)
 
 
 def _malformed(shape: type, error: Exception) -> Malformed:
@@ -127,7 +130,7 @@ def _decode_integers(data: bytes | Raw, shape: type[T]) -> T:
     """Read again with `1.0` as `1`. The standard library is slow, and the only one that lets us see the number."""
     try:
         value = cast("object", json.loads(bytes(data).decode(), parse_float=_number, parse_constant=_refuse))
-        return _read(encode(value), shape)
+        return _read(encode(value), _decoder(shape))
     except (RecursionError, ValueError) as error:  # `ValueError`: of both readers, and for too many digits
         raise _malformed(shape, error) from None
 

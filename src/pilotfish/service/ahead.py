@@ -52,6 +52,7 @@ class _Answered:
 class Errand:
     """One question on its way: what left early, and who has answered it."""
 
+    key: "_Key | None" = None
     early: dict[Session, Early] = field(default_factory=dict[Session, Early])
     path: AbsPath | None = None
     answered: list[Session] = field(default_factory=list[Session])
@@ -69,8 +70,8 @@ class Ahead:
 
     def begin(self, question: api.Question, client: ClientSession) -> Errand:
         """Send what can be sent by now; `end` must follow."""
-        errand, key = Errand(), _key(question, client)
-        known = None if key is None else self._known.get(key)
+        key = _key(question, client)
+        errand, known = Errand(key), None if key is None else self._known.get(key)
         request = ROWS[question.operation].request
         if known is not None and request is not None:
             for reference in known.sessions:
@@ -80,13 +81,12 @@ class Ahead:
                     errand.early[session] = early
         return errand
 
-    def end(self, errand: Errand, question: api.Question, client: ClientSession) -> None:
+    def end(self, errand: Errand) -> None:
         """Give up what nobody took, and remember who answered."""
         for early in errand.early.values():
             early.drop()
-        key = _key(question, client)
-        if key is not None and errand.path is not None:
-            self._known.put(key, _Answered(errand.path, tuple(map(weakref.ref, errand.answered))))
+        if errand.key is not None and errand.path is not None:
+            self._known.put(errand.key, _Answered(errand.path, tuple(map(weakref.ref, errand.answered))))
 
     def _early(self, question: api.Question, request: Request, path: AbsPath, session: Session) -> Early | None:
         if session.failure is not None or not self._checks.standing(session).is_calm(session):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, ServerFailed, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.changes import preview, to_confirm
 from pilotfish.operations.found import View
@@ -70,7 +71,7 @@ class Applying:
 
     async def run(self, question: api.Question, client: ClientSession, workspace: Workspace) -> api.Answer[Any]:
         """Raises `Failure` when a change that was asked for was not made; then no file has changed."""
-        started = anyio.current_time()
+        started = current_time()
         job = Job(question, client, workspace)
         action: api.Action | None = None
         if question.operation is api.Operation.CODE_ACTIONS:
@@ -81,7 +82,7 @@ class Applying:
             intent = await self._renaming(job)
         changes, warnings = await (self._applied(job, intent) if question.apply else self._shown(job, intent))
         effort = api.Effort(
-            round((anyio.current_time() - started) * 1000),
+            round((current_time() - started) * 1000),
             intent.hits,
             tuple(map(api.error, intent.failures)),
             (*intent.doubts, *intent.caveats),

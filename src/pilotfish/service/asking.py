@@ -13,6 +13,7 @@ import anyio
 from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import side_by_side
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.asked import Asked
@@ -84,13 +85,13 @@ class Asking:
         try:
             return await self.run(question, client, await workspace_of(client), errand)
         finally:
-            self._ahead.end(errand, question, client)
+            self._ahead.end(errand)
 
     async def run(
         self, question: api.Question, client: ClientSession, workspace: Workspace, errand: Errand | None = None
     ) -> api.Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
-        started = anyio.current_time()
+        started = current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
         subject = await self.subject(question, client, workspace)
@@ -220,13 +221,12 @@ class Asking:
         limit = (settings.timing.initialize_timeout_ms + settings.timing.request_timeout_ms) / 1000
         recipe = workspace.recipe(candidate, self._checks.restore)
         try:
-            with anyio.fail_after(limit):
+            with anyio.CancelScope(deadline=current_time() + limit):
                 return await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
-        except TimeoutError:
-            late = ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s")
-            return Reply(server, failure=late)
         except Failure as failure:
             return Reply(server, failure=failure)
+        late = ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s")
+        return Reply(server, failure=late)
 
     async def _ask(
         self,
@@ -325,7 +325,7 @@ class Asking:
             errors.append(api.Error(api.OURSELVES, message, Code.UNSUPPORTED))
         data = resolved(row, selection, backdrop)
         effort = api.Effort(
-            duration_ms=round((anyio.current_time() - started) * 1000),
+            duration_ms=round((current_time() - started) * 1000),
             server_hits=len(answered),
             errors=tuple(errors),
             caveats=(*(reply.caveat for reply in answered if reply.caveat), *selection.caveats),

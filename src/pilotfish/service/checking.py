@@ -13,6 +13,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
 from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import Diagnostic
 from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
@@ -69,7 +70,7 @@ class Check:
 
     async def _begin(self) -> None:
         standing, session = self._standing, self._session
-        self._started = anyio.current_time()
+        self._started = current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
         second = self._freshness.save_progress
@@ -101,7 +102,7 @@ class Check:
 
     async def _verdict(self, deadline: float) -> Fresh | GaveUp:
         while True:
-            now = anyio.current_time()
+            now = current_time()
             said = self._said(now, deadline)
             if not isinstance(said, Waiting):
                 return said
@@ -211,7 +212,7 @@ class Check:
         return (*answer.reports, push)
 
     def _outcome(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> Outcome:
-        server, seconds = self._session.server, anyio.current_time() - self._started
+        server, seconds = self._session.server, current_time() - self._started
         if isinstance(said, GaveUp):
             return Outcome(server, None, why=said.why, seconds=seconds)
         text, encoding = self._session.documents.text(self._file.path), self._session.encoding

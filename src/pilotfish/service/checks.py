@@ -11,6 +11,7 @@ from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.config.values import Timing
 from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Memory
 from pilotfish.host.tasks import side_by_side
 from pilotfish.model import AbsPath, Diagnostic
@@ -185,7 +186,7 @@ class Checks:
         file: FileAtHand,
         patience: Patience,
     ) -> Outcome:
-        started = anyio.current_time()
+        started = current_time()
         recipe = workspace.recipe(candidate, self.restore)
         settings = workspace.settings(candidate.spec.id)
         deadline = started + self._seconds(recipe, settings.timing, patience)
@@ -212,9 +213,9 @@ class Checks:
         except TimeoutError:
             scene = Scene(server=candidate.spec.id, root=candidate.root)
             late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time", scene=scene)
-            outcome = no_verdict(candidate.spec.id, late, anyio.current_time() - started)
+            outcome = no_verdict(candidate.spec.id, late, current_time() - started)
         except Failure as failure:
-            outcome = no_verdict(candidate.spec.id, failure, anyio.current_time() - started)
+            outcome = no_verdict(candidate.spec.id, failure, current_time() - started)
         finally:
             self._touched.add(recipe.key)
         self._count(outcome)
@@ -223,7 +224,7 @@ class Checks:
     def is_older(self, path: AbsPath, session: Session) -> bool:
         """Whether the file, as it was last looked at, has been like this since before the server started."""
         age = self._texts.age(path)
-        return age is not None and age > anyio.current_time() - session.started_at
+        return age is not None and age > current_time() - session.started_at
 
     async def _read_again(self, file: FileAtHand) -> FileAtHand:
         if file.given:

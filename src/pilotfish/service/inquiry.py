@@ -12,6 +12,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Scene, ServerFailed
 from pilotfish.feedback.settle import Asked, Behind
+from pilotfish.host.clock import current_time
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
@@ -62,7 +63,7 @@ class Counterpart:
 
     def registration_left(self) -> float:
         """For how long it may still register the pull that the catalogue promises."""
-        left = self.standing.since + REGISTRATION_SECONDS - anyio.current_time()
+        left = self.standing.since + REGISTRATION_SECONDS - current_time()
         return max(0.0, left) if self.freshness.pull is Offer.DYNAMIC else 0.0
 
     def reach(self) -> Reach:
@@ -112,7 +113,7 @@ class Inquiry:
             while (answer := self._kept_answer()) is None:
                 await self._until(whom.is_ready)
                 reach, ended = whom.reach(), whom.session.readiness.ended
-                reports = await question(deadline - anyio.current_time() + LATE_SECONDS)
+                reports = await question(deadline - current_time() + LATE_SECONDS)
                 # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
                 # enough to doubt: some servers tell of work around every question.
                 raced = not (whom.standing.answered or doubted) and whom.session.readiness.ended != ended
@@ -152,7 +153,7 @@ class Inquiry:
         report = await ask_on_demand(session, on_demand, path, timeout=timeout)
         if not self._is_one_state(before, len(on_demand.requests)):
             return None
-        session.reports.pulled(path, ON_DEMAND, before.version, report, anyio.current_time())
+        session.reports.pulled(path, ON_DEMAND, before.version, report, current_time())
         return (session.reports.of(path)[Pull(ON_DEMAND)],)
 
     def _is_one_state(self, before: Reach, questions: int) -> bool:
@@ -164,7 +165,7 @@ class Inquiry:
         session, path, method = self._whom.session, self._whom.path, self._whom.freshness.barrier
         assert method is not None
         params = {"textDocument": {"uri": uri_of(path)}}
-        await session.request(method, params, about=path, timeout=deadline - anyio.current_time() + LATE_SECONDS)
+        await session.request(method, params, about=path, timeout=deadline - current_time() + LATE_SECONDS)
         self.barrier = Behind.PASSED
         session.changed.beat()
 

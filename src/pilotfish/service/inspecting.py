@@ -9,6 +9,7 @@ from pilotfish.client.calls import Exchange
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Clock, Vitals
 from pilotfish.insight import Exchange as ShownExchange
 from pilotfish.insight import InstanceDetails, Latencies, ServerStats, Snapshot, Stats
@@ -40,7 +41,7 @@ class Inspecting:
 
     def begin(self) -> None:
         """The service runs from now on."""
-        self._started = anyio.current_time()
+        self._started = current_time()
 
     async def snapshot(self, workspace: Workspace) -> Snapshot:
         """Every known server, with the memory of those that run, measured now."""
@@ -51,7 +52,7 @@ class Inspecting:
     def details(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
         """All that is known of one server in a workspace, by root; raises `Refused` for one that is unknown."""
         require_known(workspace, server)
-        ahead = self._clock.wall() - anyio.current_time()
+        ahead = self._clock.wall() - current_time()
         found = {key.root: entry for key, entry in self._pool.entries().items() if key.server == server}
         return tuple(_details(workspace, root, found[root], ahead) for root in sorted(found) if workspace.holds(root))
 
@@ -63,7 +64,7 @@ class Inspecting:
         below = sum(memory.get(session.pid, 0.0) for session in sessions)
         servers = sorted({*counters.starts, *counters.checks, *(server for server, _ in counters.failures)})
         return Stats(
-            uptime_ms=round((anyio.current_time() - (self._started or anyio.current_time())) * 1000),
+            uptime_ms=round((current_time() - (self._started or current_time())) * 1000),
             operations=tuple(_latencies(name, samples) for name, samples in sorted(counters.operations.items())),
             checks=tuple(_latencies(name, samples) for name, samples in sorted(counters.check_times.items())),
             servers=tuple(self._server_stats(server, sessions, memory) for server in servers),

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from pilotfish.errors import Refused
+from pilotfish.host.clock import current_time
 from pilotfish.model import AbsPath
 from pilotfish.pool.pool import Pool
 from pilotfish.service.checks import Checks, FileVerdict, Patience
@@ -34,7 +35,7 @@ class Others:
         self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], deadline: float
     ) -> tuple[FileVerdict, ...]:
         """Fresh verdicts only; empty when the time is over."""
-        left = deadline - anyio.current_time()
+        left = deadline - current_time()
         if left <= 0 or not any(verdict.answered for verdict in edited):
             return ()
         paths = await self._paths(workspace, edited)

@@ -8,9 +8,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import anyio
-
 from pilotfish.feedback.delta import Change, Delta
+from pilotfish.host.clock import current_time
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.baselines import Baselines
@@ -50,7 +49,7 @@ class Previews:
         proposed = {admit(path, workspace.boundary, Want.TARGET).path: text for path, text in texts.items()}
         asked = {admit(path, workspace.boundary).path for path in paths if path not in texts} | proposed.keys()
         before = await self._checks.run(client, workspace, _on_disk(asked), patience=patience)
-        elsewhere = await self._others.run(client, workspace, before, anyio.current_time() + wait)
+        elsewhere = await self._others.run(client, workspace, before, current_time() + wait)
         for verdict in (*before, *elsewhere):
             self._baselines.compared(client, verdict)
         others = {verdict.path: verdict.text for verdict in (*before, *elsewhere) if verdict.path not in proposed}

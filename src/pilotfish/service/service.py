@@ -20,6 +20,7 @@ from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.delta import Change, Delta
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Clock, Files, Memory, OpenWatcher, Spawner, Vitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
@@ -121,7 +122,7 @@ class Service:
         return feedback
 
     async def _judged(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
-        started = anyio.current_time()
+        started = current_time()
         if not touch.paths:
             return api.Feedback("", api.State.UNAVAILABLE, 0, "no file was named")
         with self.pool.counters.timed(touch.kind):
@@ -147,18 +148,19 @@ class Service:
 
     async def ask(self, question: api.Question, client: ClientSession) -> api.Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
-        started = anyio.current_time()
+        started = current_time()
         if question.operation is api.Operation.DIAGNOSTICS and question.file_path is not None:
             texts = None if question.text is None else {question.file_path: question.text}
             return await self.check(client, (question.file_path,), texts=texts)
         try:
-            with self.pool.counters.timed(question.operation):
-                if changes_files(question):
-                    return await self._applying.run(question, client, await self._workspace(client))
-                return await self._asking.answer(question, client, self._workspace)
+            if changes_files(question):
+                return await self._applying.run(question, client, await self._workspace(client))
+            return await self._asking.answer(question, client, self._workspace)
         except Failure as failure:
             effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
             return api.answer(question.operation, None, effort)
+        finally:
+            self.pool.counters.took(question.operation, current_time() - started)
 
     async def check(
         self,
@@ -176,7 +178,7 @@ class Service:
         """
         if texts and not written:
             return await self.preview(client, paths, texts, patience=patience)
-        started = anyio.current_time()
+        started = current_time()
         try:
             with self.pool.counters.timed("check"):
                 workspace = await self._workspace(client)
@@ -192,7 +194,7 @@ class Service:
         self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
     ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
         """The verdict on files if some had other texts, and on those elsewhere that this would break."""
-        started = anyio.current_time()
+        started = current_time()
         try:
             with self.pool.counters.timed("preview"):
                 workspace = await self._workspace(client)
@@ -286,4 +288,4 @@ def _effort(verdicts: Sequence[FileVerdict], duration_ms: int, refused: Sequence
 
 
 def _milliseconds(started: float) -> int:
-    return round((anyio.current_time() - started) * 1000)
+    return round((current_time() - started) * 1000)

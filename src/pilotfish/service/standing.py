@@ -14,6 +14,7 @@ import anyio
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.feedback.learned import Habits
+from pilotfish.host.clock import current_time
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
 
@@ -80,7 +81,7 @@ class Settled:
 
 @dataclass(slots=True)
 class Standing:
-    since: float = field(default_factory=anyio.current_time)
+    since: float = field(default_factory=current_time)
     answered: bool = False
     """It has settled once: work that it tells of now is no longer its loading."""
     began: bool = False
@@ -122,7 +123,7 @@ class Standing:
         version = session.documents.version(path)
         if known is None and file.is_old:
             # For other files nothing changes: the server could only ever have read this.
-            known = Sent(version, self.changes, anyio.current_time(), order)
+            known = Sent(version, self.changes, current_time(), order)
         elif known is None or known.version != version:
             known = self._changed(version, order)
             if file.saved:
@@ -138,7 +139,7 @@ class Standing:
     def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
         """Show a new process what the old one had. It reads the same disk, so for other files nothing changes."""
         session.sync(path, language_id, text)
-        self._sent[path] = Sent(session.documents.version(path), self.changes, anyio.current_time(), 0)
+        self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0)
 
     def told_of_files(self) -> None:
         """The server was told of changes on disk: what it said before about any file may not hold any more."""
@@ -161,7 +162,7 @@ class Standing:
 
     def _changed(self, version: int, order: int) -> Sent:
         self.changes += 1
-        self.changed_before, self.changed_at = self.changed_at, anyio.current_time()
+        self.changed_before, self.changed_at = self.changed_at, current_time()
         return Sent(version, self.changes, self.changed_at, order)
 
     # --- Turns -------------------------------------------------------------------------------------------------------
@@ -191,20 +192,21 @@ class Standing:
             if not lock.statistics().locked and not lock.statistics().tasks_waiting:
                 self._turns.pop(path, None)
 
-    @asynccontextmanager
-    async def shared(self) -> AsyncGenerator[None]:
-        """An ordinary check: many at once, but none while a proposed text is at the server.
+    def shared(self) -> "_Sharing":
+        """An ordinary check or question: many at once, but none while a proposed text is at the server.
 
         Without a preview nothing is waited for, not even a turn of the loop: the texts of a patch go out together.
         """
+        return _Sharing(self)
+
+    async def enter(self) -> None:
         while self._previewing:
             await self._left.wait()
         self._checks += 1
-        try:
-            yield
-        finally:
-            self._checks -= 1
-            self._left.beat()
+
+    def leave(self) -> None:
+        self._checks -= 1
+        self._left.beat()
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
@@ -219,6 +221,19 @@ class Standing:
         finally:
             self._previewing = False
             self._left.beat()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sharing:
+    """Written out, because every question comes by here and a generator costs it three times as much."""
+
+    standing: Standing
+
+    async def __aenter__(self) -> None:
+        await self.standing.enter()
+
+    async def __aexit__(self, *_exception: object) -> None:
+        self.standing.leave()
 
 
 def _show(session: Session, file: FileAtHand) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-import anyio
 from msgspec import structs
 
 from pilotfish import insight
 from pilotfish.client.session import Session
 from pilotfish.config.values import Source
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Clock, WatchHealth
 from pilotfish.model import AbsPath, Severity
 from pilotfish.pool.entry import Entry
@@ -47,7 +47,7 @@ def snapshot(
         if key.server in own and workspace.holds(key.root):
             own[key.server].append((key, entry))
     # Slots count on the monotonic clock, people read the other one.
-    now = anyio.current_time()
+    now = current_time()
     moment = _Moment(now, clock.wall() - now, watched, memory or {}, workspace.shortcomings())
     rows = sorted(
         _rows(workspace, own, moment),

@@ -7,6 +7,7 @@ import anyio
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.insight import Restarted
 from pilotfish.model import AbsPath
@@ -65,7 +66,7 @@ class Steering:
         return tuple(sorted(ran))
 
     async def _started(self, workspace: Workspace, server: str, root: AbsPath, lease: str) -> Restarted:
-        began = anyio.current_time()
+        began = current_time()
         recipe = workspace.recipe(Candidate(workspace.specs[server], root, ""), self._restore)
 
         async def pid(session: Session) -> int:
@@ -77,7 +78,7 @@ class Steering:
         except (Failure, TimeoutError) as error:
             why = error.message if isinstance(error, Failure) else f"{server} has not started in {START_SECONDS:g} s"
             return Restarted(root=root, error=sanitised(why, MAX_MESSAGE))
-        return Restarted(root=root, pid=started, duration_ms=round((anyio.current_time() - began) * 1000))
+        return Restarted(root=root, pid=started, duration_ms=round((current_time() - began) * 1000))
 
     def _own(self, workspace: Workspace, server: str) -> dict[Key, Entry]:
         entries = self._pool.entries().items()

@@ -11,6 +11,7 @@ import anyio
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Recipe
@@ -98,13 +99,13 @@ class Supposing:
     async def _ask(
         self, client: ClientSession, workspace: Workspace, share: _Share, time: Time
     ) -> dict[AbsPath, Outcome]:
-        server, started = share.candidate.spec.id, anyio.current_time()
+        server, started = share.candidate.spec.id, current_time()
         deadline = started + time.all
 
         async def work(session: Session) -> dict[AbsPath, Outcome]:
             standing = self._checks.standing(session)
             async with proposal(session, standing, self._texts) as made:
-                others_deadline = min(deadline, anyio.current_time() + time.others)
+                others_deadline = min(deadline, current_time() + time.others)
                 return await _judge(session, standing, share, made, (deadline, others_deadline))
 
         try:
@@ -115,7 +116,7 @@ class Supposing:
             failure: Failure = Unavailable(Code.REQUEST_TIMEOUT, f"{server} has not answered in time")
         except Failure as failed:
             failure = failed
-        took = anyio.current_time() - started
+        took = current_time() - started
         return {file.path: no_verdict(server, failure, took) for file in (*share.proposed, *share.others)}
 
 

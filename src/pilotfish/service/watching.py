@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
@@ -183,7 +184,7 @@ class _Root:
 
     async def accompany(self, session: Session) -> None:
         """Follow what one session wants to know, until it ends."""
-        age = anyio.current_time() - session.started_at
+        age = current_time() - session.started_at
         member = self._members[session] = _Member(session, self._clock.wall() - age - SLACK_SECONDS)
         try:
             while session.failure is None:
@@ -269,9 +270,9 @@ class _Root:
 
     async def _gather(self, watcher: Watcher) -> None:
         """Take in changes until they cease, in steps: a program that writes all the time must not keep us busy."""
-        latest, quiet_at = anyio.current_time() + GATHER_SECONDS, 0.0
+        latest, quiet_at = current_time() + GATHER_SECONDS, 0.0
         while True:
-            found, now = await self._drain(watcher), anyio.current_time()
+            found, now = await self._drain(watcher), current_time()
             if found:
                 quiet_at = now + QUIET_SECONDS
             if now >= min(quiet_at, latest):

@@ -19,6 +19,7 @@ from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
 from pilotfish.errors import Failure
 from pilotfish.feedback.text import named
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Spawner
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
@@ -155,9 +156,9 @@ async def _started(workspace: Workspace, candidate: Candidate, spawn: Spawner, b
     try:
         options = workspace.recipe(candidate, _nothing_to_restore).options()
         by_hand = (f"Run it by hand to see what it needs: {shlex.join(options.launch.argv)}",)
-        began = anyio.current_time()
+        began = current_time()
         async with open_session(options, spawn) as session:
-            took = anyio.current_time() - began
+            took = current_time() - began
             version = session.info.version or await _told_version(candidate.spec, options)
     except Failure as failure:
         steps = (failure.hint,) if failure.hint and not by_hand else ()

@@ -5,6 +5,7 @@ A reader that takes nothing is let go, and one that is gone is noticed at once; 
 
 import anyio
 
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import encode
@@ -45,7 +46,7 @@ class Events:
             while True:
                 watch.looked()
                 picture = encode(structured(await self._observatory.look()))
-                patience.deadline = anyio.current_time() + STALL_SECONDS
+                patience.deadline = current_time() + STALL_SECONDS
                 await send({"type": "http.response.body", "body": _event(picture), "more_body": True})
                 patience.deadline = float("inf")
                 await watch.news()

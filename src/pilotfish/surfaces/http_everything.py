@@ -10,6 +10,7 @@ import anyio
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Failure
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import Clock
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath, Severity
@@ -110,7 +111,7 @@ class Watch:
     def looked(self) -> None:
         """Somebody looks now: what changes from here on is news."""
         self._changed = anyio.Event()
-        self._looked = anyio.current_time()
+        self._looked = current_time()
 
     async def news(self) -> None:
         """Return when it is worth looking again."""

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import anyio
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import Malformed, decode, encode
@@ -95,7 +95,7 @@ class Routes:
 
     async def exchange(self, request: Request) -> Response:
         ticket = _read(await request.body(), dict[str, str]).get("ticket", "")
-        key = self._keys.redeemed(ticket, anyio.current_time())
+        key = self._keys.redeemed(ticket, current_time())
         if key is None:
             hint = "Get a new one: pilotfish serve --open"
             return _json({"error": "this link was used or is too old", "code": str(Code.UNTRUSTED), "hint": hint}, 401)

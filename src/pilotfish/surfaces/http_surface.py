@@ -3,9 +3,8 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import anyio
-
 from pilotfish.errors import Code, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.surfaces.http_admission import own_names
 from pilotfish.surfaces.http_conversations import Conversations
@@ -41,7 +40,7 @@ async def serving(upgraded: Upgraded, daemon: Daemon, port: int) -> AsyncGenerat
             guard = Guard(application(Parts(conversations, observatory, keys, metrics, mcp)), keys, names)
             async with listening(listener, guard):
                 address = f"http://{names[0]}"
-                page = f"{address}/#{keys.ticket(anyio.current_time())}"
+                page = f"{address}/#{keys.ticket(current_time())}"
                 yield Served(address, keys.path, page)
             tasks.cancel_scope.cancel()
     finally:

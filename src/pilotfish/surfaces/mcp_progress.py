@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from mcp.server.context import ServerRequestContext
 
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.pool.plan import Starting
 from pilotfish.service.service import Service
@@ -44,8 +45,8 @@ def waiting_for(service: Service, client: ClientSession) -> str:
 
 
 async def _tell(context: ServerRequestContext[Any], service: Service, client: ClientSession) -> None:
-    started = anyio.current_time()
+    started = current_time()
     while True:
         await anyio.sleep(PERIOD_SECONDS)  # noqa: TID251 -- a sign of life has a period; no answer waits for it
-        elapsed = anyio.current_time() - started
+        elapsed = current_time() - started
         await context.session.report_progress(round(elapsed, 3), message=waiting_for(service, client))

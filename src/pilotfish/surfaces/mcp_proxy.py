@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pilotfish.errors import Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import BrokenPipe, Stalled
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
@@ -77,7 +78,7 @@ async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]
         tasks.start_soon(back)
         await _pump(here, there)
         await end_there()
-        tasks.cancel_scope.deadline = anyio.current_time() + DRAIN_SECONDS
+        tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
 
 
 async def _pump(source: Wire, sink: Wire) -> None:

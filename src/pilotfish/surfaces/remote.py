@@ -20,6 +20,7 @@ from pilotfish import api, insight
 from pilotfish.api import Operation
 from pilotfish.client.calls import Call, Calls
 from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.pipes import End
 from pilotfish.host.ports import BrokenPipe, Stalled
 from pilotfish.host.tasks import owned_tasks
@@ -134,7 +135,7 @@ class RemoteWire:
         if self._failure is not None:
             raise self._failure
         outgoing = self._peer.request(method, params)
-        call = self._calls.begin(outgoing.id, method, anyio.current_time())
+        call = self._calls.begin(outgoing.id, method, current_time())
         self._queue.post(outgoing.data)
         with anyio.move_on_after(ANSWER_SECONDS):
             await self._outcome(outgoing.id, call)

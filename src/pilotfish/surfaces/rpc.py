@@ -22,6 +22,7 @@ import anyio.to_thread
 from msgspec import Raw
 
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.ports import BrokenPipe, Stalled
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import encode
@@ -85,7 +86,7 @@ class Connection:
         self._turns = Turns(self._tasks, self._work, self._cancelled)
         self._writing = anyio.CancelScope()
         self._written = anyio.Event()
-        self._opened = anyio.current_time()
+        self._opened = current_time()
         self._begun = self._opened
         """When the message began that is not whole yet."""
         self._upgraded = False
@@ -119,7 +120,7 @@ class Connection:
         self._turns.cancel_all()
         closing = self._peer.notify("closing", {"code": code, "message": why})
         self._queue.last_word(closing, drop=code is Code.OVERLOADED)
-        self._writing.deadline = anyio.current_time() + LAST_WORD_SECONDS
+        self._writing.deadline = current_time() + LAST_WORD_SECONDS
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class Connection:
                 was_incomplete = self._decoder.incomplete
                 whole = self._decoder.feed(data)
                 if whole or not was_incomplete:
-                    self._begun = anyio.current_time()
+                    self._begun = current_time()
                 await self._take_in(whole)
                 if self._upgraded:
                     return
@@ -142,7 +143,7 @@ class Connection:
 
     async def _heard(self) -> bytes:
         # The first message may be understood while we wait for the next: then there is no hurry any more.
-        while anyio.current_time() < (deadline := self._deadline()):
+        while current_time() < (deadline := self._deadline()):
             with anyio.CancelScope(deadline=deadline):
                 return await self._stream.read()
         self.hang_up(

@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Bug, Code, Refused, Unavailable
+from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
@@ -153,13 +154,13 @@ class Sessions:
             yield
         finally:
             session.calls -= 1
-            session.last_used = anyio.current_time()
+            session.last_used = current_time()
             self.changed.beat()
 
     def used(self, *identifiers: str) -> None:
         """Something happened in these sessions just now."""
         for session in (self._known[identifier] for identifier in identifiers if identifier in self._known):
-            session.last_used = anyio.current_time()
+            session.last_used = current_time()
 
     def end(self, identifier: str) -> bool:
         """End a session; False when there was none."""
@@ -185,7 +186,7 @@ class Sessions:
         if self._tasks is None:
             raise Bug("a session was opened while nobody watches over sessions")
         client = ClientSession(f"session {next(self._numbers)}", root, AbsPath(caller.cwd), caller.host)
-        session = self._known[client.id] = Session(client, caller, anyio.current_time(), hang_up)
+        session = self._known[client.id] = Session(client, caller, current_time(), hang_up)
         if caller.pid is not None:
             self._tasks.start_soon(self._outlive, session, caller.pid)
         self.changed.beat()
@@ -214,7 +215,7 @@ class Sessions:
             idle = [session for session in self._known.values() if not session.calls]
             with anyio.CancelScope(deadline=min((session.silent_at for session in idle), default=float("inf"))):
                 await self.changed.wait()
-            now = anyio.current_time()
+            now = current_time()
             for session in self.all():
                 if not session.calls and session.silent_at <= now:
                     self._cut(session, "nothing was asked for too long")

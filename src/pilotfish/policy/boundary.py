@@ -36,6 +36,8 @@ class Want(Enum):
 
     FILE = auto()
     """A regular file that can be read."""
+    PLACE = auto()
+    """A path inside, whatever is there: whoever has not seen the file before must `require_file`."""
     FOLDER = auto()
     TARGET = auto()
     """A regular file, or a place where one could be written."""
@@ -107,7 +109,9 @@ def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
         )
     match want:
         case Want.FILE:
-            os.close(open_admitted(admitted))
+            require_file(admitted)
+        case Want.PLACE:
+            pass
         case Want.FOLDER:
             _refuse_unless_folder(admitted)
         case Want.TARGET:
@@ -116,6 +120,11 @@ def admit(request: str, boundary: Boundary, want: Want = Want.FILE) -> Admitted:
             _refuse_protected(admitted, boundary)
             _refuse_unless_folder(admitted)
     return admitted
+
+
+def require_file(admitted: Admitted) -> None:
+    """Raise `Refused` unless a regular file is there that can be read."""
+    os.close(open_admitted(admitted))
 
 
 def open_admitted(admitted: Admitted, flags: int = os.O_RDONLY) -> int:

@@ -24,7 +24,7 @@ from pilotfish.operations.locate import Located, line_in, located, located_on_li
 from pilotfish.operations.rows import ROWS, Request, Row
 from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
 from pilotfish.operations.words import word_at
-from pilotfish.policy.boundary import Place, Want, admit, classify
+from pilotfish.policy.boundary import Place, Want, admit, classify, require_file
 from pilotfish.pool.plan import Running
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import Malformed
@@ -124,8 +124,12 @@ class Asking:
         return Subject(subject.path, subject.text, position, Range(position, position))
 
     async def _file(self, path: str, workspace: Workspace) -> Subject:
-        real = admit(path, workspace.boundary).path
-        return Subject(real, await self._texts.text(real))
+        admitted = admit(path, workspace.boundary, Want.PLACE)
+        text = await self._texts.unchanged(admitted.path)
+        if text is None:
+            require_file(admitted)
+            text = await self._texts.text(admitted.path)
+        return Subject(admitted.path, text)
 
     async def _named(
         self, question: api.Question, subject: Subject, client: ClientSession, workspace: Workspace
@@ -268,7 +272,7 @@ class Asking:
         Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
         """
         standing = self._checks.standing(session)
-        if standing.answered and session.readiness.quiescent is not False:
+        if standing.has_loaded(session) and session.readiness.quiescent is not False:
             return None
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
             if not (standing.answered or standing.began):
@@ -338,11 +342,12 @@ class Asking:
         texts: dict[AbsPath, Text] = {}
         outside: set[AbsPath] = set()
         for path in selection.paths:
-            if classify(path, workspace.boundary) is Place.OUTSIDE:
-                outside.add(path)
-                continue
             try:
-                texts[path] = await self._texts.text(path)
+                text = await self._texts.unchanged(path)
+                if text is None and classify(path, workspace.boundary) is Place.OUTSIDE:
+                    outside.add(path)
+                    continue
+                texts[path] = await self._texts.text(path) if text is None else text
             except Refused:
                 # Without its text a place is shown by line, in the server's own columns.
                 continue

@@ -108,8 +108,10 @@ class Standing:
 
     def is_calm(self, session: Session) -> bool:
         """It has loaded, and no proposed text is at it."""
-        has_loaded = self.answered or (self.began and not session.readiness.busy)
-        return has_loaded and not self._previewing
+        return self.has_loaded(session) and not self._previewing
+
+    def has_loaded(self, session: Session) -> bool:
+        return self.answered or (self.began and not session.readiness.busy)
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 
@@ -128,8 +130,10 @@ class Standing:
             known = self._changed(version, order)
             if file.saved:
                 session.save(path)
-        self._sent[path] = replace(known, order=max(newest, order))
-        return self._sent[path]
+        if known.order < max(newest, order):
+            known = replace(known, order=max(newest, order))
+        self._sent[path] = known
+        return known
 
     def version(self, path: AbsPath) -> int | None:
         """Of the text that was sent last; None when none was."""

@@ -44,6 +44,14 @@ class Texts:
         """Its text, to find places in; raises as `current` does."""
         return (await self._current(path)).text
 
+    async def unchanged(self, path: AbsPath) -> Text | None:
+        """Its text if that is at hand and the file is the same still, which only a look at its times is needed for."""
+        kept = self._kept.get(path)
+        if kept is None or not kept.certain or await self._files.identity(path) != kept.file.identity:
+            return None
+        self._kept.move_to_end(path)
+        return kept.text
+
     def age(self, path: AbsPath) -> float | None:
         """Seconds since the file was last changed or moved, or less; None: not known."""
         kept = self._kept.get(path)

@@ -4,7 +4,9 @@ Validation and tool schemas are both made from this, so they cannot disagree. De
 that has the tools pays for them in every request.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 Type = Literal["string", "integer", "boolean", "object"]
@@ -47,9 +49,11 @@ class Form:
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
 
-    def fits(self, given: set[str]) -> bool:
-        """Whether these fields are all that it needs, and nothing else."""
-        return given.issuperset(self.required) and given.issubset((*self.required, *self.optional))
+    def fitting(self) -> Iterator[tuple[str, ...]]:
+        """Every choice of fields that has all that it needs, and nothing else."""
+        for count in range(len(self.optional) + 1):
+            for chosen in combinations(self.optional, count):
+                yield (*self.required, *chosen)
 
 
 AT = Form(("filePath", "line", "character"))

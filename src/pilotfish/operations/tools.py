@@ -62,6 +62,12 @@ class Tool:
         """Our name of each field, by what it is called here."""
         return {self.dialect.said(name): name for name in self.fields}
 
+    @cached_property
+    def fitting(self) -> frozenset[frozenset[str]]:
+        """Every choice of fields that makes a question, as they are called here."""
+        said = self.dialect.said
+        return frozenset(frozenset(map(said, names)) for form in self.forms for names in form.fitting())
+
     @property
     def required(self) -> tuple[str, ...]:
         """The fields that no form can do without."""

@@ -42,9 +42,7 @@ def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
     given = {name: value for name, value in arguments.items() if value is not None}
     ours = tool.own_names
-    named = {ours.get(name, name) for name in given}
-    is_known = given.keys() <= ours.keys()
-    problems = [] if is_known and any(form.fits(named) for form in tool.forms) else _misfits(tool, given, named)
+    problems = [] if frozenset(given) in tool.fitting else _misfits(tool, given)
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name in ours:
@@ -83,9 +81,10 @@ def _form_usage(tool: Tool, form: Form) -> str:
     return f"{required} (optional: {optional})" if optional else required
 
 
-def _misfits(tool: Tool, given: Mapping[str, object], named: set[str]) -> list[str]:
+def _misfits(tool: Tool, given: Mapping[str, object]) -> list[str]:
     """What is missing and what does not belong, by the form that was most likely meant."""
-    ours, form = tool.own_names, _nearest_form(tool, named)
+    ours = tool.own_names
+    form = _nearest_form(tool, {ours.get(name, name) for name in given})
     wanted = {*form.required, *form.optional}
     return [
         *(f"{tool.dialect.said(name)} is missing" for name in form.required if tool.dialect.said(name) not in given),

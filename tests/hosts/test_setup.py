@@ -194,9 +194,18 @@ def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
     assert not (user.home / ".claude").exists()
 
 
-def test_the_person_is_told_what_is_left_to_do(user: User, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["setup", "codex"]) == 0
-    assert "/hooks" in capsys.readouterr().out
+@pytest.mark.parametrize(("host", "said"), [("codex", "type /hooks"), ("gemini", "with /permissions")])
+@pytest.mark.parametrize("scope", ["global", "project"])
+def test_the_person_is_told_where_to_trust_it(
+    host: str, said: str, scope: str, user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["setup", host, *at(scope), "--dry-run"]) == 0
+    assert said not in capsys.readouterr().out
+    assert run(["setup", host, *at(scope)]) == 0
+    assert said in capsys.readouterr().out
+
+
+def test_the_person_is_told_that_another_says_the_same(user: User, capsys: pytest.CaptureFixture[str]) -> None:
     (user.home / ".config" / "opencode").mkdir(parents=True)
     (user.home / ".config" / "opencode" / "opencode.json").write_text('{"lsp": {"x": {}}}')
     assert run(["setup", "opencode"]) == 0
@@ -394,3 +403,13 @@ def test_status_says_what_does_not_work(user: User, capsys: pytest.CaptureFixtur
     assert "run setup again" in said
     assert "config.toml: not wired" in said
     assert "cannot be seen from here" in said
+
+
+@pytest.mark.usefixtures("daemon")
+def test_status_says_that_gemini_uses_it_only_in_a_trusted_folder(
+    user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["setup", "gemini", "--project"]) == 0
+    capsys.readouterr()
+    assert run(["setup", "gemini", "--status"]) == 0
+    assert "only in a folder that is trusted" in capsys.readouterr().out

@@ -177,7 +177,19 @@ HOOK_ROWS = (
         afterwards=("Start codex, type /hooks and trust the hooks of Pilotfish: Codex skips new ones until then.",),
         unseen="Codex runs the hooks only once they are trusted in /hooks, which cannot be seen from here.",
     ),
-    HostRow("gemini", "Gemini CLI", gemini, ("gemini",), (".gemini",), afterwards=(RESTART,)),
+    HostRow(
+        "gemini",
+        "Gemini CLI",
+        gemini,
+        ("gemini",),
+        (".gemini",),
+        afterwards=(
+            RESTART,
+            "Trust the folder when it asks, or with /permissions: else it uses no MCP servers and no project settings.",
+        ),
+        unseen="Gemini CLI uses MCP servers, and the settings of a project, only in a folder that is trusted, "
+        "which cannot be seen from here.",
+    ),
     HostRow("qwen", "Qwen Code", qwen, ("qwen",), (".qwen",), afterwards=(RESTART,)),
     HostRow("llxprt", "LLxprt Code", llxprt, ("llxprt",), (".config/llxprt-code", ".llxprt"), afterwards=(RESTART,)),
     HostRow("cline", "Cline", cline, ("cline",), (".cline",), afterwards=(RESTART,)),

@@ -8,33 +8,17 @@ from typing import Any
 
 import pytest
 
-from support.daemons import DaemonHome, daemon_home
-from support.pi_plugins import Driven, driven
+from support.daemons import DaemonHome
+from support.pi_plugins import NOWHERE, Driven, driven
 
 pytestmark = pytest.mark.host("node")
 
 WROTE = "Wrote file successfully."
-NOWHERE = ["/nonexistent/pilotfish"]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonHome]:
-    with daemon_home(tmp_path_factory.mktemp("user")) as made:
-        made.control(start=True).close()
-        yield made
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[DaemonHome]:
-    """A user without a daemon, for a test that breaks it."""
-    with daemon_home(tmp_path) as made:
-        made.write("a.x", "bad\n")
-        yield made
-
-
-@pytest.fixture(scope="module")
-def opencode(home: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
-    with driven("opencode", home, tmp_path_factory.mktemp("opencode")) as driver:
+def opencode(shared: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
+    with driven("opencode", shared, tmp_path_factory.mktemp("opencode")) as driver:
         yield driver
 
 
@@ -60,15 +44,15 @@ def edited(opencode: Driven) -> str:
     ],
 )
 def test_an_edit_gets_its_errors_appended_and_a_mended_file_gets_nothing(
-    home: DaemonHome, opencode: Driven, tool: str, args: dict[str, Any]
+    shared: DaemonHome, opencode: Driven, tool: str, args: dict[str, Any]
 ) -> None:
-    args = {name: value.format(root=home.root) if name == "filePath" else value for name, value in args.items()}
-    home.write("a.x", "bad\n")
+    args = {name: value.format(root=shared.root) if name == "filePath" else value for name, value in args.items()}
+    shared.write("a.x", "bad\n")
     told = after(opencode, tool, args)
     assert told["output"].startswith(f"{WROTE}\n\nLSP errors detected in this file")
     assert "ERROR [1:1] bad word" in told["output"]
     assert (told["title"], told["metadata"]) == ("a", {})
-    home.write("a.x", "good\n")
+    shared.write("a.x", "good\n")
     assert after(opencode, tool, args)["output"] == WROTE
 
 
@@ -89,9 +73,9 @@ def test_an_edit_gets_its_errors_appended_and_a_mended_file_gets_nothing(
     ],
 )
 def test_what_is_none_of_our_business_stays_as_it_is(
-    home: DaemonHome, opencode: Driven, tool: str, args: object, output: object
+    shared: DaemonHome, opencode: Driven, tool: str, args: object, output: object
 ) -> None:
-    home.write("a.x", "bad\n")
+    shared.write("a.x", "bad\n")
     told = after(opencode, tool, args, output)
     assert (told["output"] if output == WROTE else told) == output
 
@@ -102,15 +86,15 @@ def attached(home: DaemonHome) -> int:
 
 
 @pytest.mark.proves("HOOK-1")
-def test_a_session_begins_with_that_of_opencode_and_ends_with_dispose(home: DaemonHome, tmp_path: Path) -> None:
-    before = attached(home)
-    with driven("opencode", home, tmp_path) as opencode:
+def test_a_session_begins_with_that_of_opencode_and_ends_with_dispose(shared: DaemonHome, tmp_path: Path) -> None:
+    before = attached(shared)
+    with driven("opencode", shared, tmp_path) as opencode:
         opencode("event", event={"type": "session.idle", "properties": {}})
         opencode("event", event={"type": "session.created", "properties": {}})
-        while attached(home) == before:
+        while attached(shared) == before:
             pass
         opencode("dispose")
-        while attached(home) != before:
+        while attached(shared) != before:
             pass
         assert "Timeout" not in opencode("resources")
         assert opencode.leave() == ""
@@ -119,9 +103,9 @@ def test_a_session_begins_with_that_of_opencode_and_ends_with_dispose(home: Daem
 @pytest.mark.proves("HOOK-1")
 @pytest.mark.parametrize(("lsp", "times"), [(True, 1), ({"mini": {"command": ["x"]}}, 1), (False, 0), (None, 0)])
 def test_whoever_has_the_own_lsp_of_opencode_on_is_told_once(
-    home: DaemonHome, tmp_path: Path, lsp: object, times: int
+    shared: DaemonHome, tmp_path: Path, lsp: object, times: int
 ) -> None:
-    with driven("opencode", home, tmp_path) as opencode:
+    with driven("opencode", shared, tmp_path) as opencode:
         opencode("config", config={} if lsp is None else {"lsp": lsp})
         for _ in range(2):
             opencode("event", event={"type": "session.created", "properties": {}})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
-from support.daemons import DaemonHome, daemon_home
+from support.daemons import DaemonHome
 from support.pi_events import WROTE, asked, edited, result, status_after
 from support.pi_plugins import Driven, driven
 from support.pi_trouble import a_hung_daemon
@@ -16,25 +16,9 @@ pytestmark = pytest.mark.host("node")
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonHome]:
-    """One daemon for all the tests that leave it as it is."""
-    with daemon_home(tmp_path_factory.mktemp("user")) as made:
-        made.control(start=True).close()
-        yield made
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[DaemonHome]:
-    """A user without a daemon, for a test that breaks it."""
-    with daemon_home(tmp_path) as made:
-        made.write("a.x", "bad\n")
-        yield made
-
-
-@pytest.fixture(scope="module")
-def pi(home: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
+def pi(shared: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
     """A session that has begun; whatever happens to one file, the next test has another or writes it anew."""
-    with driven("pi", home, tmp_path_factory.mktemp("pi")) as driver:
+    with driven("pi", shared, tmp_path_factory.mktemp("pi")) as driver:
         driver("fire", event="session_start", data={"reason": "startup"})
         yield driver
 
@@ -42,16 +26,16 @@ def pi(home: DaemonHome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
 @pytest.mark.proves("HOOK-1", "FMT-1", "FMT-8", "FMT-9")
 @pytest.mark.parametrize("tool", ["write", "edit"])
 def test_an_edit_gets_its_errors_appended_and_a_fixed_file_gets_nothing(
-    home: DaemonHome, pi: Driven, tool: str
+    shared: DaemonHome, pi: Driven, tool: str
 ) -> None:
-    home.write("a.x", "bad\n")
+    shared.write("a.x", "bad\n")
     told = pi("fire", **result(tool, {"path": "a.x"}))
     assert list(told) == ["content"]
     assert told["content"][0] == WROTE
     assert told["content"][1]["text"].startswith("\nLSP diagnostics detected in this file")
     assert "ERROR [1:1] bad word" in told["content"][1]["text"]
     assert status_after(pi) == "lsp: 1 error after the edit of a.x"
-    home.write("a.x", "good\n")
+    shared.write("a.x", "good\n")
     assert pi("fire", **result(tool, {"path": "a.x"})) is None
     assert status_after(pi) == "lsp: no errors in a.x"
 
@@ -60,10 +44,10 @@ def test_an_edit_gets_its_errors_appended_and_a_fixed_file_gets_nothing(
 @pytest.mark.parametrize(
     "path", ["a.x", "@a.x", "./a.x", "sub/../a.x", "@{root}/a.x", "~/../workspace/a.x", "with\u00a0space.x"]
 )
-def test_a_path_means_what_it_means_to_the_tools_of_pi(home: DaemonHome, pi: Driven, path: str) -> None:
+def test_a_path_means_what_it_means_to_the_tools_of_pi(shared: DaemonHome, pi: Driven, path: str) -> None:
     for name in ("a.x", "with space.x"):
-        home.write(name, "bad\n")
-    assert "bad word" in edited(pi, path.format(root=home.root))["content"][1]["text"]
+        shared.write(name, "bad\n")
+    assert "bad word" in edited(pi, path.format(root=shared.root))["content"][1]["text"]
 
 
 @pytest.mark.proves("HOOK-1", "FMT-7")
@@ -77,9 +61,9 @@ def test_a_path_means_what_it_means_to_the_tools_of_pi(home: DaemonHome, pi: Dri
         pytest.param("*** Update File: b.x\n+++ /etc/passwd\n", id="a line that only looks like a header"),
     ],
 )
-def test_a_patch_names_its_files_in_its_headers(home: DaemonHome, pi: Driven, patch: str) -> None:
+def test_a_patch_names_its_files_in_its_headers(shared: DaemonHome, pi: Driven, patch: str) -> None:
     for name in ("b.x", "old.x"):
-        home.write(name, "bad\n")
+        shared.write(name, "bad\n")
     text = pi("fire", **result("apply_patch", {"input": patch}))["content"][1]["text"]
     assert 'in this file, please fix:\n<diagnostics file="b.x">' in text
     assert text.count("in this file") == 1
@@ -100,9 +84,9 @@ def test_a_patch_names_its_files_in_its_headers(home: DaemonHome, pi: Driven, pa
         pytest.param({"event": "tool_execution_end", "data": {"toolCallId": "1"}}, id="the end of a tool"),
     ],
 )
-def test_what_is_none_of_our_business_stays_as_it_is(home: DaemonHome, pi: Driven, event: dict[str, Any]) -> None:
-    home.write("a.x", "bad\n")
-    home.write("notes.unknown", "bad\n")
+def test_what_is_none_of_our_business_stays_as_it_is(shared: DaemonHome, pi: Driven, event: dict[str, Any]) -> None:
+    shared.write("a.x", "bad\n")
+    shared.write("notes.unknown", "bad\n")
     assert pi("fire", **event) is None
 
 
@@ -115,23 +99,23 @@ def test_a_file_that_was_read_has_its_server_ready(own: DaemonHome, tmp_path: Pa
 
 
 @pytest.mark.proves("HOOK-1")
-def test_nobody_waits_for_a_file_that_was_read(home: DaemonHome, tmp_path: Path) -> None:
-    with a_hung_daemon(home), driven("pi", home, tmp_path, waitMs=1_000_000) as pi:
+def test_nobody_waits_for_a_file_that_was_read(shared: DaemonHome, tmp_path: Path) -> None:
+    with a_hung_daemon(shared), driven("pi", shared, tmp_path, waitMs=1_000_000) as pi:
         assert pi("fire", **result("read", {"path": "a.x"})) is None
 
 
 @pytest.mark.proves("FMT-8")
-def test_only_a_verdict_is_shown_as_one(home: DaemonHome, pi: Driven) -> None:
-    home.write("notes.unknown", "bad\n")
+def test_only_a_verdict_is_shown_as_one(shared: DaemonHome, pi: Driven) -> None:
+    shared.write("notes.unknown", "bad\n")
     assert edited(pi, "notes.unknown") is None
     assert status_after(pi).startswith("lsp: no verdict on notes.unknown: ")
 
 
 @pytest.mark.proves("HOOK-1")
-def test_parallel_edits_get_each_its_own_text(home: DaemonHome, pi: Driven) -> None:
+def test_parallel_edits_get_each_its_own_text(shared: DaemonHome, pi: Driven) -> None:
     names = [f"{number}.x" for number in range(8)]
     for number, name in enumerate(names):
-        home.write(name, "bad\n" if number % 2 else "good\n")
+        shared.write(name, "bad\n" if number % 2 else "good\n")
     begun = [pi.begin("fire", **result("write", {"path": name}, call=name)) for name in names]
     for number, told in enumerate(map(pi.result, begun)):
         text = told["content"][1]["text"] if told else ""
@@ -147,23 +131,23 @@ def attached(home: DaemonHome) -> list[str]:
 
 @pytest.mark.proves("HOOK-1", "F65")
 @pytest.mark.parametrize("ending", ["shutdown", "kill"])
-def test_a_session_ends_when_pi_says_so_and_when_pi_is_gone(home: DaemonHome, tmp_path: Path, ending: str) -> None:
-    home.write("a.x", "bad\n")
-    with driven("pi", home, tmp_path) as pi:
-        others = attached(home)
+def test_a_session_ends_when_pi_says_so_and_when_pi_is_gone(shared: DaemonHome, tmp_path: Path, ending: str) -> None:
+    shared.write("a.x", "bad\n")
+    with driven("pi", shared, tmp_path) as pi:
+        others = attached(shared)
         edited(pi)
-        assert attached(home) == [*others, "conversation"]
+        assert attached(shared) == [*others, "conversation"]
         if ending == "kill":
             pi.process.kill()
         else:
             pi("fire", event="session_shutdown", data={"reason": "quit"})
-        while attached(home) != others:
+        while attached(shared) != others:
             pass
 
 
 @pytest.mark.proves("HOOK-1")
-def test_a_session_that_is_over_can_be_followed_by_another(home: DaemonHome, pi: Driven) -> None:
-    home.write("a.x", "bad\n")
+def test_a_session_that_is_over_can_be_followed_by_another(shared: DaemonHome, pi: Driven) -> None:
+    shared.write("a.x", "bad\n")
     for _ in range(2):
         pi("fire", event="session_start", data={"reason": "new"})
         assert "bad word" in edited(pi)["content"][1]["text"]
@@ -171,9 +155,9 @@ def test_a_session_that_is_over_can_be_followed_by_another(home: DaemonHome, pi:
 
 
 @pytest.mark.proves("HOOK-1")
-def test_an_open_session_does_not_keep_pi_from_ending(home: DaemonHome, tmp_path: Path) -> None:
-    home.write("a.x", "bad\n")
-    with driven("pi", home, tmp_path) as pi:
+def test_an_open_session_does_not_keep_pi_from_ending(shared: DaemonHome, tmp_path: Path) -> None:
+    shared.write("a.x", "bad\n")
+    with driven("pi", shared, tmp_path) as pi:
         assert edited(pi) is not None
         assert pi.leave() == ""
 
@@ -191,8 +175,8 @@ def test_the_tool_has_the_schema_of_the_operations(pi: Driven) -> None:
 
 
 @pytest.mark.proves("OPS-6", "PATH-1", "PATH-2")
-def test_the_tool_answers_with_the_envelope(home: DaemonHome, pi: Driven) -> None:
-    home.write("a.x", "bad\n")
+def test_the_tool_answers_with_the_envelope(shared: DaemonHome, pi: Driven) -> None:
+    shared.write("a.x", "bad\n")
     hover = asked(pi, operation="hover", filePath="@a.x", line=1, character=1)
     assert (hover.ok, hover.data) == (True, {"contents": ["a word"]})
     found: Any = asked(pi, operation="diagnostics", filePath="a.x").data

@@ -5,36 +5,17 @@ What is proven here of the text that both plugins share holds for OpenCode, too.
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pilotfish.protocol.frames import frame
-from support.daemons import DaemonHome, daemon_home, ended
+from support.daemons import DaemonHome, ended
 from support.pi_events import asked, edited, result, status_after
-from support.pi_plugins import driven
+from support.pi_plugins import NOWHERE, driven
 from support.pi_trouble import a_hung_daemon, impostor
 
 pytestmark = pytest.mark.host("node")
-
-NOWHERE = ["/nonexistent/pilotfish"]
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonHome]:
-    """One daemon for all the tests that leave it as it is."""
-    with daemon_home(tmp_path_factory.mktemp("user")) as made:
-        made.control(start=True).close()
-        yield made
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[DaemonHome]:
-    """A user without a daemon, for a test that breaks it."""
-    with daemon_home(tmp_path) as made:
-        made.write("a.x", "bad\n")
-        yield made
 
 
 @pytest.mark.proves("HOOK-1", "FMT-8")
@@ -65,12 +46,12 @@ def test_without_a_daemon_to_be_had_the_edit_is_untouched(
 
 @pytest.mark.proves("FMT-8", "HOOK-1")
 def test_a_daemon_that_hangs_costs_one_bounded_wait_and_is_heard_when_it_is_back(
-    home: DaemonHome, tmp_path: Path
+    shared: DaemonHome, tmp_path: Path
 ) -> None:
-    home.write("a.x", "bad\n")
-    with driven("pi", home, tmp_path, waitMs=50_000) as pi:
+    shared.write("a.x", "bad\n")
+    with driven("pi", shared, tmp_path, waitMs=50_000) as pi:
         assert edited(pi) is not None
-        with a_hung_daemon(home):
+        with a_hung_daemon(shared):
             pi.configure(waitMs=300)
             assert edited(pi) is None
             assert "did not answer within 0.3 s" in status_after(pi)
@@ -82,15 +63,15 @@ def test_a_daemon_that_hangs_costs_one_bounded_wait_and_is_heard_when_it_is_back
 
 
 @pytest.mark.proves("FMT-8")
-def test_a_daemon_that_hangs_from_the_first_word_on_costs_one_bounded_wait(home: DaemonHome, tmp_path: Path) -> None:
-    with a_hung_daemon(home), driven("pi", home, tmp_path, waitMs=300) as pi:
+def test_a_daemon_that_hangs_from_the_first_word_on_costs_one_bounded_wait(shared: DaemonHome, tmp_path: Path) -> None:
+    with a_hung_daemon(shared), driven("pi", shared, tmp_path, waitMs=300) as pi:
         for said in ("did not answer within", "does not answer"):
             assert edited(pi) is None
             assert said in status_after(pi)
 
 
-def test_esc_ends_the_wait(home: DaemonHome, tmp_path: Path) -> None:
-    with driven("pi", home, tmp_path, waitMs=1_000_000) as pi, a_hung_daemon(home):
+def test_esc_ends_the_wait(shared: DaemonHome, tmp_path: Path) -> None:
+    with driven("pi", shared, tmp_path, waitMs=1_000_000) as pi, a_hung_daemon(shared):
         begun = pi.begin("fire", **result("edit", {"path": "a.x"}))
         pi("abort")
         assert pi.result(begun) is None
@@ -158,14 +139,14 @@ def test_a_change_that_may_have_been_made_is_not_asked_for_twice(own: DaemonHome
 
 
 @pytest.mark.proves("T22", "T23")
-def test_a_folder_that_is_open_to_others_is_not_trusted(home: DaemonHome, tmp_path: Path) -> None:
-    os.chmod(home.place.folder, 0o755)
+def test_a_folder_that_is_open_to_others_is_not_trusted(shared: DaemonHome, tmp_path: Path) -> None:
+    os.chmod(shared.place.folder, 0o755)
     try:
-        with driven("pi", home, tmp_path) as pi:
+        with driven("pi", shared, tmp_path) as pi:
             assert edited(pi) is None
             assert "not ours alone" in status_after(pi)
     finally:
-        os.chmod(home.place.folder, 0o700)
+        os.chmod(shared.place.folder, 0o700)
 
 
 @pytest.mark.parametrize(

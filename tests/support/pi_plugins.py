@@ -21,6 +21,8 @@ from support.hosts import program
 SUPPORT = Path(__file__).parent
 INTEGRATIONS = Path(pilotfish.__file__).parent / "integrations"
 COMMAND = [sys.executable, "-I", "-m", "pilotfish"]
+NOWHERE = ["/nonexistent/pilotfish"]
+"""For a plugin that can start no daemon."""
 
 
 @dataclass

@@ -7,10 +7,11 @@ import pytest
 from support.daemons import DaemonHome
 from support.hosts import pilotfish, run, strangers
 from support.hosts_agents import ERROR, MENDED
+from support.hosts_told import appended_once, leaves_only_the_edits
 from support.model_server import Call, ModelServer, Say
 from support.opencode_agents import config_folder, opencode
 from support.pi_agents import shorten_wait
-from support.pi_trouble import Trouble, a_dead_daemon, a_hung_daemon, no_daemon_can_start, no_language_server
+from support.pi_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
 
 pytestmark = [pytest.mark.host("opencode", "node"), pytest.mark.server("ty")]
 
@@ -26,28 +27,13 @@ def test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended(home:
     agent = opencode(model_name)
     with ModelServer(agent.turns(home)) as model:
         run(agent, home, model)
-    wrote, told = model.after(1).heard.results[0].split("\n\n", 1)
-    assert wrote.startswith(agent.own_words[0])
-    assert told.startswith("LSP errors detected in this file")
-    assert ERROR in told
-    mended = model.after(2).heard.results[1]
-    assert mended.startswith(agent.own_words[1])
+    mended = appended_once(agent, model, "LSP errors detected in this file")
     assert "LSP" not in mended
-    assert (home.root / "a.py").read_text() == MENDED
-    assert strangers(home) == {}
-    pilotfish(home, "daemon", "stop")
-    assert home.processes() == {}
+    leaves_only_the_edits(home)
 
 
 @pytest.mark.proves("HOOK-1", "FMT-8")
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        pytest.param(no_daemon_can_start, id="no daemon can start"),
-        pytest.param(a_hung_daemon, id="a hung daemon"),
-        pytest.param(no_language_server, id="no language server"),
-    ],
-)
+@pytest.mark.parametrize("trouble", SILENT.values(), ids=SILENT)
 def test_trouble_of_ours_leaves_the_edit_as_it_is(trouble: Trouble, home: DaemonHome) -> None:
     agent = opencode()
     if trouble is a_hung_daemon:

@@ -10,9 +10,10 @@ from pilotfish import api
 from support.daemons import DaemonHome
 from support.hosts import pilotfish, run, strangers
 from support.hosts_agents import BROKEN, ERROR, MENDED
+from support.hosts_told import appended_once, leaves_only_the_edits
 from support.model_server import Call, ModelServer, Say
 from support.pi_agents import VERSIONS, agent_folder, pi, shorten_wait, started
-from support.pi_trouble import Trouble, a_dead_daemon, a_hung_daemon, no_daemon_can_start, no_language_server
+from support.pi_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
 
 ROWS = [pytest.param(version, id=version, marks=pytest.mark.host(version, "node")) for version in VERSIONS]
 
@@ -33,31 +34,16 @@ def test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended(versi
     asking = Call("lsp", {"operation": "diagnostics", "filePath": "@a.py"})
     with ModelServer([*agent.turns(home), asking, Say("Done.")]) as model:
         run(agent, home, model)
-    wrote, told = model.after(1).heard.results[0].split("\n\n", 1)
-    assert wrote.startswith(agent.own_words[0])
-    assert told.startswith("LSP diagnostics detected in this file")
-    assert ERROR in told
-    mended = model.after(2).heard.results[1]
-    assert mended.startswith(agent.own_words[1])
+    mended = appended_once(agent, model, "LSP diagnostics detected in this file")
     assert "\n" not in mended
     answer = msgspec.json.decode(model.after(3).heard.results[2], type=api.Answer[object])
     assert (answer.meta.state, answer.data) == ("fresh", {"a.py": []})
-    assert (home.root / "a.py").read_text() == MENDED
-    assert strangers(home) == {}
-    pilotfish(home, "daemon", "stop")
-    assert home.processes() == {}
+    leaves_only_the_edits(home)
 
 
 @with_all_hosts
 @pytest.mark.proves("HOOK-1", "FMT-8")
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        pytest.param(no_daemon_can_start, id="no daemon can start"),
-        pytest.param(a_hung_daemon, id="a hung daemon"),
-        pytest.param(no_language_server, id="no language server"),
-    ],
-)
+@pytest.mark.parametrize("trouble", SILENT.values(), ids=SILENT)
 def test_trouble_of_ours_leaves_the_edit_as_it_is(version: str, trouble: Trouble, home: DaemonHome) -> None:
     agent = pi(version)
     if trouble is a_hung_daemon:

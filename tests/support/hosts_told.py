@@ -1,7 +1,7 @@
 """What the model of a host was told about its two turns, the one that breaks a file and the one that mends it."""
 
 from support.daemons import DaemonHome
-from support.hosts import Agent, run
+from support.hosts import Agent, pilotfish, run, strangers
 from support.hosts_agents import ERROR, MENDED
 from support.model_server import ModelServer, Request
 
@@ -20,6 +20,25 @@ def hears_once(agent: Agent, home: DaemonHome) -> ModelServer:
         assert has_own_words(agent, later)
     assert (home.root / "a.py").read_text().rstrip() == MENDED.rstrip()
     return model
+
+
+def appended_once(agent: Agent, model: ModelServer, opening: str) -> str:
+    """The error was appended to the result of the first turn; gives the result of the second."""
+    wrote, told = model.after(1).heard.results[0].split("\n\n", 1)
+    assert wrote.startswith(agent.own_words[0])
+    assert told.startswith(opening)
+    assert ERROR in told
+    mended = model.after(2).heard.results[1]
+    assert mended.startswith(agent.own_words[1])
+    return mended
+
+
+def leaves_only_the_edits(home: DaemonHome) -> None:
+    """After the two turns the file is mended, and once the daemon is stopped nothing runs any more."""
+    assert (home.root / "a.py").read_text() == MENDED
+    assert strangers(home) == {}
+    pilotfish(home, "daemon", "stop")
+    assert home.processes() == {}
 
 
 def has_own_words(agent: Agent, request: Request) -> bool:

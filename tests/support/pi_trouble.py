@@ -13,7 +13,7 @@ from pilotfish.daemon.start import listening, make_private
 from support.daemons import WAIT_SECONDS, DaemonHome
 from support.hosts_trouble import Trouble, a_dead_daemon, no_daemon_can_start
 
-__all__ = ["Trouble", "a_dead_daemon", "a_hung_daemon", "impostor", "no_daemon_can_start", "no_language_server"]
+__all__ = ["SILENT", "Trouble", "a_dead_daemon", "a_hung_daemon", "impostor"]
 
 
 @contextmanager
@@ -59,3 +59,11 @@ def impostor(home: DaemonHome, *talks: Sequence[bytes]) -> Generator[None]:
         pool.submit(serve)
         yield
         listener.shutdown(socket.SHUT_RDWR)
+
+
+SILENT: dict[str, Trouble] = {
+    "no daemon can start": no_daemon_can_start,
+    "a hung daemon": a_hung_daemon,
+    "no language server": no_language_server,
+}
+"""What leaves an edit without a word of ours."""

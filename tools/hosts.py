@@ -1,6 +1,8 @@
 """The coding agents that the end-to-end tests run, as `hosts.json` names them, each in a folder of its own.
 
 One that cannot be installed stops the set-up: a test that is left out proves nothing, and looks as if it did.
+What the packages of npm ask for is taken as it was on a day soon after their release (`before`): a range that leads to
+what is new today breaks the set-up whenever one half of a family of packages is released and the other not yet.
 Install scripts are not run. What would have been fetched by one comes from a package of its own (`node-linux-…`).
 """
 
@@ -20,7 +22,7 @@ MANIFEST = Path(__file__).with_name("hosts.json")
 
 
 def manifest() -> dict[str, Any]:
-    """Host → its packages (`npm` or `pypi`), its `program`, and whether the plain gate runs it."""
+    """Host → its packages (`npm`, with a day, or `pypi`), its `program`, and whether the plain gate runs it."""
     text = MANIFEST.read_text()
     return json.loads(text.replace("{cpu}", CPUS.get(platform.machine(), platform.machine())))
 
@@ -30,10 +32,8 @@ def install(folder: Path, host: dict[str, Any], run: Run) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if "npm" in host:
         (folder / "package.json").write_text('{"private": true}')
-        run(
-            ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *pins(host["npm"], "@")],
-            folder,
-        )
+        options = ["--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts", f"--before={host['before']}"]
+        run(["npm", "install", *options, *pins(host["npm"], "@")], folder)
     else:
         run([sys.executable, "-m", "venv", "."], folder)
         run(["bin/python", "-m", "pip", "install", "--quiet", *pins(host["pypi"], "==")], folder)

@@ -64,7 +64,7 @@ def npm_packages() -> None:
     NPM.mkdir(parents=True, exist_ok=True)
     (NPM / "package.json").write_text(json.dumps({"private": True}))
     packages = [f"{name}@{version}" for name, version in json.loads(wanted).items()]
-    run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *packages], cwd=NPM)
+    run(["npm", "install", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts", *packages], cwd=NPM)
     stamp.write_text(digest(wanted))
 
 

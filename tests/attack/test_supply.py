@@ -3,6 +3,7 @@
 import ast
 import json
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,16 @@ def test_what_the_gate_runs_is_pinned_and_what_users_install_is_bounded() -> Non
     packages = json.loads((ROOT / "tools" / "npm-packages.json").read_text())
     assert [name for name, version in packages.items() if not version[:1].isdigit()] == []
     assert "--ignore-scripts" in (ROOT / "tools" / "setup.py").read_text()
+
+
+@pytest.mark.proves("T41")
+def test_the_coding_agents_are_pinned_and_what_they_ask_for_is_of_a_day_that_is_over() -> None:
+    hosts = json.loads((ROOT / "tools" / "hosts.json").read_text())
+    packages = {name: host.get("npm") or host["pypi"] for name, host in hosts.items()}
+    loose = [name for name, pins in packages.items() if not all(version[:1].isdigit() for version in pins.values())]
+    assert loose == []
+    days = [datetime.fromisoformat(host["before"]) for host in hosts.values() if "npm" in host]
+    assert all(day.replace(tzinfo=UTC) < datetime.now(UTC) for day in days)
+    installing = (ROOT / "tools" / "hosts.py").read_text()
+    assert "--ignore-scripts" in installing
+    assert "--before" in installing

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 NPM = ROOT / ".tools" / "npm"
 NPM_PACKAGES = ROOT / "tools" / "npm-packages.json"
+NPM_DAY = "2026-11-10"
+"""What these packages ask for is taken as it was on this day: else a release of somebody else breaks the set-up."""
 DEBIAN_PACKAGES = ROOT / "tools" / "debian-packages.txt"
 HOSTS = ROOT / ".tools" / "hosts"
 EXTRAS = {"demo": "python", "check": "dev,servers"}
@@ -55,7 +57,7 @@ def npm_packages() -> None:
     """Language servers that npm carries. Install scripts are not run: none of these needs one."""
     wanted = NPM_PACKAGES.read_bytes()
     stamp = NPM / ".stamp"
-    if read(stamp) == digest(wanted):
+    if read(stamp) == digest(wanted, NPM_DAY.encode()):
         return
     if shutil.which("npm") is None:
         say("npm is not here: tests with npm servers are skipped locally and fail in CI")
@@ -64,8 +66,9 @@ def npm_packages() -> None:
     NPM.mkdir(parents=True, exist_ok=True)
     (NPM / "package.json").write_text(json.dumps({"private": True}))
     packages = [f"{name}@{version}" for name, version in json.loads(wanted).items()]
-    run(["npm", "install", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts", *packages], cwd=NPM)
-    stamp.write_text(digest(wanted))
+    options = ["--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts", f"--before={NPM_DAY}"]
+    run(["npm", "install", *options, *packages], cwd=NPM)
+    stamp.write_text(digest(wanted, NPM_DAY.encode()))
 
 
 def debian_packages() -> None:

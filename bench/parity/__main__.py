@@ -1,62 +1,114 @@
-"""`bench/run [--quick] [--seed N] [--only NAME,…] [--out FOLDER]` and `bench/compare A.json B.json`."""
+"""`bench/run [--quick] [--seed N] [--only NAME,…] [--out FOLDER]` and `bench/compare A.json B.json`.
+
+`--only` takes parts (`warm`, `cold`, `lives`, …) and subjects (`bare`, `mcp`, `cclsp`, …): what is named of either is
+run, and all of the other where nothing of it is named.
+"""
 
 import argparse
 import asyncio
+import signal
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from parity import agent_loop, lives, measures, ours, peers, report
+from parity import agent_loop, lives, measures, ours, peers, processes, profiles, programs, report
+from parity.records import QUICK, WHOLE, Bench, Plan, plain
 from parity.subjects import Kind, Scratch, bare
 
-OURS = [
+KINDS = [
+    Kind("bare", bare),
     Kind("library", ours.library, is_ours=True),
     Kind("mcp", ours.with_daemon(ours.mcp), is_ours=True),
     Kind("cli", ours.with_daemon(ours.command_line), is_ours=True),
     Kind("hook", ours.with_daemon(ours.hook), is_ours=True),
+    *peers.KINDS.values(),
 ]
-FLOOR = Kind("bare", bare)
+
+Part = Callable[[Bench, str], Awaitable[None]]
+
+PARTS: dict[str, Part] = {
+    "warm": measures.warm,
+    "cold": measures.cold,
+    "scale": measures.scale,
+    "lives": lives.lives,
+    "growth": programs.growth,
+    "once": agent_loop.once,
+    "loop": agent_loop.loops,
+    "profile": profiles.profile,
+}
+"""Run for each language; `programs` has none."""
+
+PROGRAMS = "programs"
 
 
 def main() -> int:
+    chosen = _arguments()
+    if chosen.verb == "compare":
+        print(report.compared(*chosen.files))
+        return 0
+    # So that whoever ends this run ends what it has started.
+    signal.signal(signal.SIGTERM, _ended)
+    parts = chosen.only & {*PARTS, PROGRAMS} or {*PARTS, PROGRAMS}
+    subjects = chosen.only & {kind.name for kind in KINDS} or {kind.name for kind in KINDS}
+    if unknown := chosen.only - parts - subjects:
+        raise SystemExit(f"--only knows {', '.join([*PARTS, PROGRAMS, *(kind.name for kind in KINDS)])}; not {unknown}")
+    plan = replace(QUICK if chosen.quick else WHOLE, seed=chosen.seed)
+    bench = asyncio.run(measured(plan, parts, subjects))
+    written = report.written(chosen.out, bench, " ".join(["bench/run", *sys.argv[2:]]))
+    print(written.read_text())
+    return 0
+
+
+def _ended(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
+
+
+def _arguments() -> argparse.Namespace:
     arguments = argparse.ArgumentParser(prog="bench", description=__doc__)
     verbs = arguments.add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("run")
     run.add_argument("--quick", action="store_true")
     run.add_argument("--seed", type=int, default=1)
-    run.add_argument("--only", default="")
+    run.add_argument("--only", default=set[str](), type=lambda said: set(said.split(",")))
     run.add_argument("--out", type=Path, default=Path("bench-report"))
     compare = verbs.add_parser("compare")
     compare.add_argument("files", nargs=2, type=Path)
-    chosen = arguments.parse_args()
-    if chosen.verb == "compare":
-        print(report.compared(*chosen.files))
-        return 0
-    only: set[str] = set(chosen.only.split(",")) - {""}
-    kinds = [kind for kind in [FLOOR, *OURS, *peers.KINDS.values()] if not only or kind.name in only]
-    for kind in kinds:
-        if kind.name in peers.PINS:
-            peers.install(kind.name)
-    plan = replace(measures.QUICK if chosen.quick else measures.WHOLE, seed=chosen.seed)
-    records = asyncio.run(measured(plan, kinds, only))
-    written = report.written(chosen.out, plan, records, " ".join(["bench/run", *sys.argv[2:]]))
-    print(written.read_text())
-    return 0
+    return arguments.parse_args()
 
 
-async def measured(plan: measures.Plan, kinds: list[Kind], only: set[str]) -> list[measures.Record]:
-    with tempfile.TemporaryDirectory() as folder:
-        bench = measures.Bench(plan, kinds, Scratch(Path(folder).resolve()))
-        for language in plan.languages:
-            for step in (measures.warm, measures.cold, lives.lives):
-                said(f"{language}: {step.__name__}")
-                await step(bench, language)
-        if not only or "opencode" in only:
-            said("the agent loop")
-            agent_loop.loops(bench)
-        return bench.records
+async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        root = Path(folder).resolve()
+        bench = Bench(plan, [], Scratch(root))
+        bench.kinds = [kind for kind in KINDS if kind.name in subjects and _is_installed(bench, kind)]
+        try:
+            for name, part in PARTS.items():
+                for language in plan.languages if name in parts else ():
+                    said(f"{name}, {language}")
+                    await part(bench, language)
+            if PROGRAMS in parts:
+                said(PROGRAMS)
+                await programs.programs(bench)
+        finally:
+            processes.end_below(str(root))
+        said("done")
+        return bench
+
+
+def _is_installed(bench: Bench, kind: Kind) -> bool:
+    """What a registry does not give is not measured, and the report says so."""
+    if kind.name not in peers.PINS:
+        return True
+    try:
+        peers.install(kind.name)
+    except (OSError, subprocess.CalledProcessError) as error:
+        bench.record("warm definition", kind.languages[0], kind.name).failure = f"not installed: {plain(error)}"
+        return False
+    return True
 
 
 def said(line: str) -> None:

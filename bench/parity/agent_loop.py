@@ -1,36 +1,64 @@
-"""OpenCode's real agent loop on a scripted model: alone, with its own language servers, and with ours instead.
+"""OpenCode's real agent loop on a scripted model: without diagnostics, with its own language servers, and with ours.
 
-The model writes a file that is broken, then one that is mended, and so on. A time is from the model's answer until the
-host comes back with the tool's result: the edit, and whatever the host waits for after it. An answer is right if the
-result of a broken edit names what is broken, and that of a mended one does not.
+The model writes a file that is broken, then one that is mended, and so on; then it asks for definitions. A time is from
+the model's answer until the host comes back with the tool's result: the tool, and whatever the host waits for after it.
+An answer is right if the result of a broken edit names what is broken, that of a mended one does not, and that of a
+question names the definition. `once` is `opencode debug lsp`: a process that starts a server, asks it and ends it.
 """
 
+import asyncio
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parity.fixtures import GRAMMARS
-from parity.measures import Bench
-from parity.subjects import CLONE
+from parity.answers import is_definition
+from parity.fixtures import GRAMMARS, Fixture, Place, make
+from parity.records import Bench
+from parity.subjects import CLONE, Kind, bare
 
 sys.path.insert(0, str(CLONE / "tests"))
 
-from support.hosts import host_home, pilotfish, run
+from support.daemons import DaemonHome
+from support.hosts import host_home, pilotfish, program, run
 from support.model_server import Call, ModelServer, Turn
-from support.opencode_agents import opencode
+from support.opencode_agents import opencode, started
 
-LANGUAGE = "python"
-SERVER = {"command": list(GRAMMARS[LANGUAGE].command), "extensions": [".py"]}
+ONCE = "diagnostics in one command, from nothing"
+LOOP = ("first edit in the agent loop", "edit in the agent loop", "definition in the agent loop")
+OTHERS = {"python": ("pyright", "ty"), "typescript": ("deno", "eslint", "biome", "oxlint")}
+"""OpenCode's own servers for the same files: everybody has the one that the fixtures name, and no other."""
 
-SUBJECTS: dict[str, tuple[dict[str, Any], bool]] = {
-    "opencode, no diagnostics": ({"lsp": False}, False),
-    "opencode": ({"lsp": {"basedpyright": SERVER, "pyright": {"disabled": True}, "ty": {"disabled": True}}}, False),
-    "opencode + ours": ({"lsp": False}, True),
+BREAKS = (OSError, AssertionError, subprocess.SubprocessError, IndexError, KeyError)
+"""How a host that does not do what it should shows."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What the host is set up with, and the tool that its model asks for definitions."""
+
+    own_servers: bool
+    ours: bool
+    definition: str | None
+
+    def settings(self, language: str) -> dict[str, Any]:
+        if not self.own_servers:
+            return {"lsp": False}
+        grammar = GRAMMARS[language]
+        server = {"command": list(grammar.command), "extensions": [grammar.suffix]}
+        return {"lsp": {grammar.server: server, **{one: {"disabled": True} for one in OTHERS[language]}}}
+
+
+SUBJECTS = {
+    "opencode, no diagnostics": Wiring(own_servers=False, ours=False, definition=None),
+    "opencode": Wiring(own_servers=True, ours=False, definition="lsp"),
+    "opencode + ours": Wiring(own_servers=False, ours=True, definition="pilotfish_lsp_goto_definition"),
 }
-"""Name → OpenCode's own settings, and whether our plugin is there."""
 
 
 class Clock(ModelServer):
@@ -51,28 +79,101 @@ class Clock(ModelServer):
         return answer
 
 
-def loops(bench: Bench) -> None:
-    for _ in range(bench.plan.cold):
-        for name, (settings, ours) in SUBJECTS.items():
-            with tempfile.TemporaryDirectory() as folder, host_home(Path(folder), ("basedpyright",)) as home:
-                if ours:
-                    pilotfish(home, "setup", "opencode", "--global")
-                with Clock(_turns(home.root / "a.py", 2 * max(2, bench.plan.edits // 2))) as model:
-                    run(opencode(**settings), home, model)
-                _count(bench, name, model)
+# --- The loop ------------------------------------------------------------------------------------------------------
 
 
-def _turns(file: Path, many: int) -> list[Turn]:
-    texts = [f"print(missing_{number})\n" if number % 2 == 0 else f"print({number})\n" for number in range(many)]
-    return [Call("write", {"filePath": str(file), "content": text}) for text in texts]
+async def loops(bench: Bench, language: str) -> None:
+    for number in range(bench.plan.cold):
+        for name in bench.in_turns(number, list(SUBJECTS)):
+            try:
+                await asyncio.to_thread(_loop, bench, language, name)
+            except BREAKS as error:
+                bench.fail(LOOP, language, name, error)
 
 
-def _count(bench: Bench, name: str, model: Clock) -> None:
+def _loop(bench: Bench, language: str, name: str) -> None:
+    wiring, plan = SUBJECTS[name], bench.plan
+    with tempfile.TemporaryDirectory() as folder, host_home(Path(folder), (GRAMMARS[language].server,)) as home:
+        home.environment["OPENCODE_EXPERIMENTAL_LSP_TOOL"] = "1"
+        fixture = make(language, home.root, seed=plan.seed, modules=plan.modules, functions=plan.functions)
+        if wiring.ours:
+            pilotfish(home, "setup", "opencode", "--global")
+        edits = 2 * max(2, plan.turns // 2)
+        turns, places = _edits(fixture, edits), list(fixture.places[: plan.turns if wiring.definition else 0])
+        turns += [_definition(str(wiring.definition), fixture, place) for place in places]
+        with Clock(turns) as model:
+            run(opencode(**wiring.settings(language)), home, model)
+        _count(bench, language, name, model, edits, places)
+
+
+def _edits(fixture: Fixture, many: int) -> list[Turn]:
+    file, grammar = fixture.root / fixture.file("main"), fixture.grammar
+    texts = [
+        grammar.missing.format(name=f"missing_{number}") if number % 2 == 0 else grammar.comment.format(text=number)
+        for number in range(many)
+    ]
+    return [Call("write", {"filePath": str(file), "content": f"{text}\n"}) for text in texts]
+
+
+def _definition(tool: str, fixture: Fixture, place: Place) -> Turn:
+    operation = {"operation": "goToDefinition"} if tool == "lsp" else {}
+    where = {"filePath": str(fixture.root / place.file), "line": place.line + 1, "character": place.character + 1}
+    return Call(tool, operation | where)
+
+
+def _count(bench: Bench, language: str, name: str, model: Clock, edits: int, places: Sequence[Place]) -> None:
     results = model.requests[-1].heard.results
     for number, result in enumerate(results):
-        measure = "first edit in the agent loop" if number == 0 else "edit in the agent loop"
-        record = bench.record(measure, LANGUAGE, name)
+        measure = LOOP[2] if number >= edits else LOOP[number > 0]
+        record = bench.record(measure, language, name)
         record.milliseconds.append((model.asked[number + 1] - model.answered_at[number]) * 1000)
-        broken = number % 2 == 0
-        if name != "opencode, no diagnostics":
-            record.wrong += (f"missing_{number}" in result) != broken
+        if number >= edits:
+            record.wrong += not is_definition(places[number - edits], result)
+        elif name != "opencode, no diagnostics":
+            record.wrong += (f"missing_{number}" in result) != (number % 2 == 0)
+
+
+# --- One command ---------------------------------------------------------------------------------------------------
+
+
+async def once(bench: Bench, language: str) -> None:
+    """The errors of a broken file, by a command where nothing runs."""
+    for number in range(bench.plan.cold):
+        for name in bench.in_turns(number, ["bare", "cli", "opencode debug lsp"]):
+            with ExitStack() as stack:
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                home = stack.enter_context(host_home(Path(folder), (GRAMMARS[language].server,)))
+                await _once(bench, language, name, home)
+
+
+async def _once(bench: Bench, language: str, name: str, home: DaemonHome) -> None:
+    plan = bench.plan
+    fixture = make(language, home.root, seed=plan.seed, modules=plan.modules, functions=plan.functions)
+    file = fixture.file("main")
+    fixture.write(file, fixture.grammar.missing.format(name="missing_1") + "\n")
+
+    async def ask() -> object:
+        if name == "bare":
+            async with bench.opened(Kind("bare", bare), fixture) as subject:
+                return await subject.shown(file)
+        if name == "cli":
+            return await asyncio.to_thread(_said, [sys.executable, "-m", "pilotfish", "check", file], home)
+        return await asyncio.to_thread(_said, [program("opencode"), "debug", "lsp", "diagnostics", file], home)
+
+    if name == "opencode debug lsp":
+        started(home, "http://127.0.0.1:1", "scripted", SUBJECTS["opencode"].settings(language))
+    await bench.timed(bench.record(ONCE, language, name), ask, lambda answer: "missing_1" in answer)
+
+
+def _said(argv: list[str], home: DaemonHome) -> str:
+    done = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=home.root,
+        env=home.environment,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.stdout

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 LIMIT = 2**26
+PATIENCE = 2.0
+"""Between the steps of an end, as the specification of MCP has them."""
 
 
 class Child:
@@ -43,13 +45,15 @@ class Child:
         self._input.write(b"Content-Length: %d\r\n\r\n" % len(body) + body if self._framed else body + b"\n")
 
     async def close(self) -> None:
-        """End of input, then a kill for one that does not go."""
+        """End of input; then a signal, and a kill, for one that does not go: as hosts do it."""
         self._input.close()
-        try:
-            await asyncio.wait_for(self.process.wait(), 10)
-        except TimeoutError:
-            self.process.kill()
-            await self.process.wait()
+        for step in (self.process.terminate, self.process.kill):
+            try:
+                await asyncio.wait_for(self.process.wait(), PATIENCE)
+                break
+            except TimeoutError:
+                step()
+        await self.process.wait()
         await self._reading
 
     async def _read(self) -> None:

@@ -1,14 +1,19 @@
 """What is measured of a subject's life: memory, sessions, recovery, what it leaves behind, how many bytes it says."""
 
 import asyncio
+import re
 import signal
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import psutil
 
 from parity import processes
-from parity.measures import Bench, Record, is_definition
+from parity.answers import is_definition
+from parity.fixtures import Place
+from parity.records import Bench, Record, plain
 from parity.subjects import Kind, NotOffered, Subject, ThroughMcp
 
 SESSIONS = 10
@@ -17,192 +22,247 @@ CLIENTS = (1, 8, 32)
 QUESTIONS = 20
 """Asked by each client at once."""
 
+OWN_SERVERS = "every session has servers of its own, so there is nothing to share"
+
+HELD = ("memory of the bridge", "memory of the servers", "tool schema bytes", "left after the end")
+RECOVERED = ("recovery from a killed server", "recovery from a hung server")
+SIGNALS: dict[str, signal.Signals] = dict(zip(RECOVERED, (signal.SIGKILL, signal.SIGSTOP), strict=True))
+LEFT = ("left after kill -9",)
+PATCHED = (f"patch of {PATCH} files",)
+SESSION = ("second session", f"session {SESSIONS}", "second session: new servers")
+THROUGHPUT = tuple(f"definition, {clients} clients at once" for clients in CLIENTS)
+RATES = tuple(f"questions per second, {clients} clients" for clients in CLIENTS)
+FEEDBACK = ("feedback bytes",)
+
+Measure = Callable[[Bench, str, Kind], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Life:
+    """A measure, the records that it fills, and of whom."""
+
+    names: tuple[str, ...]
+    measure: Measure
+    who: Callable[[Kind], bool]
+
 
 async def lives(bench: Bench, language: str) -> None:
-    for kind in bench.kinds_for(language):
-        if kind.name not in {"bare", "library", "cli", "hook"}:
-            await _guarded(bench, language, kind, _memory)
-            await _guarded(bench, language, kind, _recovery)
-            await _guarded(bench, language, kind, _killed)
-        if kind.is_ours or kind.name == "bare":
-            await _guarded(bench, language, kind, _patch)
-        if kind.name == "mcp":
-            await _guarded(bench, language, kind, _sessions)
-            await _guarded(bench, language, kind, _throughput)
-        if kind.name == "hook":
-            await _guarded(bench, language, kind, _feedback)
-        if kind.name == "library":
-            await _guarded(bench, language, kind, _growth)
+    for life in LIVES:
+        for kind in bench.in_turns(0, [kind for kind in bench.kinds_for(language) if life.who(kind)]):
+            try:
+                await life.measure(bench, language, kind)
+            except (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error) as error:
+                bench.fail(life.names, language, kind.name, error if str(error) else type(error).__name__)
+    await _recovery(bench, language)
 
 
-async def _guarded(bench: Bench, language: str, kind: Kind, measure: object) -> None:
-    """A subject that fails one measure is not measured by it, and says so."""
-    try:
-        await measure(bench, language, kind)  # pyright: ignore[reportCallIssue] -- one of the functions below
-    except (RuntimeError, TimeoutError, OSError, psutil.Error) as error:
-        bench.record(str(getattr(measure, "__name__", measure))[1:], language, kind.name).failure = str(error)[:200]
-
-
-async def _memory(bench: Bench, language: str, kind: Kind) -> None:
-    """After one definition; and what is left when it has ended properly."""
+async def _held(bench: Bench, language: str, kind: Kind) -> None:
+    """After one answer; and what is left when it has ended properly."""
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    async with kind.open(fixture, scratch) as subject:
-        async with asyncio.timeout(bench.plan.patience * 3):
-            await subject.definition(fixture.places[0])
-        found = processes.of(str(scratch))
-        servers = [process for process in found if processes.is_server(process)]
-        bridge = [process for process in found if process not in servers]
-        _figure(bench, "memory of the bridge", language, kind, processes.memory(bridge))
-        _figure(bench, "memory of the servers", language, kind, processes.memory(servers))
-        if isinstance(subject, ThroughMcp):
-            _figure(bench, "tool schema bytes", language, kind, len(subject.listed.encode()))
-    _figure(bench, "left after the end", language, kind, processes.left(str(scratch)))
-
-
-async def _recovery(bench: Bench, language: str, kind: Kind) -> None:
-    """Until the next right answer, after the server was killed and after it was stopped."""
-    for what, number in (("killed", signal.SIGKILL), ("hung", signal.SIGSTOP)):
-        fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
+    try:
         async with kind.open(fixture, scratch) as subject:
-            place = fixture.places[0]
-            async with asyncio.timeout(bench.plan.patience * 3):
-                await subject.definition(place)
-            for process in processes.of(str(scratch)):
-                if processes.is_server(process):
-                    process.send_signal(number)
-            record = bench.record(f"recovery from a {what} server", language, kind.name)
-            await _until_right(bench, record, subject, place)
-        for process in processes.of(str(scratch)):
-            process.kill()
+            await _woken(bench, subject, fixture.places[0])
+            found = processes.of(str(scratch))
+            servers = [process for process in found if processes.is_server(process)]
+            bridge = [process for process in found if process not in servers]
+            if kind.name == "library":
+                why = NotOffered("it is part of the process that uses it, here this benchmark")
+                bench.fail(["memory of the bridge"], language, kind.name, why)
+            elif kind.name != "bare":
+                bench.figure("memory of the bridge", language, kind.name, processes.memory(bridge))
+            bench.figure("memory of the servers", language, kind.name, processes.memory(servers))
+            if isinstance(subject, ThroughMcp):
+                bench.figure("tool schema bytes", language, kind.name, len(subject.listed.encode()))
+        bench.figure("left after the end", language, kind.name, processes.left(str(scratch)))
+    finally:
+        processes.end(str(scratch))
 
 
-async def _until_right(bench: Bench, record: Record, subject: Subject, place: object) -> None:
-    started, limit = time.perf_counter(), bench.plan.patience * 4
-    while time.perf_counter() - started < limit:
+async def _woken(bench: Bench, subject: Subject, place: Place) -> None:
+    """The server runs and has answered once."""
+    async with asyncio.timeout(bench.plan.patience * 3):
         try:
-            async with asyncio.timeout(limit - (time.perf_counter() - started)):
-                if is_definition(place, await subject.definition(place)):  # pyright: ignore[reportArgumentType]
-                    record.milliseconds.append((time.perf_counter() - started) * 1000)
-                    return
-        except (RuntimeError, TimeoutError) as error:
-            record.failure = f"{type(error).__name__}: {error}"[:120]
-        record.wrong += 1
-        await asyncio.sleep(0.2)
-    record.unanswered += 1
+            await subject.definition(place)
+        except NotOffered:
+            await subject.told(place.file)
 
 
 async def _killed(bench: Bench, language: str, kind: Kind) -> None:
-    """The program that answers is killed; for ours that is the daemon and the proxy."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    async with kind.open(fixture, scratch) as subject:
-        async with asyncio.timeout(bench.plan.patience * 3):
-            await subject.definition(fixture.places[0])
-        found = processes.of(str(scratch))
-        for process in found:
-            if not processes.is_server(process) and not _is_supervisor(process):
-                process.kill()
-        _figure(bench, "left after kill -9", language, kind, processes.left(str(scratch)))
-    for process in processes.of(str(scratch)):
-        process.kill()
+    """The programs between the asker and the servers are killed; for ours that is the daemon too."""
+    scratch = bench.scratch.fresh(kind.name)
+    fixture = bench.fixture(language)
+    try:
+        async with kind.open(fixture, scratch) as subject:
+            await _woken(bench, subject, fixture.places[0])
+            for process in processes.of(str(scratch)):
+                if not processes.is_server(process) and not _is_supervisor(process):
+                    process.kill()
+            bench.figure(LEFT[0], language, kind.name, processes.left(str(scratch)))
+            # What its end would still do needs those that are gone.
+            processes.end(str(scratch))
+    finally:
+        processes.end(str(scratch))
 
 
 def _is_supervisor(process: psutil.Process) -> bool:
     return any("supervisor" in word for word in process.cmdline())
 
 
+async def _patch(bench: Bench, language: str, kind: Kind) -> None:
+    """Twenty files that it knows are broken at once, until all twenty are answered for."""
+    fixture = bench.fixture(language)
+    files = [fixture.file(f"module_{number}") for number in range(PATCH)]
+    async with bench.opened(kind, fixture) as subject:
+        async with asyncio.timeout(bench.plan.patience * 4):
+            await subject.patched(files)
+        for number in range(max(1, bench.plan.cold)):
+            names = {f"missing_{number}{place:02d}" for place in range(PATCH)}
+            for file, name in zip(files, sorted(names), strict=True):
+                text = (fixture.root / file).read_text()
+                fixture.write(file, text + fixture.grammar.missing.format(name=name) + "\n")
+            record = bench.record(PATCHED[0], language, kind.name)
+            if not await bench.timed(
+                record, lambda: subject.patched(files), lambda answer, names=names: _names_all(names, answer)
+            ):
+                return
+
+
+def _names_all(names: set[str], answer: str) -> bool:
+    """Each by its name; or, where a text for a model has no room for all, their number."""
+    found = set(re.findall(r"missing_\d+", answer))
+    return names <= found or (bool(names & found) and re.search(rf"introduced\W+{PATCH}\b", answer) is not None)
+
+
 async def _sessions(bench: Bench, language: str, kind: Kind) -> None:
-    """More sessions on a root that has one."""
+    """More sessions on a root that has one; every one is asked something that nobody has asked before."""
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(kind.open(fixture, scratch))
-        await first.definition(fixture.places[0])
-        before = sum(map(processes.is_server, processes.of(str(scratch))))
-        for number in range(2, SESSIONS + 1):
-            subject = await stack.enter_async_context(kind.open(fixture, scratch))
-            name = {2: "second session", SESSIONS: f"session {SESSIONS}"}.get(number)
-            record = bench.record(name, language, kind.name) if name else Record("", "", "")
-            place = fixture.places[number]
-            await bench.timed(
-                record, lambda s=subject, p=place: s.definition(p), lambda a, p=place: is_definition(p, a)
-            )
-        after = sum(map(processes.is_server, processes.of(str(scratch))))
-        _figure(bench, "second session: new servers", language, kind, after - before)
+    try:
+        async with AsyncExitStack() as stack:
+            first = await stack.enter_async_context(kind.open(fixture, scratch))
+            await _woken(bench, first, fixture.places[0])
+            before = processes.servers(str(scratch))
+            for number in range(2, SESSIONS + 1):
+                name = {2: SESSION[0], SESSIONS: SESSION[1]}.get(number)
+                record = bench.record(name, language, kind.name) if name else Record("", "", "")
+                place = fixture.places[number]
+
+                async def ask(place: Place = place) -> object:
+                    subject = await stack.enter_async_context(kind.open(fixture, scratch))
+                    return await subject.definition(place)
+
+                await bench.timed(record, ask, lambda answer, place=place: is_definition(place, answer))
+                if processes.servers(str(scratch)) > before:
+                    bench.fail([SESSION[1]], language, kind.name, OWN_SERVERS)
+                    break
+            bench.figure(SESSION[2], language, kind.name, processes.servers(str(scratch)) - before)
+    finally:
+        processes.end(str(scratch))
 
 
 async def _throughput(bench: Bench, language: str, kind: Kind) -> None:
-    """Milliseconds for one question while so many clients ask at once."""
+    """Milliseconds for one question while so many clients ask at once, and how many answers that makes in a second."""
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    async with AsyncExitStack() as stack:
-        subjects = [await stack.enter_async_context(kind.open(fixture, scratch))]
-        await subjects[0].definition(fixture.places[0])
-        for clients in CLIENTS:
-            while len(subjects) < clients:
-                subjects.append(await stack.enter_async_context(kind.open(fixture, scratch)))
-            record = bench.record(f"definition, {clients} clients at once", language, kind.name)
+    try:
+        async with AsyncExitStack() as stack:
+            subjects = [await stack.enter_async_context(kind.open(fixture, scratch))]
+            await _woken(bench, subjects[0], fixture.places[0])
+            before = processes.servers(str(scratch))
+            for clients, times, rate in zip(CLIENTS, THROUGHPUT, RATES, strict=True):
+                while len(subjects) < clients:
+                    subjects.append(await stack.enter_async_context(kind.open(fixture, scratch)))
+                    await _woken(bench, subjects[-1], fixture.places[0])
+                    if processes.servers(str(scratch)) > before:
+                        bench.fail([*THROUGHPUT, *RATES], language, kind.name, OWN_SERVERS)
+                        return
+                started = time.perf_counter()
+                record = bench.record(times, language, kind.name)
+                await asyncio.gather(*(_questions(bench, record, subject, fixture.places) for subject in subjects))
+                bench.figure(rate, language, kind.name, clients * QUESTIONS / (time.perf_counter() - started))
+    finally:
+        processes.end(str(scratch))
 
-            async def ask(subject: Subject, record: Record = record) -> None:
-                for number in range(QUESTIONS):
-                    place = fixture.places[number]
-                    await bench.timed(
-                        record, lambda p=place: subject.definition(p), lambda a, p=place: is_definition(p, a)
-                    )
 
-            await asyncio.gather(*map(ask, subjects))
-
-
-async def _patch(bench: Bench, language: str, kind: Kind) -> None:
-    """Twenty files broken at once, until all twenty are answered for."""
-    fixture = bench.fixture(language)
-    async with kind.open(fixture, bench.scratch.fresh(kind.name)) as subject:
-        files = [fixture.file(f"module_{number}") for number in range(PATCH)]
-        for file in files:
-            await subject.written(file)
-        for number, file in enumerate(files):
-            text = (fixture.root / file).read_text() + fixture.grammar.missing.format(name=f"missing_{number}") + "\n"
-            fixture.write(file, text)
-        record = bench.record("patch of twenty files", language, kind.name)
-
-        async def ask() -> str:
-            return "".join(await asyncio.gather(*map(subject.told, files)))
-
-        await bench.timed(record, ask, lambda answer: all(f"missing_{number}" in answer for number in range(PATCH)))
+async def _questions(bench: Bench, record: Record, subject: Subject, places: Sequence[Place]) -> None:
+    for number in range(QUESTIONS):
+        place = places[number]
+        await bench.timed(
+            record, lambda place=place: subject.definition(place), lambda a, place=place: is_definition(place, a)
+        )
 
 
 async def _feedback(bench: Bench, language: str, kind: Kind) -> None:
+    """What a model is given to read of twenty errors in one file."""
     fixture = bench.fixture(language)
-    async with kind.open(fixture, bench.scratch.fresh(kind.name)) as subject:
+    async with bench.opened(kind, fixture) as subject:
         file = fixture.file("main")
-        names = [f"missing_{number}" for number in range(PATCH)]
-        fixture.write(file, "\n".join(fixture.grammar.missing.format(name=name) for name in names) + "\n")
-        _figure(bench, "feedback bytes", language, kind, len((await subject.told(file)).encode()))
+        lines = [fixture.grammar.missing.format(name=f"missing_{number}") for number in range(PATCH)]
+        fixture.write(file, "\n".join(lines) + "\n")
+        async with asyncio.timeout(bench.plan.patience * 3):
+            said = str(await subject.told(file))
+    if "missing_" not in said:
+        raise RuntimeError("the answer names none of the errors")
+    bench.figure(FEEDBACK[0], language, kind.name, len(said.encode()))
 
 
-async def _growth(bench: Bench, language: str, kind: Kind) -> None:
-    """An edit after so many files were touched."""
-    fixture = bench.fixture(language)
-    files = [fixture.file(f"module_{number}") for number in range(bench.plan.modules)]
-    async with kind.open(fixture, bench.scratch.fresh(kind.name)) as subject:
-        touched = 0
-        for many in (10, 100, 1000):
-            for file in files[touched : min(many, len(files))]:
-                await subject.written(file)
-            if many > len(files):
-                return
-            touched = many
-            record = bench.record(f"edit after {many} touched files", language, kind.name)
-            for number in range(max(4, bench.plan.edits)):
-                fixture.write(
-                    "main" + fixture.grammar.suffix, fixture.grammar.missing.format(name=f"missing_{number}") + "\n"
-                )
-                await bench.timed(
-                    record,
-                    lambda: subject.told("main" + fixture.grammar.suffix),
-                    lambda answer, n=number: f"missing_{n}" in answer,
-                )
+# --- Recovery ------------------------------------------------------------------------------------------------------
 
 
-def _figure(bench: Bench, measure: str, language: str, kind: Kind, value: float) -> None:
-    bench.record(measure, language, kind.name).milliseconds.append(value)
+async def _recovery(bench: Bench, language: str) -> None:
+    """Until the next right answer. All wait side by side: it is waiting that is measured, nobody works meanwhile."""
+    kinds = [kind for kind in bench.kinds_for(language) if _is_bridge(kind)]
+    for measure in RECOVERED:
+        async with AsyncExitStack() as stack:
+            waiting: list[Awaitable[None]] = []
+            for kind in kinds:
+                try:
+                    waiting.append(await _struck(bench, stack, measure, kind, language))
+                except (RuntimeError, TimeoutError, OSError) as error:
+                    bench.fail([measure], language, kind.name, error if str(error) else "did not start")
+            await asyncio.gather(*waiting)
+            processes.end_below(str(bench.scratch.root))
 
 
-__all__ = ["NotOffered", "lives"]
+async def _struck(bench: Bench, stack: AsyncExitStack, measure: str, kind: Kind, language: str) -> Awaitable[None]:
+    """Its server is gone, or does nothing any more; to be awaited for the recovery."""
+    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
+    subject = await stack.enter_async_context(kind.open(fixture, scratch))
+    await _woken(bench, subject, fixture.places[0])
+    for process in processes.of(str(scratch)):
+        if processes.is_server(process):
+            process.send_signal(SIGNALS[measure])
+    return _until_right(bench, bench.record(measure, language, kind.name), subject, fixture.places[0])
+
+
+async def _until_right(bench: Bench, record: Record, subject: Subject, place: Place) -> None:
+    """An answer that is a refusal is asked for again; one that is empty or wrong is counted as wrong."""
+    started, limit = time.perf_counter(), bench.plan.recovery
+    while (left := limit - (time.perf_counter() - started)) > 0:
+        try:
+            async with asyncio.timeout(left):
+                if is_definition(place, str(await subject.definition(place))):
+                    record.milliseconds.append((time.perf_counter() - started) * 1000)
+                    return
+                record.wrong += 1
+        except (RuntimeError, TimeoutError, OSError) as error:
+            record.failure = plain(error, bench.scratch.root) or None
+        await asyncio.sleep(0.2)
+    record.unanswered += 1
+    record.failure = f"none in {limit:g} s" + (f"; {record.failure}" if record.failure else "")
+
+
+def _is_bridge(kind: Kind) -> bool:
+    return kind.name not in {"bare", "cli", "hook"}
+
+
+def _through_mcp(kind: Kind) -> bool:
+    return kind.name not in {"bare", "cli", "hook", "library"}
+
+
+LIVES = (
+    Life(HELD, _held, lambda _: True),
+    Life(LEFT, _killed, lambda kind: kind.name not in {"bare", "library"}),
+    Life(PATCHED, _patch, lambda _: True),
+    Life(SESSION, _sessions, _through_mcp),
+    Life((*THROUGHPUT, *RATES), _throughput, _through_mcp),
+    Life(FEEDBACK, _feedback, lambda kind: kind.name != "bare"),
+)

@@ -3,43 +3,61 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pilotfish
 from parity.fixtures import Fixture, Place
 from parity.subjects import CLONE, McpKind, NotOffered, Opening, environment, python, through_mcp
+from pilotfish import api
 from pilotfish.library.workspace import Workspace, computer
 
 
 class Library:
     def __init__(self, workspace: Workspace) -> None:
-        import os
-
-        self.pid = os.getpid()
         self._workspace = workspace
 
-    async def definition(self, place: Place) -> str:
-        return str((await self._workspace.definition(place.file, place.line + 1, place.character + 1)).data)
+    async def definition(self, place: Place) -> object:
+        return _fresh(await self._workspace.definition(place.file, place.line + 1, place.character + 1))
 
-    async def references(self, place: Place) -> str:
-        return str((await self._workspace.references(place.file, place.line + 1, place.character + 1)).data)
+    async def references(self, place: Place) -> object:
+        return _fresh(await self._workspace.references(place.file, place.line + 1, place.character + 1))
 
-    async def hover(self, place: Place) -> str:
-        return str((await self._workspace.hover(place.file, place.line + 1, place.character + 1)).data)
+    async def hover(self, place: Place) -> object:
+        return _fresh(await self._workspace.hover(place.file, place.line + 1, place.character + 1))
 
-    async def symbols(self, file: str) -> str:
-        return str((await self._workspace.symbols(file)).data)
+    async def symbols(self, file: str) -> object:
+        return _fresh(await self._workspace.symbols(file))
 
-    async def diagnostics(self, file: str) -> str:
-        return str((await self._workspace.check(file)).data)
+    async def shown(self, file: str) -> object:
+        return _fresh(await self._workspace.check(file))
 
-    async def told(self, file: str) -> str:
-        return (await self._workspace.after_edit(file, kind="write")).text
+    async def told(self, file: str) -> object:
+        return _certain(await self._workspace.after_edit(file))
+
+    async def overwritten(self, file: str, _others: Sequence[str]) -> object:
+        return _certain(await self._workspace.after_edit(file, kind="write"))
+
+    async def patched(self, files: Sequence[str]) -> object:
+        return _certain(await self._workspace.after_edit(*files, kind="patch"))
 
     async def written(self, file: str) -> None:
         await self._workspace.after_edit(file)
+
+
+def _fresh(answer: api.Answer[Any]) -> object:
+    """What is not fresh counts as no answer, however right it may be."""
+    if answer.meta.state is not api.State.FRESH:
+        raise RuntimeError(f"{answer.meta.state}: {answer.meta.reason}")
+    return answer.data
+
+
+def _certain(feedback: api.Feedback) -> api.Feedback:
+    if feedback.state is not api.State.FRESH:
+        raise RuntimeError(f"{feedback.state}: {feedback.reason}")
+    return feedback
 
 
 @asynccontextmanager
@@ -81,35 +99,45 @@ def with_daemon(opening: Opening) -> Opening:
 class CommandLine:
     """A process for each question; the servers live in the daemon."""
 
-    pid = 0
-
     def __init__(self, fixture: Fixture, scratch: Path) -> None:
         self._fixture = fixture
         self._environment = environment(scratch)
 
-    async def definition(self, place: Place) -> str:
-        return await self._run("definition", _shown(place))
+    async def definition(self, place: Place) -> object:
+        return await self._run("definition", _spelled(place))
 
-    async def references(self, place: Place) -> str:
-        return await self._run("references", _shown(place))
+    async def references(self, place: Place) -> object:
+        return await self._run("references", _spelled(place))
 
-    async def hover(self, place: Place) -> str:
-        return await self._run("hover", _shown(place))
+    async def hover(self, place: Place) -> object:
+        return await self._run("hover", _spelled(place))
 
-    async def symbols(self, file: str) -> str:
+    async def symbols(self, file: str) -> object:
         return await self._run("symbols", file)
 
-    async def diagnostics(self, file: str) -> str:
+    async def shown(self, file: str) -> object:
         return await self._run("check", file)
 
-    async def told(self, file: str) -> str:
+    async def told(self, file: str) -> object:
+        return await self._run("touched", file)
+
+    async def overwritten(self, file: str, _others: Sequence[str]) -> object:
         return await self._run("touched", file, "--kind", "write")
+
+    async def patched(self, files: Sequence[str]) -> object:
+        return await self._run("touched", *files, "--kind", "patch")
 
     async def written(self, file: str) -> None:
         await self._run("touched", file)
 
     async def _run(self, *words: str) -> str:
-        return await said([python(), "-m", "pilotfish", *words], self._fixture.root, self._environment)
+        argv = [python(), "-m", "pilotfish", *words, "--json"]
+        output = await said(argv, self._fixture.root, self._environment)
+        answer = json.loads(output or '{"state": "unavailable", "reason": "it said nothing"}')
+        about = answer.get("meta", answer)
+        if about["state"] != "fresh":
+            raise RuntimeError(f"{about['state']}: {about.get('reason')}")
+        return output
 
 
 @asynccontextmanager
@@ -118,39 +146,48 @@ async def command_line(fixture: Fixture, scratch: Path) -> AsyncGenerator[Comman
 
 
 class Hook:
-    """What Claude Code runs after its Write tool."""
+    """What Claude Code runs after its Edit and Write tools.
 
-    pid = 0
+    It says nothing of a clean file, nor of one that nobody could look at: that silence is right is judged only together
+    with the answers about broken files, before and after it.
+    """
+
     PROGRAM = CLONE / "src" / "pilotfish" / "surfaces" / "hook.py"
 
     def __init__(self, fixture: Fixture, scratch: Path) -> None:
         self._fixture = fixture
         self._environment = environment(scratch)
 
-    async def told(self, file: str) -> str:
+    async def told(self, file: str) -> object:
+        return await self._event("Edit", file)
+
+    async def overwritten(self, file: str, _others: Sequence[str]) -> object:
+        return await self._event("Write", file)
+
+    async def _event(self, tool: str, file: str) -> str:
         event = {
             "session_id": "bench",
             "cwd": str(self._fixture.root),
             "hook_event_name": "PostToolUse",
-            "tool_name": "Write",
+            "tool_name": tool,
             "tool_input": {"file_path": str(self._fixture.root / file)},
             "tool_response": {"success": True},
         }
         argv = [python(), "-I", "-S", str(self.PROGRAM), "claude-code", "--deadline-ms", "30000"]
         return await said(argv, self._fixture.root, self._environment, json.dumps(event).encode())
 
+    shown = told
+
+    async def patched(self, files: Sequence[str]) -> object:
+        return "\n".join(map(str, await asyncio.gather(*map(self.told, files))))
+
     async def written(self, file: str) -> None:
         await self.told(file)
 
-    async def definition(self, place: Place) -> str:
-        raise NotOffered(place.file)
+    async def definition(self, _about: object) -> object:
+        raise NotOffered("a hook follows edits, nobody asks it")
 
-    references = hover = definition
-
-    async def symbols(self, file: str) -> str:
-        raise NotOffered(file)
-
-    diagnostics = symbols
+    references = hover = symbols = definition
 
 
 @asynccontextmanager
@@ -159,7 +196,7 @@ async def hook(fixture: Fixture, scratch: Path) -> AsyncGenerator[Hook]:
     yield Hook(fixture, scratch)
 
 
-def _shown(place: Place) -> str:
+def _spelled(place: Place) -> str:
     return f"{place.file}:{place.line + 1}:{place.character + 1}"
 
 

@@ -4,13 +4,15 @@ Versions are pinned in `peers.json`. What an upstream cannot do with a language 
 """
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from parity.fixtures import Fixture, Place
-from parity.subjects import CLONE, Kind, McpKind, through_mcp
+from parity.subjects import CLONE, PROGRAMS, Kind, McpKind, through_mcp
 
 FOLDER = CLONE / ".tools" / "bench"
 PINS: Mapping[str, Mapping[str, Mapping[str, str]]] = json.loads((Path(__file__).parent / "peers.json").read_text())
@@ -70,6 +72,14 @@ def _file_path(fixture: Fixture, file: str) -> dict[str, object]:
     return {"file_path": _absolute(fixture, file)}
 
 
+def _document(fixture: Fixture, file: str) -> dict[str, object]:
+    return {"file_path": _absolute(fixture, file), "language_id": fixture.language}
+
+
+def _changed(fixture: Fixture, file: str) -> dict[str, object]:
+    return {"changes": [{"uri": (fixture.root / file).as_uri(), "type": 2}]}
+
+
 CCLSP = McpKind(
     argv=lambda _fixture: [str(FOLDER / "cclsp" / "node_modules" / ".bin" / "cclsp")],
     # It takes names, not places: the name at the place.
@@ -99,9 +109,28 @@ AGENT_LSP = McpKind(
         "hover": ("inspect_symbol", _line_column),
         "symbols": ("list_symbols", _file_path),
         "diagnostics": ("get_diagnostics", _file_path),
+        "opened": ("open_document", _document),
+        "written": ("did_change_watched_files", _changed),
     },
     before=(("start_lsp", lambda fixture, _: {"root_dir": str(fixture.root), "language_id": fixture.language}),),
+    no_verdict="this does not confirm the file is clean",
 )
+
+SERENA_SERVERS = {"python": "python_basedpyright", "typescript": "typescript"}
+
+
+def _serena_environment(fixture: Fixture, scratch: Path) -> dict[str, str]:
+    """It is told to run the same servers as the others; JSON is YAML enough."""
+    own, project = scratch / "home" / ".serena", fixture.root / ".serena"
+    server = SERENA_SERVERS[fixture.language]
+    program = shutil.which(fixture.grammar.command[0], path=os.pathsep.join(map(str, PROGRAMS)))
+    for folder in (own, project):
+        folder.mkdir(parents=True, exist_ok=True)
+    config: dict[str, object] = {"projects": [], "ls_specific_settings": {server: {"ls_path": program}}}
+    (own / "serena_config.yml").write_text(json.dumps(config))
+    (project / "project.yml").write_text(json.dumps({"project_name": "workspace", "language_servers": [server]}))
+    return {}
+
 
 SERENA = McpKind(
     argv=lambda fixture: [
@@ -123,19 +152,12 @@ SERENA = McpKind(
         "symbols": ("get_symbols_overview", lambda _fixture, file: {"relative_path": file}),
         "diagnostics": ("get_diagnostics_for_file", lambda _fixture, file: {"relative_path": file}),
     },
-    environment=lambda _fixture, _scratch: {"PATH": f"{FOLDER / 'serena' / 'bin'}:{_path()}"},
+    environment=_serena_environment,
 )
-
-
-def _path() -> str:
-    import os
-
-    return os.environ["PATH"]
 
 
 KINDS = {
     "cclsp": Kind("cclsp", through_mcp(CCLSP)),
     "agent-lsp": Kind("agent-lsp", through_mcp(AGENT_LSP)),
-    # It brings its own Python server, pyright by way of uv.
-    "serena": Kind("serena", through_mcp(SERENA), languages=("python",)),
+    "serena": Kind("serena", through_mcp(SERENA)),
 }

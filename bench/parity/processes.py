@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 
 import psutil
 
@@ -16,14 +17,31 @@ GONE_SECONDS = 5.0
 
 def of(word: str) -> list[psutil.Process]:
     """All processes that inherited the word, also those that nobody is the parent of any more."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get(MARK) == word:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    return [process for process in psutil.process_iter() if _mark(process) == word]
+
+
+def end(word: str) -> None:
+    """Kill what is left of one subject."""
+    _kill(of(word))
+
+
+def end_below(folder: str) -> None:
+    """Kill what is left of all subjects whose scratch folders are in this one."""
+    _kill([process for process in psutil.process_iter() if _mark(process).startswith(f"{folder}/")])
+
+
+def _kill(found: list[psutil.Process]) -> None:
+    for process in found:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(found, timeout=GONE_SECONDS)
+
+
+def _mark(process: psutil.Process) -> str:
+    try:
+        return process.environ().get(MARK, "") if process.pid != os.getpid() else ""
+    except psutil.Error:
+        return ""
 
 
 def is_server(process: psutil.Process) -> bool:
@@ -32,6 +50,11 @@ def is_server(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return any(part in line for part in SERVERS) and "pilotfish" not in line
+
+
+def servers(word: str) -> int:
+    """How many of a subject's processes are language servers."""
+    return sum(map(is_server, of(word)))
 
 
 def memory(processes: list[psutil.Process]) -> float:

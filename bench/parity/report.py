@@ -1,6 +1,10 @@
-"""The report of a run: Markdown for people, JSON for `compare`, a plot per measure. Nothing in it is rounded up."""
+"""The report of a run: Markdown for people, JSON for `compare`, plots. Nothing in it is rounded up.
+
+What was measured and what somebody says about it stay apart: remarks are a file of their own, taken over as they are.
+"""
 
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -9,43 +13,59 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from parity.measures import Plan, Record
-from parity.numbers import interval, median, percentile
+from parity.numbers import NAN, interval, median, percentile, quotient, spread
 from parity.peers import PINS
-from parity.plots import bars
+from parity.plots import PLOTTED, bars
+from parity.records import Bench, Profile, Record
 from parity.subjects import CLONE
-from parity.targets import verdicts
+from parity.targets import Figure, verdicts
 
-SINGLE = {
+REMARKS = Path(__file__).parent / "remarks.md"
+
+UNITS = {
     "second session: new servers": "",
-    "memory of the bridge": "MB",
-    "memory of the servers": "MB",
-    "left after the end": "",
-    "left after kill -9": "",
+    "memory": "MB",
+    "memory of an idle session": "KB",
+    "growth over edits": "MB",
+    "left after": "",
     "feedback bytes": "bytes",
     "tool schema bytes": "bytes",
+    "questions per second": "",
 }
-"""Measures that are one figure, with its unit; all others are times."""
+"""How the names of measures begin that are figures, with their units, the longest counting; all others are times."""
 
 
-def written(folder: Path, plan: Plan, records: Sequence[Record], command: str) -> Path:
-    """Write `REPORT.md`, `report.json` and the plots; returns the report."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about = circumstances(command)
-    data = {"about": about, "plan": asdict(plan), "records": [asdict(one) for one in records]}
+def written(folder: Path, bench: Bench, command: str) -> Path:
+    """Write `REPORT.md`, `report.json` and `plots/`; returns the report."""
+    (folder / "plots").mkdir(parents=True, exist_ok=True)
+    about, records = circumstances(command), bench.records
+    data = {
+        "about": about,
+        "plan": asdict(bench.plan),
+        "records": [asdict(one) for one in records],
+        "profiles": [asdict(one) for one in bench.profiles],
+    }
     (folder / "report.json").write_text(json.dumps(data, indent=1))
-    measures = list(dict.fromkeys(one.measure for one in records))
     parts = [_head(about), _targets(records)]
-    for measure in measures:
+    for measure in dict.fromkeys(one.measure for one in records):
         found = [one for one in records if one.measure == measure]
-        parts.append(_single(measure, found) if measure in SINGLE else _times(measure, found))
-        if measure.startswith(("warm definition", "edit: introduce", "cold")):
-            name = measure.replace(":", "").replace(" ", "-") + ".svg"
-            (folder / name).write_text(bars(measure, {f"{one.subject} ({one.language})": one for one in found}))
+        parts.append(_times(measure, found) if unit(measure) is None else _figures(measure, found))
+        if measure in PLOTTED:
+            name = f"plots/{PLOTTED[measure]}.svg"
+            (folder / name).write_text(bars(measure, found))
             parts.append(f"![{measure}]({name})\n")
+    parts += map(_profile, bench.profiles)
+    if REMARKS.exists():
+        parts.append(f"## Remarks\n\nWritten by hand about the figures above.\n\n{REMARKS.read_text()}")
     report = folder / "REPORT.md"
     report.write_text("\n".join(parts))
     return report
+
+
+def unit(measure: str) -> str | None:
+    """None for a time."""
+    found = [begin for begin in UNITS if measure.startswith(begin)]
+    return UNITS[max(found, key=len)] if found else None
 
 
 def circumstances(command: str) -> dict[str, str]:
@@ -53,37 +73,35 @@ def circumstances(command: str) -> dict[str, str]:
         ["git", "rev-parse", "--short", "HEAD"], cwd=CLONE, capture_output=True, text=True, check=False
     )
     pins = {name: version for kinds in PINS.values() for pinned in kinds.values() for name, version in pinned.items()}
+    npm = json.loads((CLONE / "tools" / "npm-packages.json").read_text())
+    hosts = json.loads((CLONE / "tools" / "hosts.json").read_text())
     load = Path("/proc/loadavg")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": command,
         "commit": commit.stdout.strip(),
-        "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {_cores()} cores",
+        "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores",
         "load at the end": load.read_text().strip() if load.exists() else "unknown",
         "python": platform.python_version(),
         "basedpyright": version("basedpyright"),
+        **{name: npm[name] for name in ("typescript-language-server", "typescript") if name in npm},
+        "opencode": hosts["opencode"]["npm"]["@opencode-ai/plugin"],
         **pins,
     }
-
-
-def _cores() -> int:
-    import os
-
-    return os.cpu_count() or 0
 
 
 def _head(about: dict[str, str]) -> str:
     lines = "\n".join(f"- {name}: {value}" for name, value in about.items())
     return (
         "# Benchmark report\n\nWhat the program printed, of one run. Everybody works on the same fixtures with the "
-        f"same language servers, in turns. Read the ratios.\n\n{lines}\n"
+        "same language servers, each with processes of its own, in turns. Read the ratios; what stands behind them in "
+        f"brackets is a 95 % interval.\n\n{lines}\n"
     )
 
 
 def _targets(records: Sequence[Record]) -> str:
     rows = [
-        f"| {one.target.name} | {one.figure:.2f} {one.target.unit} "
-        f"| {one.target.bound:g} {one.target.unit} | {one.word} |"
+        f"| {one.target.name} | {_ranged(one.figure)} | ≤ {one.target.bound:g} {one.target.unit} | {one.word} |"
         for one in verdicts(records)
     ]
     return "## Targets\n\n| what | measured | bound | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -93,46 +111,82 @@ def _times(measure: str, records: Sequence[Record]) -> str:
     lines = [
         f"## {measure}",
         "",
-        "| subject | language | n | p50 ms | 95 % of it | p95 | p99 | × bare | wrong | unanswered | |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| subject | language | n | p50 ms | p95 | p99 | × bare | wrong | unanswered | |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for one in records:
-        low, high = interval(one.milliseconds)
+    for one in _ordered(records):
+        times = one.milliseconds
         floor = next((f for f in records if f.subject == "bare" and f.language == one.language), None)
-        ratio = median(one.milliseconds) / median(floor.milliseconds) if floor and floor.milliseconds else float("nan")
+        base = floor.milliseconds if floor and floor is not one else []
+        against = (
+            Figure(median(times) / median(base), *spread(times, base, quotient)) if times and base else Figure(NAN)
+        )
         lines.append(
-            f"| {one.subject} | {one.language} | {len(one.milliseconds)} | {_shown(median(one.milliseconds))} "
-            f"| {_shown(low)} … {_shown(high)} | {_shown(percentile(one.milliseconds, 0.95))} "
-            f"| {_shown(percentile(one.milliseconds, 0.99))} | {_shown(ratio)} | {one.wrong} | {one.unanswered} "
-            f"| {one.failure or ''} |"
+            f"| {one.subject} | {one.language} | {len(times)} | {_ranged(Figure(median(times), *interval(times)))} "
+            f"| {_shown(percentile(times, 0.95))} | {_shown(percentile(times, 0.99))} | {_ranged(against)} "
+            f"| {one.wrong} | {one.unanswered} | {one.failure or ''} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def _single(measure: str, records: Sequence[Record]) -> str:
-    lines = [f"## {measure}", "", "| subject | language | value |", "|---|---|---|"]
+def _figures(measure: str, records: Sequence[Record]) -> str:
+    lines = [f"## {measure}", "", "| subject | language | value | |", "|---|---|---|---|"]
     lines += [
-        f"| {one.subject} | {one.language} | {_shown(median(one.milliseconds))} {SINGLE[measure]} |" for one in records
+        f"| {one.subject} | {one.language} | {_shown(median(one.milliseconds))} {unit(measure)} | {one.failure or ''} |"
+        for one in _ordered(records)
     ]
     return "\n".join(lines) + "\n"
 
 
+def _ordered(records: Sequence[Record]) -> list[Record]:
+    """By language, those that were first seen first; the order of turns says nothing."""
+    known = ["bare", "library", "mcp", "cli", "hook"]
+    return sorted(
+        records, key=lambda one: (one.language, known.index(one.subject) if one.subject in known else 9, one.subject)
+    )
+
+
+def _profile(profile: Profile) -> str:
+    whole = sum(profile.areas.values()) or NAN
+    lines = [
+        f"## Profile: {profile.path}, {profile.language}",
+        "",
+        f"{profile.calls} calls through the library under the profiler, which makes Python dearer than it is.",
+        "",
+        "| where | ms per call | share |",
+        "|---|---|---|",
+        *(f"| {name} | {value:.3f} | {value / whole:.0%} |" for name, value in profile.areas.items()),
+        "",
+        "| function | ms per call, its own |",
+        "|---|---|",
+        *(f"| `{name.replace('|', '/')}` | {value:.3f} |" for name, value in profile.functions.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _ranged(figure: Figure) -> str:
+    if figure.low != figure.low:  # Only "not a number" differs from itself.
+        return _shown(figure.value)
+    return f"{_shown(figure.value)} ({_shown(figure.low)} … {_shown(figure.high)})"
+
+
 def _shown(value: float) -> str:
-    if value != value:  # Only "not a number" differs from itself.
+    if value != value:
         return "–"
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
 
 
 def compared(first: Path, second: Path) -> str:
     """Every median of two runs side by side, and their ratio."""
-    one, two = (_medians(json.loads(path.read_text())) for path in (first, second))
+    one, two = (_times_of(json.loads(path.read_text())) for path in (first, second))
     lines = [f"| measure | language | subject | {first.name} | {second.name} | ratio |", "|---|---|---|---|---|---|"]
     for key in [*one, *(key for key in two if key not in one)]:
-        a, b = one.get(key, float("nan")), two.get(key, float("nan"))
-        lines.append(f"| {' | '.join(key)} | {_shown(a)} | {_shown(b)} | {_shown(b / a if a else float('nan'))} |")
+        a, b = one.get(key, []), two.get(key, [])
+        change = Figure(median(b) / median(a), *spread(b, a, quotient)) if a and b and all(a) else Figure(NAN)
+        lines.append(f"| {' | '.join(key)} | {_shown(median(a))} | {_shown(median(b))} | {_ranged(change)} |")
     return "\n".join(lines)
 
 
-def _medians(data: dict[str, list[dict[str, object]]]) -> dict[tuple[str, str, str], float]:
+def _times_of(data: dict[str, list[dict[str, object]]]) -> dict[tuple[str, str, str], list[float]]:
     records = [Record(**one) for one in data["records"]]  # pyright: ignore[reportArgumentType] -- our own file
-    return {(one.measure, one.language, one.subject): median(one.milliseconds) for one in records}
+    return {(one.measure, one.language, one.subject): one.milliseconds for one in records}

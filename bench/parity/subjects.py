@@ -1,13 +1,15 @@
 """Whoever is measured: all do the same work on the same workspace with the same language server, each in its own way.
 
-A subject is opened on a workspace and asked; answers are text, and `measures` judges them by the names in them. What a
-subject has no way for raises `NotOffered`, and the report leaves that place empty.
+A subject is opened on a workspace and asked. An answer is whatever its caller gets; it is made a text and judged by the
+names in it once the clock has stopped. What a subject has no way for raises `NotOffered`, what
+it refuses or fails at raises `RuntimeError`: neither is an answer.
 """
 
+import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,27 +21,35 @@ from pilotfish.servers.catalogue import load
 
 
 class NotOffered(Exception):
-    """The subject has no such thing."""
+    """The subject has no such thing; says what it has instead, if anything."""
 
 
 class Subject(Protocol):
-    pid: int
-    """Of the process that the measured program began with; what it started is below it, or told by `extra_pids`."""
+    async def definition(self, place: Place) -> object: ...
 
-    async def definition(self, place: Place) -> str: ...
+    async def references(self, place: Place) -> object: ...
 
-    async def references(self, place: Place) -> str: ...
+    async def hover(self, place: Place) -> object: ...
 
-    async def hover(self, place: Place) -> str: ...
+    async def symbols(self, file: str) -> object: ...
 
-    async def symbols(self, file: str) -> str: ...
-
-    async def diagnostics(self, file: str) -> str:
+    async def shown(self, file: str) -> object:
         """The errors of a file that is on disk as it is."""
         ...
 
-    async def told(self, file: str) -> str:
-        """A host's tool has written this file: what its model is shown."""
+    async def told(self, file: str) -> object:
+        """A host's tool has edited this file: what its model is shown."""
+        ...
+
+    async def overwritten(self, file: str, others: Sequence[str]) -> object:
+        """A host's tool has written the whole file: what its model is shown of it and of what it broke.
+
+        Only the floor is told which `others` that may be.
+        """
+        ...
+
+    async def patched(self, files: Sequence[str]) -> object:
+        """A host's tool has written all of these."""
         ...
 
     async def written(self, file: str) -> None:
@@ -67,7 +77,6 @@ class Bare:
     """The language server and the least client that can ask it. It says nothing about freshness: it is the floor."""
 
     def __init__(self, child: Child, fixture: Fixture) -> None:
-        self.pid = child.process.pid
         self._child = child
         self._fixture = fixture
         self._versions: dict[str, int] = {}
@@ -91,50 +100,53 @@ class Bare:
         )
         self._child.notify("initialized", {})
 
-    async def definition(self, place: Place) -> str:
+    async def definition(self, place: Place) -> object:
         return await self._at("textDocument/definition", place)
 
-    async def references(self, place: Place) -> str:
+    async def references(self, place: Place) -> object:
         return await self._at("textDocument/references", place, context={"includeDeclaration": True})
 
-    async def hover(self, place: Place) -> str:
+    async def hover(self, place: Place) -> object:
         return await self._at("textDocument/hover", place)
 
-    async def symbols(self, file: str) -> str:
+    async def symbols(self, file: str) -> object:
         self._sync(file)
-        return json.dumps(
-            await self._child.request("textDocument/documentSymbol", {"textDocument": self._document(file)})
-        )
+        return await self._child.request("textDocument/documentSymbol", {"textDocument": self._document(file)})
 
-    async def diagnostics(self, file: str) -> str:
+    async def shown(self, file: str) -> object:
         """By the command or request that answers at once: basedpyright's pull, tsserver's synchronous requests."""
         self._sync(file)
         if self._fixture.language == "typescript":
             return await self._tsserver(file)
-        return json.dumps(await self._child.request("textDocument/diagnostic", {"textDocument": self._document(file)}))
+        return await self._child.request("textDocument/diagnostic", {"textDocument": self._document(file)})
 
-    async def told(self, file: str) -> str:
-        return await self.diagnostics(file)
+    async def told(self, file: str) -> object:
+        return await self.shown(file)
+
+    async def overwritten(self, file: str, others: Sequence[str]) -> object:
+        return await self.patched([file, *others])
+
+    async def patched(self, files: Sequence[str]) -> object:
+        for file in files:
+            self._sync(file)
+        return await asyncio.gather(*map(self.shown, files))
 
     async def written(self, file: str) -> None:
         self._sync(file)
 
-    async def _tsserver(self, file: str) -> str:
+    async def _tsserver(self, file: str) -> object:
         found: list[Any] = []
         for name in ("syntacticDiagnosticsSync", "semanticDiagnosticsSync"):
             arguments = [name, {"file": str(self._fixture.root / file)}]
             command = {"command": "typescript.tsserverRequest", "arguments": arguments}
             found.append((await self._child.request("workspace/executeCommand", command)).get("body"))
-        return json.dumps(found)
+        return found
 
-    async def _at(self, method: str, place: Place, **more: object) -> str:
+    async def _at(self, method: str, place: Place, **more: object) -> object:
         self._sync(place.file)
         position = {"line": place.line, "character": place.character}
-        return json.dumps(
-            await self._child.request(
-                method, {"textDocument": self._document(place.file), "position": position, **more}
-            )
-        )
+        document = self._document(place.file)
+        return await self._child.request(method, {"textDocument": document, "position": position, **more})
 
     def _document(self, file: str) -> dict[str, str]:
         return {"uri": (self._fixture.root / file).as_uri()}
@@ -183,16 +195,18 @@ class McpKind:
     argv: Callable[[Fixture], list[str]]
     tools: Mapping[str, Tool]
     before: tuple[Tool, ...] = ()
+    no_verdict: str = ""
+    """What an answer says in which the program itself claims to know nothing."""
     environment: Callable[[Fixture, Path], dict[str, str]] = lambda _fixture, _scratch: {}
 
 
 class ThroughMcp:
     def __init__(self, child: Child, fixture: Fixture, kind: McpKind) -> None:
-        self.pid = child.process.pid
         self.listed = ""
         self._child = child
         self._fixture = fixture
         self._kind = kind
+        self._seen: set[str] = set()
 
     async def start(self) -> None:
         roots = [{"uri": self._fixture.root.as_uri(), "name": "workspace"}]
@@ -205,37 +219,52 @@ class ThroughMcp:
         for name, arguments in self._kind.before:
             await self._call(name, arguments(self._fixture, ""))
 
-    async def definition(self, place: Place) -> str:
+    async def definition(self, place: Place) -> object:
         return await self._ask("definition", place)
 
-    async def references(self, place: Place) -> str:
+    async def references(self, place: Place) -> object:
         return await self._ask("references", place)
 
-    async def hover(self, place: Place) -> str:
+    async def hover(self, place: Place) -> object:
         return await self._ask("hover", place)
 
-    async def symbols(self, file: str) -> str:
+    async def symbols(self, file: str) -> object:
         return await self._ask("symbols", file)
 
-    async def diagnostics(self, file: str) -> str:
+    async def shown(self, file: str) -> object:
+        """Where a file has to be opened for that, opening it is part of the first question about it."""
+        if "opened" in self._kind.tools and file not in self._seen:
+            self._seen.add(file)
+            await self._ask("opened", file)
         return await self._ask("diagnostics", file)
 
-    async def told(self, file: str) -> str:
+    async def told(self, file: str) -> object:
         """A model that has only tools must ask."""
-        return await self._ask("diagnostics", file)
+        return await self.shown(file)
+
+    async def overwritten(self, _file: str, _others: Sequence[str]) -> object:
+        raise NotOffered("a tool tells of the file that it is asked about")
+
+    async def patched(self, files: Sequence[str]) -> object:
+        return "\n".join(map(str, await asyncio.gather(*map(self.shown, files))))
 
     async def written(self, file: str) -> None:
-        """Its server is told of nothing that it does not ask about."""
+        """Where there is no tool to tell it, its server knows of nothing that is not asked about."""
+        if "written" in self._kind.tools:
+            await self._ask("written", file)
 
     async def _ask(self, what: str, about: Place | str) -> str:
         if what not in self._kind.tools:
-            raise NotOffered(what)
+            raise NotOffered("no such tool")
         name, arguments = self._kind.tools[what]
         return await self._call(name, arguments(self._fixture, about))
 
     async def _call(self, name: str, arguments: Arguments) -> str:
         result = await self._child.request("tools/call", {"name": name, "arguments": arguments})
-        return "\n".join(part.get("text", "") for part in result.get("content", []))
+        said = "\n".join(part.get("text", "") for part in result.get("content", []))
+        if result.get("isError") or (self._kind.no_verdict and self._kind.no_verdict in said):
+            raise RuntimeError(said)
+        return said
 
 
 def through_mcp(kind: McpKind) -> Opening:

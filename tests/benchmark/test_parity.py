@@ -1,16 +1,18 @@
 """The benchmark beside other programs: fixtures whose truth is known, figures, targets, and a small run for real."""
 
+import cProfile
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from parity import measures, ours, report
+from parity import measures, ours, profiles, report
+from parity.answers import is_definition, is_right
 from parity.fixtures import GRAMMARS, make
-from parity.measures import QUICK, Bench, Record, is_definition
-from parity.numbers import interval, median, percentile
+from parity.numbers import interval, median, percentile, quotient, spread
+from parity.records import QUICK, Bench, Profile, Record, plain
 from parity.subjects import Kind, Scratch, bare
 from parity.targets import TARGETS, verdicts
 
@@ -48,6 +50,7 @@ def test_a_definition_is_right_only_with_its_file_and_its_line(tmp_path: Path) -
     assert not is_definition(place, f"other.py:{place.target_line}")
 
 
+@settings(max_examples=25)
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=60))
 def test_the_median_lies_in_its_interval_and_between_the_extremes(values: list[float]) -> None:
     low, high = interval(values)
@@ -55,9 +58,30 @@ def test_the_median_lies_in_its_interval_and_between_the_extremes(values: list[f
     assert median(values) <= percentile(values, 0.95) <= max(values)
 
 
+@settings(max_examples=25)
+@given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=30), st.floats(0.1, 10))
+def test_a_ratio_of_the_same_times_made_longer_lies_in_its_interval(values: list[float], factor: float) -> None:
+    longer = [value * factor for value in values]
+    low, high = spread(longer, values, quotient)
+    assert low <= factor * (1 + 1e-9)
+    assert factor <= high * (1 + 1e-9)
+
+
 def test_a_target_that_nobody_measured_is_not_passed() -> None:
-    assert {verdict.word for verdict in verdicts([])} - {"not measured"} <= {"pass"}
-    assert [one.word for one in verdicts([]) if one.target.name.startswith("warm definition")] == ["not measured"] * 3
+    assert {verdict.word for verdict in verdicts([])} == {"not measured"}
+
+
+def test_a_failure_is_told_in_one_line_without_a_path_of_the_machine(tmp_path: Path) -> None:
+    said = plain(RuntimeError(f"{tmp_path}/state/log.txt:\nno /usr/lib/x/y.so | gone"), tmp_path)
+    assert said == "…/state/log.txt: no …/y.so / gone"
+
+
+def test_symbols_are_those_of_the_file_and_references_name_the_file_of_the_call(tmp_path: Path) -> None:
+    place = make("python", tmp_path, seed=3, modules=8, functions=4).places[0]
+    assert is_right("symbols", place, "f0_0 f0_1")
+    assert not is_right("symbols", place, "f1_0")
+    assert is_right("references", place, f"x/{place.file}:3")
+    assert not is_right("references", place, place.target.replace(place.file, "other"))
 
 
 @pytest.mark.parametrize(("ours_ms", "word"), [(10.9, "pass"), (11.1, "MISSED")])
@@ -74,20 +98,41 @@ def test_a_wrong_answer_of_ours_misses_a_target_and_one_of_a_peer_does_not() -> 
         said = verdicts([Record("edit: fix", "python", subject, [1.0], wrong=1)])
         return next(one.word for one in said if one.target.name == "wrong or missing answers of ours")
 
-    assert (word("hook"), word("cclsp")) == ("MISSED", "pass")
+    assert (word("hook"), word("cclsp")) == ("MISSED", "not measured")
 
 
-def test_a_report_shows_every_target_and_can_be_compared(tmp_path: Path) -> None:
+def test_a_report_shows_every_target_and_profile_and_can_be_compared(tmp_path: Path) -> None:
     def run(folder: str, value: float) -> Path:
-        records = [Record("warm definition", "python", "bare", [value] * 5, wrong=2, failure="slow")]
-        written = report.written(tmp_path / folder, QUICK, records, "bench/run --quick")
-        text = written.read_text()
+        bench = Bench(QUICK, [], Scratch(tmp_path))
+        bench.records = [Record("warm definition", "python", "bare", [value] * 5, wrong=2, failure="slow")]
+        bench.records.append(Record("memory of the bridge", "python", "mcp", [40.0]))
+        bench.profiles = [Profile("warm definition", "python", 5, {"pilotfish.client": 0.5}, {"a.py: b": 0.25})]
+        text = report.written(tmp_path / folder, bench, "bench/run --quick").read_text()
         assert all(f"| {target.name} |" in text for target in TARGETS)
         assert "| 2 | 0 | slow |" in text
-        assert (tmp_path / folder / "warm-definition.svg").read_text().startswith("<svg")
+        assert "| mcp | python | 40 MB |" in text
+        assert "| pilotfish.client | 0.500 | 100% |" in text
+        assert (tmp_path / folder / "plots" / "warm-definition.svg").read_text().startswith("<svg")
         return tmp_path / folder / "report.json"
 
-    assert "| warm definition | python | bare | 2.00 | 3.00 | 1.50 |" in report.compared(run("a", 2.0), run("b", 3.0))
+    compared = report.compared(run("a", 2.0), run("b", 3.0))
+    assert "| warm definition | python | bare | 2.00 | 3.00 | 1.50 (1.50 … 1.50) |" in compared
+
+
+def test_remarks_stand_apart_from_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "REMARKS", tmp_path / "remarks.md")
+    bench = Bench(QUICK, [], Scratch(tmp_path))
+    assert "## Remarks" not in report.written(tmp_path / "a", bench, "").read_text()
+    (tmp_path / "remarks.md").write_text("It is the loop.\n")
+    assert "## Remarks" in report.written(tmp_path / "b", bench, "").read_text()
+
+
+def test_a_profile_gives_what_built_in_functions_take_to_the_area_of_who_calls_them() -> None:
+    with cProfile.Profile() as found:
+        median([float(number) for number in range(10_000, 0, -1)])
+    profile = profiles.summed("warm definition", "python", 1, found)
+    assert profile.areas["the benchmark itself"] > profile.areas.get("built-in functions", 0.0)
+    assert any(name.startswith("bench/parity/numbers.py: ") for name in profile.functions)
 
 
 @pytest.mark.anyio

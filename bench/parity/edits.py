@@ -1,0 +1,169 @@
+"""Every kind of edit; the time is that of the first answer about it, and so is its rightness.
+
+An answer is right if it names just what is missing now: no error that is gone, none that is not there yet.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parity.answers import MISSING
+from parity.fixtures import Fixture
+from parity.records import Bench
+from parity.subjects import NotOffered, Subject
+
+KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
+ALL = tuple(f"edit: {kind}" for kind in KINDS)
+
+STRIKES = 3
+"""Calls without an answer after which a subject that has given none is asked no more."""
+
+
+async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) -> None:
+    """In turns; whoever has used up its seconds edits no more."""
+    spent = dict.fromkeys((name for name, _, _ in subjects), 0.0)
+    for number in range(bench.plan.edits):
+        for name, fixture, subject in bench.in_turns(number, subjects):
+            if spent[name] > bench.plan.seconds:
+                continue
+            started = time.perf_counter()
+            if not await Hand(bench, name, fixture, subject).all(number):
+                spent[name] = float("inf")
+            spent[name] += time.perf_counter() - started
+
+
+@dataclass
+class Hand:
+    """One pair of hands at one subject's workspace."""
+
+    bench: Bench
+    name: str
+    fixture: Fixture
+    subject: Subject
+
+    async def all(self, number: int) -> bool:
+        """False when there is no sense in asking this one any more."""
+        steps = (self.introduce, self.fix, self.change_nothing, self.cross_file, self.elsewhere, self.create)
+        for step in (*steps, self.outside):
+            try:
+                await step(number)
+            except NotOffered as error:
+                self.bench.fail(["edit: broken elsewhere"], self.fixture.language, self.name, error)
+            if self._has_struck_out():
+                why = f"asked no more after {STRIKES} calls without an answer in {self.bench.plan.patience:g} s"
+                self.bench.fail(ALL, self.fixture.language, self.name, why)
+                return False
+        return True
+
+    def _has_struck_out(self) -> bool:
+        records = [self.bench.record(kind, self.fixture.language, self.name) for kind in ALL]
+        answered = any(one.milliseconds for one in records)
+        return not answered and sum(one.unanswered for one in records) >= STRIKES
+
+    async def introduce(self, number: int) -> None:
+        self._write_main(f"missing_{number}")
+        await self._judged("introduce", self._main, {f"missing_{number}"})
+
+    async def fix(self, _number: int) -> None:
+        self._write_main(None)
+        await self._judged("fix", self._main, set())
+
+    async def change_nothing(self, number: int) -> None:
+        self._write_main(None, remark=f"round {number}")
+        await self._judged("no-op", self._main, set())
+
+    async def cross_file(self, number: int) -> None:
+        """A function gets another name, and the file that imports it is asked about."""
+        name = f"shared_{number}"
+        self._write_library(name)
+        self._write_user(name)
+        await self._seen(self._library)
+        await self._seen(self._user)
+        self._write_library("shared")
+        await self._written(self._library)
+        await self._judged("cross-file", self._user, {name})
+
+    async def elsewhere(self, number: int) -> None:
+        """The same; what the host's write of the library is answered with must name the file that it broke."""
+        name = f"shared_{number}"
+        self._write_library(name)
+        await self._written(self._library)
+        await self._seen(self._user)
+        self._write_library("shared")
+        record = self.bench.record("edit: broken elsewhere", self.fixture.language, self.name)
+        await self.bench.timed(
+            record, lambda: self.subject.overwritten(self._library, [self._user]), lambda answer: name in answer
+        )
+
+    async def create(self, number: int) -> None:
+        """A module that an import waits for appears, and goes again."""
+        module, name = f"later_{number}", "late"
+        named, grammar = re.compile(rf"\b{module}\b"), self.fixture.grammar
+        self._write_user(name, module)
+        await self._seen(self._user)
+        text = grammar.function.format(name=name, body="value") + "\n"
+        self.fixture.write(self.fixture.file(module), text)
+        await self._written(self.fixture.file(module))
+        await self._judged("created", self._user, set(), among=named)
+        (self.fixture.root / self.fixture.file(module)).unlink()
+        await self._judged("deleted", self._user, {module}, among=named)
+
+    async def outside(self, number: int) -> None:
+        """Somebody else writes the library; the subject is not told."""
+        name = f"shared_{number}"
+        self._write_library(name)
+        self._write_user(name)
+        await self._seen(self._user)
+        self._write_library("shared")
+        await self._judged("outside edit", self._user, {name})
+        self._write_library(name)
+        await self._written(self._library)
+        await self._seen(self._user)
+
+    @property
+    def _main(self) -> str:
+        return self.fixture.file("main")
+
+    @property
+    def _library(self) -> str:
+        return self.fixture.file("library")
+
+    @property
+    def _user(self) -> str:
+        return self.fixture.file("user")
+
+    def _write_main(self, missing: str | None, remark: str = "") -> None:
+        grammar = self.fixture.grammar
+        lines = [grammar.comment.format(text=remark), grammar.function.format(name="main", body="value")]
+        lines += [grammar.missing.format(name=missing)] if missing else []
+        self.fixture.write(self._main, "\n".join(lines) + "\n")
+
+    def _write_library(self, name: str) -> None:
+        self.fixture.write(self._library, self.fixture.grammar.function.format(name=name, body="value") + "\n")
+
+    def _write_user(self, name: str, module: str = "library") -> None:
+        grammar = self.fixture.grammar
+        lines = [grammar.importing.format(module=module, name=name), grammar.missing.format(name=name)]
+        self.fixture.write(self._user, "\n".join(lines) + "\n")
+
+    async def _written(self, file: str) -> None:
+        await self._uncounted(self.subject.written(file))
+
+    async def _seen(self, file: str) -> None:
+        """The subject knows the state before the edit."""
+        await self._uncounted(self.subject.shown(file))
+
+    async def _uncounted(self, work: object) -> None:
+        try:
+            async with asyncio.timeout(self.bench.plan.patience):
+                await work  # pyright: ignore[reportGeneralTypeIssues] -- one of the two above
+        except (TimeoutError, RuntimeError, OSError):
+            return
+
+    async def _judged(self, what: str, file: str, names: set[str], *, among: re.Pattern[str] = MISSING) -> None:
+        record = self.bench.record(f"edit: {what}", self.fixture.language, self.name)
+        told = what in {"introduce", "fix", "no-op"}
+        ask = self.subject.told if told else self.subject.shown
+        await self.bench.timed(record, lambda: ask(file), lambda answer: set(among.findall(answer)) == names)

@@ -1,0 +1,120 @@
+"""Our own programs by themselves: what the hook costs, what the daemon holds, what is kept of files and edits.
+
+`bench/hook.py`, `bench/latency.py` and `bench/soak.py` print the same for people who look at one of them.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from parity import ours, processes
+from parity.records import Bench
+from parity.subjects import CLONE, Kind, environment
+from pilotfish.surfaces import hook
+from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
+
+NONE = "–"
+"""The language of what has none."""
+
+NOTHING = [sys.executable, "-I", "-S", "-c", "pass"]
+HOOK = [sys.executable, "-I", "-S", str(hook.__file__), "plain"]
+IDLE_SESSIONS = 50
+SOAK_SECONDS = 1800.0
+
+
+async def programs(bench: Bench) -> None:
+    for number in range(max(1, bench.plan.cold)):
+        await asyncio.to_thread(_daemon, bench, bench.plan.hooks if number == 0 else 0)
+    await asyncio.to_thread(_soaked, bench)
+
+
+def _daemon(bench: Bench, hooks: int) -> None:
+    """From no daemon to one that has greeted; what it holds; and the hook program on top of the wait itself."""
+    scratch = bench.scratch.fresh("daemon")
+    root = scratch / "workspace"
+    root.mkdir()
+    (root / "notes.unknown").write_text("x\n")
+    # Nobody serves such a file: what is measured is the program and the socket.
+    event = json.dumps({"files": ["notes.unknown"], "cwd": str(root), "padding": "x" * 20_000}).encode()
+    variables = environment(scratch)
+    try:
+        started = time.perf_counter()
+        with open_link(Introduction(cwd=str(root)), Terms(variables)) as link:
+            bench.figure("daemon, from nothing to greeted", NONE, "daemon", (time.perf_counter() - started) * 1000)
+            _memory(bench, link, root, variables)
+            for _ in range(hooks):
+                _hook(bench, link, event, root, variables)
+            link.request("stop")
+    finally:
+        processes.end(str(scratch))
+
+
+def _memory(bench: Bench, link: Link, root: Path, variables: dict[str, str]) -> None:
+    pid = int(link.welcome["pid"])
+    idle = resident(pid)
+    bench.figure("memory of the daemon, nothing running", NONE, "daemon", idle)
+    links = [open_link(Introduction(cwd=str(root)), Terms(variables)) for _ in range(IDLE_SESSIONS)]
+    each = (resident(pid) - idle) * 1000 / IDLE_SESSIONS
+    bench.figure("memory of an idle session", NONE, "daemon", each)
+    for one in links:
+        one.close()
+
+
+def _hook(bench: Bench, link: Link, event: bytes, root: Path, variables: dict[str, str]) -> None:
+    nothing, whole = _run(NOTHING, b"", variables), _run(HOOK, event, variables)
+    started = time.perf_counter()
+    link.request("hook", {"protocol": 1, "host": "plain", "cwd": str(root).encode().hex(), "event": event.hex()})
+    wait = (time.perf_counter() - started) * 1000
+    bench.figure("hook program, the wait taken off", NONE, "hook", whole - wait)
+    bench.figure("hook program, the wait taken off", NONE, "python -I -S -c pass", nothing)
+
+
+def _run(argv: list[str], event: bytes, variables: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(argv, input=event, capture_output=True, env=variables, check=True)
+    return (time.perf_counter() - started) * 1000
+
+
+def resident(pid: int) -> float:
+    """Megabytes, from the kernel."""
+    said = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", said)[0]) * 1024 / 1e6
+
+
+def _soaked(bench: Bench) -> None:
+    """What the service keeps of edits of one file, in a process of its own, the first tenth not counted."""
+    argv = [sys.executable, str(CLONE / "bench" / "soak.py"), "--edits", str(bench.plan.soak), "--roots", "1"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=SOAK_SECONDS, check=False)
+    found = [float(value) for value in re.findall(r"^edit .*?([\d.]+) MiB", done.stdout, re.MULTILINE)]
+    measure = "growth over edits of one file"
+    if done.returncode or len(found) < 3:
+        bench.fail([measure], NONE, "library", done.stderr[-120:] or "it said nothing")
+        return
+    bench.figure(measure, NONE, "library", (found[-1] - found[1]) * 1024 * 1024 / 1e6)
+
+
+async def growth(bench: Bench, language: str) -> None:
+    """An edit after so many files were touched, and what the library and the server hold by then."""
+    modules = max(bench.plan.touched)
+    fixture = bench.fixture(language, modules=modules, functions=2)
+    scratch, kind = bench.scratch.fresh("library"), Kind("library", ours.library)
+    files = [fixture.file(f"module_{number}") for number in range(modules)]
+    main = fixture.file("main")
+    async with bench.opened(kind, fixture, scratch) as subject:
+        touched = 0
+        for many in bench.plan.touched:
+            for file in files[touched:many]:
+                await subject.written(file)
+            touched = many
+            record = bench.record(f"edit after {many} touched files", language, "library")
+            for number in range(max(6, bench.plan.edits)):
+                name = f"missing_{many}{number}"
+                fixture.write(main, fixture.grammar.missing.format(name=name) + "\n")
+                await bench.timed(record, lambda: subject.told(main), lambda answer, name=name: name in answer)
+            bench.figure(f"memory after {many} touched files", language, "library", resident(os.getpid()))
+    processes.end(str(scratch))

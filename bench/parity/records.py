@@ -1,0 +1,189 @@
+"""What a run is told to do (`Plan`), what it has seen (`Record`), and the bench on which it does so.
+
+A record holds the times, or the single figures, of one subject in one measure. A subject that has no answer has a
+`failure` that says why: nothing is ever filled in for it. Failures name no path of the machine.
+"""
+
+import asyncio
+import random
+import re
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parity import processes
+from parity.fixtures import Fixture, make
+from parity.subjects import CLONE, Kind, NotOffered, Scratch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is done."""
+
+    seed: int
+    modules: int
+    functions: int
+    cold: int
+    """Starts of each subject."""
+    warm: int
+    """Rounds of each operation."""
+    edits: int
+    """Rounds of each kind of edit."""
+    seconds: float
+    """What one subject may take for the rounds of one operation, or of all edits; it has one round at least."""
+    patience: float
+    """How long one answer is waited for."""
+    recovery: float
+    """How long a subject may take to answer again after its server was killed or stopped."""
+    touched: tuple[int, ...]
+    """After how many touched files an edit is timed."""
+    soak: int
+    """Edits of one file, for what is kept of each."""
+    hooks: int
+    """Runs of the hook program."""
+    turns: int
+    """Calls of each tool in the agent loop."""
+    profiled: int
+    """Calls under the profiler."""
+    languages: tuple[str, ...] = ("python", "typescript")
+
+
+QUICK = Plan(
+    seed=1,
+    modules=20,
+    functions=6,
+    cold=2,
+    warm=60,
+    edits=4,
+    seconds=6.0,
+    patience=8.0,
+    recovery=20.0,
+    touched=(10, 100),
+    soak=4_000,
+    hooks=25,
+    turns=8,
+    profiled=150,
+)
+WHOLE = Plan(
+    seed=1,
+    modules=500,
+    functions=8,
+    cold=6,
+    warm=400,
+    edits=20,
+    seconds=90.0,
+    patience=35.0,
+    recovery=90.0,
+    touched=(10, 100, 1_000),
+    soak=100_000,
+    hooks=200,
+    turns=20,
+    profiled=1_000,
+)
+
+SCALE = {"modules": 500, "functions": 50}
+"""A workspace of 100,000 lines."""
+
+
+@dataclass
+class Record:
+    """What one subject did in one measure."""
+
+    measure: str
+    language: str
+    subject: str
+    milliseconds: list[float] = field(default_factory=list[float])
+    """Times; or figures in the unit of the measure, where it is no time."""
+    wrong: int = 0
+    unanswered: int = 0
+    failure: str | None = None
+
+
+@dataclass
+class Profile:
+    """Where the time of a hot path goes: milliseconds per call, the dearest first."""
+
+    path: str
+    language: str
+    calls: int
+    areas: dict[str, float]
+    functions: dict[str, float]
+
+
+@dataclass
+class Bench:
+    plan: Plan
+    kinds: Sequence[Kind]
+    scratch: Scratch
+    records: list[Record] = field(default_factory=list[Record])
+    profiles: list[Profile] = field(default_factory=list[Profile])
+
+    def record(self, measure: str, language: str, subject: str) -> Record:
+        for known in self.records:
+            if (known.measure, known.language, known.subject) == (measure, language, subject):
+                return known
+        self.records.append(Record(measure, language, subject))
+        return self.records[-1]
+
+    def figure(self, measure: str, language: str, subject: str, value: float) -> None:
+        self.record(measure, language, subject).milliseconds.append(value)
+
+    def fail(self, measures: Sequence[str], language: str, subject: str, why: object) -> None:
+        """Said of every one of these measures that has no answer."""
+        for measure in measures:
+            record = self.record(measure, language, subject)
+            if not record.milliseconds:
+                record.failure = plain(why, self.scratch.root)
+
+    def fixture(self, language: str, **size: int) -> Fixture:
+        """A workspace that nobody else has, the same for everybody."""
+        size = {"modules": self.plan.modules, "functions": self.plan.functions} | size
+        root = self.scratch.fresh(f"{language}-workspace") / "workspace"
+        return make(language, root, seed=self.plan.seed, **size)
+
+    def kinds_for(self, language: str) -> list[Kind]:
+        return [kind for kind in self.kinds if language in kind.languages]
+
+    def in_turns(self, number: int, subjects: Sequence[Any]) -> list[Any]:
+        """All of them, in an order that is another one in every round."""
+        return random.Random(f"{self.plan.seed} {number}").sample(list(subjects), len(subjects))
+
+    @asynccontextmanager
+    async def opened(self, kind: Kind, fixture: Fixture, scratch: Path | None = None) -> AsyncGenerator[Any]:
+        """A subject that is ready to be asked; whatever it leaves behind is ended."""
+        home = scratch or self.scratch.fresh(kind.name)
+        try:
+            async with kind.open(fixture, home) as subject:
+                yield subject
+        finally:
+            if scratch is None:
+                processes.end(str(home))
+
+    async def timed(self, record: Record, ask: Callable[[], Awaitable[object]], right: Callable[[str], bool]) -> bool:
+        """One answer, judged after the clock has stopped; False when there was none in time."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.plan.patience):
+                answer = await ask()
+        except (TimeoutError, RuntimeError, OSError) as error:
+            record.unanswered += 1
+            record.failure = plain(error, self.scratch.root) or f"no answer in {self.plan.patience:g} s"
+            return False
+        record.milliseconds.append((time.perf_counter() - started) * 1000)
+        record.wrong += not right(str(answer))
+        return True
+
+
+def plain(why: object, scratch: Path | None = None) -> str:
+    """A reason in one short line, without any path of this machine."""
+    if isinstance(why, NotOffered):
+        return f"not offered: {why}" if str(why) else "not offered"
+    said = " ".join(str(why).split())
+    for folder in (scratch, CLONE, Path.home(), Path(tempfile.gettempdir())):
+        if folder is not None and len(folder.parts) > 1:
+            said = said.replace(str(folder), "…")
+    return re.sub(r"/(?:[\w.-]+/){2,}", "…/", said).replace("|", "/")[:160]

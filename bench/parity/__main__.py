@@ -1,7 +1,7 @@
 """`bench/run [--quick] [--seed N] [--only NAME,…] [--out FOLDER]` and `bench/compare A.json B.json`.
 
-`--only` takes parts (`warm`, `cold`, `lives`, …) and subjects (`bare`, `mcp`, `cclsp`, …): what is named of either is
-run, and all of the other where nothing of it is named.
+`--only` takes parts (`warm`, `cold`, `lives`, …), subjects (`bare`, `mcp`, `cclsp`, …) and languages: of each of these,
+what is named is run, or all where nothing of it is named.
 """
 
 import argparse
@@ -10,13 +10,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 from parity import agent_loop, lives, measures, ours, peers, processes, profiles, programs, report
-from parity.records import QUICK, WHOLE, Bench, Plan, plain
+from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
 from parity.subjects import Kind, Scratch, bare
 
 KINDS = [
@@ -52,12 +51,15 @@ def main() -> int:
         return 0
     # So that whoever ends this run ends what it has started.
     signal.signal(signal.SIGTERM, _ended)
-    parts = chosen.only & {*PARTS, PROGRAMS} or {*PARTS, PROGRAMS}
-    subjects = chosen.only & {kind.name for kind in KINDS} or {kind.name for kind in KINDS}
-    if unknown := chosen.only - parts - subjects:
-        raise SystemExit(f"--only knows {', '.join([*PARTS, PROGRAMS, *(kind.name for kind in KINDS)])}; not {unknown}")
+    names = {kind.name for kind in KINDS}
+    parts, subjects = chosen.only & {*PARTS, PROGRAMS}, chosen.only & names
+    languages = chosen.only & set(QUICK.languages)
+    if unknown := chosen.only - parts - subjects - languages:
+        known = ", ".join([*PARTS, PROGRAMS, *names, *QUICK.languages])
+        raise SystemExit(f"--only does not know {', '.join(unknown)}; it knows {known}")
     plan = replace(QUICK if chosen.quick else WHOLE, seed=chosen.seed)
-    bench = asyncio.run(measured(plan, parts, subjects))
+    plan = replace(plan, languages=tuple(one for one in plan.languages if not languages or one in languages))
+    bench = asyncio.run(measured(plan, parts or {*PARTS, PROGRAMS}, subjects or names))
     written = report.written(chosen.out, bench, " ".join(["bench/run", *sys.argv[2:]]))
     print(written.read_text())
     return 0
@@ -109,10 +111,6 @@ def _is_installed(bench: Bench, kind: Kind) -> bool:
         bench.record("warm definition", kind.languages[0], kind.name).failure = f"not installed: {plain(error)}"
         return False
     return True
-
-
-def said(line: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _loop(bench: Bench, language: str, name: str) -> None:
         if wiring.ours:
             pilotfish(home, "setup", "opencode", "--global")
         edits = 2 * max(2, plan.turns // 2)
-        turns, places = _edits(fixture, edits), list(fixture.places[: plan.turns if wiring.definition else 0])
+        turns, places = _edits(fixture, edits), list(fixture.places[: plan.turns // 2 if wiring.definition else 0])
         turns += [_definition(str(wiring.definition), fixture, place) for place in places]
         with Clock(turns) as model:
             run(opencode(**wiring.settings(language)), home, model)
@@ -162,7 +162,7 @@ async def _once(bench: Bench, language: str, name: str, home: DaemonHome) -> Non
 
     if name == "opencode debug lsp":
         started(home, "http://127.0.0.1:1", "scripted", SUBJECTS["opencode"].settings(language))
-    await bench.timed(bench.record(ONCE, language, name), ask, lambda answer: "missing_1" in answer)
+    await bench.timed(bench.record(ONCE, language, name), ask, lambda answer: "missing_1" in answer, starts=True)
 
 
 def _said(argv: list[str], home: DaemonHome) -> str:

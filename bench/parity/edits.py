@@ -17,7 +17,7 @@ from parity.subjects import NotOffered, Subject
 KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
 ALL = tuple(f"edit: {kind}" for kind in KINDS)
 
-STRIKES = 3
+STRIKES = 2
 """Calls without an answer after which a subject that has given none is asked no more."""
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ class Child:
                 await asyncio.wait_for(self.process.wait(), PATIENCE)
                 break
             except TimeoutError:
-                step()
+                with suppress(ProcessLookupError):
+                    step()
         await self.process.wait()
         await self._reading
 

@@ -6,14 +6,14 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 from parity import processes
 from parity.answers import is_definition
-from parity.fixtures import Place
-from parity.records import Bench, Record, plain
+from parity.fixtures import Fixture, Place
+from parity.records import STARTING, Bench, Record, plain, said
 from parity.subjects import Kind, NotOffered, Subject, ThroughMcp
 
 SESSIONS = 10
@@ -34,53 +34,75 @@ THROUGHPUT = tuple(f"definition, {clients} clients at once" for clients in CLIEN
 RATES = tuple(f"questions per second, {clients} clients" for clients in CLIENTS)
 FEEDBACK = ("feedback bytes",)
 
-Measure = Callable[[Bench, str, Kind], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Life:
-    """A measure, the records that it fills, and of whom."""
-
-    names: tuple[str, ...]
-    measure: Measure
-    who: Callable[[Kind], bool]
+TROUBLE = (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error)
+"""How a subject that does not do what it should shows; what it has done until then stays measured."""
 
 
 async def lives(bench: Bench, language: str) -> None:
-    for life in LIVES:
-        for kind in bench.in_turns(0, [kind for kind in bench.kinds_for(language) if life.who(kind)]):
-            try:
-                await life.measure(bench, language, kind)
-            except (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error) as error:
-                bench.fail(life.names, language, kind.name, error if str(error) else type(error).__name__)
+    """In one opening what can be; what is no time, side by side."""
+    kinds = bench.kinds_for(language)
+    for kind in bench.in_turns(0, kinds):
+        said(f"  a life: {kind.name}")
+        await _guarded(bench, (*HELD, *FEEDBACK, *PATCHED), language, kind, _life)
+    for kind in bench.in_turns(0, [kind for kind in kinds if _through_mcp(kind)]):
+        said(f"  sessions: {kind.name}")
+        await _guarded(bench, (*SESSION, *THROUGHPUT, *RATES), language, kind, _sessions)
+    said("  kill -9 of all")
+    killed = [kind for kind in kinds if kind.name not in {"bare", "library"}]
+    await asyncio.gather(*(_guarded(bench, LEFT, language, kind, _killed) for kind in killed))
     await _recovery(bench, language)
 
 
-async def _held(bench: Bench, language: str, kind: Kind) -> None:
-    """After one answer; and what is left when it has ended properly."""
+async def _guarded(
+    bench: Bench,
+    names: Sequence[str],
+    language: str,
+    kind: Kind,
+    measure: Callable[[Bench, str, Kind], Awaitable[None]],
+) -> None:
+    try:
+        await measure(bench, language, kind)
+    except TROUBLE as error:
+        bench.fail(names, language, kind.name, error if str(error) else "no answer in time")
+
+
+async def _life(bench: Bench, language: str, kind: Kind) -> None:
+    """What it holds after one answer, what it says of twenty errors, how it takes twenty files, what it leaves."""
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
     try:
         async with kind.open(fixture, scratch) as subject:
             await _woken(bench, subject, fixture.places[0])
-            found = processes.of(str(scratch))
-            servers = [process for process in found if processes.is_server(process)]
-            bridge = [process for process in found if process not in servers]
-            if kind.name == "library":
-                why = NotOffered("it is part of the process that uses it, here this benchmark")
-                bench.fail(["memory of the bridge"], language, kind.name, why)
-            elif kind.name != "bare":
-                bench.figure("memory of the bridge", language, kind.name, processes.memory(bridge))
-            bench.figure("memory of the servers", language, kind.name, processes.memory(servers))
+            _held(bench, language, kind, scratch)
             if isinstance(subject, ThroughMcp):
                 bench.figure("tool schema bytes", language, kind.name, len(subject.listed.encode()))
+            else:
+                bench.fail(["tool schema bytes"], language, kind.name, NotOffered("it is no MCP server"))
+            try:
+                await _feedback(bench, fixture, kind, subject)
+                await _patch(bench, fixture, kind, subject)
+            except TROUBLE as error:
+                why = error if str(error) else "no answer in time"
+                bench.fail([*FEEDBACK, *PATCHED], language, kind.name, why)
         bench.figure("left after the end", language, kind.name, processes.left(str(scratch)))
     finally:
         processes.end(str(scratch))
 
 
+def _held(bench: Bench, language: str, kind: Kind, scratch: Path) -> None:
+    found = processes.of(str(scratch))
+    servers = [process for process in found if processes.is_server(process)]
+    bridge = [process for process in found if process not in servers]
+    if kind.name in {"bare", "library"}:
+        why = NotOffered("it is part of the process that uses it, here this benchmark")
+        bench.fail(["memory of the bridge"], language, kind.name, why)
+    else:
+        bench.figure("memory of the bridge", language, kind.name, processes.memory(bridge))
+    bench.figure("memory of the servers", language, kind.name, processes.memory(servers))
+
+
 async def _woken(bench: Bench, subject: Subject, place: Place) -> None:
     """The server runs and has answered once."""
-    async with asyncio.timeout(bench.plan.patience * 3):
+    async with asyncio.timeout(bench.plan.patience * STARTING):
         try:
             await subject.definition(place)
         except NotOffered:
@@ -97,7 +119,8 @@ async def _killed(bench: Bench, language: str, kind: Kind) -> None:
             for process in processes.of(str(scratch)):
                 if not processes.is_server(process) and not _is_supervisor(process):
                     process.kill()
-            bench.figure(LEFT[0], language, kind.name, processes.left(str(scratch)))
+            left = await asyncio.to_thread(processes.left, str(scratch))
+            bench.figure(LEFT[0], language, kind.name, left)
             # What its end would still do needs those that are gone.
             processes.end(str(scratch))
     finally:
@@ -108,23 +131,23 @@ def _is_supervisor(process: psutil.Process) -> bool:
     return any("supervisor" in word for word in process.cmdline())
 
 
-async def _patch(bench: Bench, language: str, kind: Kind) -> None:
+async def _patch(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
     """Twenty files that it knows are broken at once, until all twenty are answered for."""
-    fixture = bench.fixture(language)
     files = [fixture.file(f"module_{number}") for number in range(PATCH)]
-    async with bench.opened(kind, fixture) as subject:
-        async with asyncio.timeout(bench.plan.patience * 4):
-            await subject.patched(files)
-        for number in range(max(1, bench.plan.cold)):
-            names = {f"missing_{number}{place:02d}" for place in range(PATCH)}
-            for file, name in zip(files, sorted(names), strict=True):
-                text = (fixture.root / file).read_text()
-                fixture.write(file, text + fixture.grammar.missing.format(name=name) + "\n")
-            record = bench.record(PATCHED[0], language, kind.name)
-            if not await bench.timed(
-                record, lambda: subject.patched(files), lambda answer, names=names: _names_all(names, answer)
-            ):
-                return
+    async with asyncio.timeout(bench.plan.patience * STARTING):
+        await subject.patched(files)
+    record = bench.record(PATCHED[0], fixture.language, kind.name)
+    for number in range(max(2, bench.plan.cold)):
+        names = {f"missing_{number}{place:02d}" for place in range(PATCH)}
+        for file, name in zip(files, sorted(names), strict=True):
+            text = (fixture.root / file).read_text()
+            fixture.write(file, text + fixture.grammar.missing.format(name=name) + "\n")
+
+        def right(answer: str, names: set[str] = names) -> bool:
+            return _names_all(names, answer)
+
+        if not await bench.timed(record, lambda: subject.patched(files), right, starts=True):
+            return
 
 
 def _names_all(names: set[str], answer: str) -> bool:
@@ -134,74 +157,68 @@ def _names_all(names: set[str], answer: str) -> bool:
 
 
 async def _sessions(bench: Bench, language: str, kind: Kind) -> None:
-    """More sessions on a root that has one; every one is asked something that nobody has asked before."""
+    """More sessions on a root that has one, and all of them asking at once."""
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
     try:
         async with AsyncExitStack() as stack:
-            first = await stack.enter_async_context(kind.open(fixture, scratch))
-            await _woken(bench, first, fixture.places[0])
+            subjects: list[Subject] = [await stack.enter_async_context(kind.open(fixture, scratch))]
+            await _woken(bench, subjects[0], fixture.places[0])
             before = processes.servers(str(scratch))
-            for number in range(2, SESSIONS + 1):
+            await _at_once(bench, fixture, kind, subjects)
+            for number in range(2, max(CLIENTS) + 1):
                 name = {2: SESSION[0], SESSIONS: SESSION[1]}.get(number)
                 record = bench.record(name, language, kind.name) if name else Record("", "", "")
                 place = fixture.places[number]
 
                 async def ask(place: Place = place) -> object:
-                    subject = await stack.enter_async_context(kind.open(fixture, scratch))
-                    return await subject.definition(place)
-
-                await bench.timed(record, ask, lambda answer, place=place: is_definition(place, answer))
-                if processes.servers(str(scratch)) > before:
-                    bench.fail([SESSION[1]], language, kind.name, OWN_SERVERS)
-                    break
-            bench.figure(SESSION[2], language, kind.name, processes.servers(str(scratch)) - before)
-    finally:
-        processes.end(str(scratch))
-
-
-async def _throughput(bench: Bench, language: str, kind: Kind) -> None:
-    """Milliseconds for one question while so many clients ask at once, and how many answers that makes in a second."""
-    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
-    try:
-        async with AsyncExitStack() as stack:
-            subjects = [await stack.enter_async_context(kind.open(fixture, scratch))]
-            await _woken(bench, subjects[0], fixture.places[0])
-            before = processes.servers(str(scratch))
-            for clients, times, rate in zip(CLIENTS, THROUGHPUT, RATES, strict=True):
-                while len(subjects) < clients:
                     subjects.append(await stack.enter_async_context(kind.open(fixture, scratch)))
-                    await _woken(bench, subjects[-1], fixture.places[0])
-                    if processes.servers(str(scratch)) > before:
-                        bench.fail([*THROUGHPUT, *RATES], language, kind.name, OWN_SERVERS)
-                        return
-                started = time.perf_counter()
-                record = bench.record(times, language, kind.name)
-                await asyncio.gather(*(_questions(bench, record, subject, fixture.places) for subject in subjects))
-                bench.figure(rate, language, kind.name, clients * QUESTIONS / (time.perf_counter() - started))
+                    return await subjects[-1].definition(place)
+
+                def right(answer: str, place: Place = place) -> bool:
+                    return is_definition(place, answer)
+
+                await bench.timed(record, ask, right, starts=True)
+                if number == 2:
+                    bench.figure(SESSION[2], language, kind.name, processes.servers(str(scratch)) - before)
+                if processes.servers(str(scratch)) > before:
+                    bench.fail((*SESSION, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
+                    return
+                if number in CLIENTS:
+                    await _at_once(bench, fixture, kind, subjects)
     finally:
         processes.end(str(scratch))
+
+
+async def _at_once(bench: Bench, fixture: Fixture, kind: Kind, subjects: Sequence[Subject]) -> None:
+    """Milliseconds for one question while all ask at once, and how many answers that makes in a second."""
+    place = CLIENTS.index(len(subjects))
+    record = bench.record(THROUGHPUT[place], fixture.language, kind.name)
+    started = time.perf_counter()
+    await asyncio.gather(*(_questions(bench, record, subject, fixture.places) for subject in subjects))
+    rate = len(subjects) * QUESTIONS / (time.perf_counter() - started)
+    bench.figure(RATES[place], fixture.language, kind.name, rate)
 
 
 async def _questions(bench: Bench, record: Record, subject: Subject, places: Sequence[Place]) -> None:
-    for number in range(QUESTIONS):
-        place = places[number]
-        await bench.timed(
-            record, lambda place=place: subject.definition(place), lambda a, place=place: is_definition(place, a)
-        )
+    for place in places[:QUESTIONS]:
+
+        def right(answer: str, place: Place = place) -> bool:
+            return is_definition(place, answer)
+
+        await bench.timed(record, lambda place=place: subject.definition(place), right)
 
 
-async def _feedback(bench: Bench, language: str, kind: Kind) -> None:
+async def _feedback(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
     """What a model is given to read of twenty errors in one file."""
-    fixture = bench.fixture(language)
-    async with bench.opened(kind, fixture) as subject:
-        file = fixture.file("main")
-        lines = [fixture.grammar.missing.format(name=f"missing_{number}") for number in range(PATCH)]
-        fixture.write(file, "\n".join(lines) + "\n")
-        async with asyncio.timeout(bench.plan.patience * 3):
-            said = str(await subject.told(file))
+    file = fixture.file("main")
+    lines = [fixture.grammar.missing.format(name=f"missing_{number}") for number in range(PATCH)]
+    fixture.write(file, "\n".join(lines) + "\n")
+    async with asyncio.timeout(bench.plan.patience):
+        said = str(await subject.told(file))
     if "missing_" not in said:
         raise RuntimeError("the answer names none of the errors")
-    bench.figure(FEEDBACK[0], language, kind.name, len(said.encode()))
+    if kind.name != "bare":
+        bench.figure(FEEDBACK[0], fixture.language, kind.name, len(said.encode()))
 
 
 # --- Recovery ------------------------------------------------------------------------------------------------------
@@ -211,6 +228,7 @@ async def _recovery(bench: Bench, language: str) -> None:
     """Until the next right answer. All wait side by side: it is waiting that is measured, nobody works meanwhile."""
     kinds = [kind for kind in bench.kinds_for(language) if _is_bridge(kind)]
     for measure in RECOVERED:
+        said(f"  {measure}")
         async with AsyncExitStack() as stack:
             waiting: list[Awaitable[None]] = []
             for kind in kinds:
@@ -256,13 +274,3 @@ def _is_bridge(kind: Kind) -> bool:
 
 def _through_mcp(kind: Kind) -> bool:
     return kind.name not in {"bare", "cli", "hook", "library"}
-
-
-LIVES = (
-    Life(HELD, _held, lambda _: True),
-    Life(LEFT, _killed, lambda kind: kind.name not in {"bare", "library"}),
-    Life(PATCHED, _patch, lambda _: True),
-    Life(SESSION, _sessions, _through_mcp),
-    Life((*THROUGHPUT, *RATES), _throughput, _through_mcp),
-    Life(FEEDBACK, _feedback, lambda kind: kind.name != "bare"),
-)

@@ -57,7 +57,7 @@ async def _first(bench: Bench, kind: Kind, fixture: Fixture, measure: str) -> No
             return await subject.definition(place)
 
         try:
-            await bench.timed(record, ask, lambda answer: is_definition(place, answer))
+            await bench.timed(record, ask, lambda answer: is_definition(place, answer), starts=True)
         except NotOffered as error:
             bench.fail([measure], fixture.language, kind.name, error)
     shutil.rmtree(fixture.root.parent, ignore_errors=True)
@@ -87,17 +87,18 @@ async def _opened(bench: Bench, stack: AsyncExitStack, kind: Kind, language: str
 async def _rounds(bench: Bench, operation: str, subjects: Sequence[Opened]) -> None:
     """Slow ones have fewer rounds: whoever has used up its seconds is asked no more."""
     chance, spent = random.Random(bench.plan.seed), dict.fromkeys((one.kind.name for one in subjects), 0.0)
-    for number in range(-max(3, bench.plan.warm // WARMING_SHARE), bench.plan.warm):
+    first = -max(3, bench.plan.warm // WARMING_SHARE)
+    for number in range(first, bench.plan.warm):
         index = chance.randrange(len(subjects[0].fixture.places)) if subjects else 0
         for one in bench.in_turns(number, subjects):
             record = bench.record(f"warm {operation}", one.fixture.language, one.kind.name)
-            # The first answers alone may use up the seconds of a slow one; it still has one round that counts.
-            counts = number >= 0 or spent[one.kind.name] > bench.plan.seconds / 2
-            if spent[one.kind.name] > bench.plan.seconds and (record.milliseconds or record.unanswered):
+            counts, has_any = number >= 0, bool(record.milliseconds or record.failure)
+            if spent[one.kind.name] > bench.plan.seconds / (1 if counts else 2) and (has_any or not counts):
                 continue
             started = time.perf_counter()
             await _asked(bench, operation, one, record if counts else Record("", "", ""), index)
-            spent[one.kind.name] += time.perf_counter() - started
+            # The very first answer may start a server: it is neither counted nor held against its subject.
+            spent[one.kind.name] += time.perf_counter() - started if number > first else 0.0
 
 
 async def _asked(bench: Bench, operation: str, one: Opened, record: Record, index: int) -> None:

@@ -35,10 +35,10 @@ class Library:
         return _fresh(await self._workspace.check(file))
 
     async def told(self, file: str) -> object:
-        return _certain(await self._workspace.after_edit(file))
+        return _certain(await self._workspace.after_edit(file)).text
 
     async def overwritten(self, file: str, _others: Sequence[str]) -> object:
-        return _certain(await self._workspace.after_edit(file, kind="write"))
+        return _certain(await self._workspace.after_edit(file, kind="write")).text
 
     async def patched(self, files: Sequence[str]) -> object:
         return _certain(await self._workspace.after_edit(*files, kind="patch"))

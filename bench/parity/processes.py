@@ -11,6 +11,7 @@ from parity.subjects import MARK
 SERVERS = ("langserver", "language-server", "tsserver", "pyright", "gopls", "typingsInstaller")
 """Parts of command lines that are language servers, or what those start."""
 
+LOOK_SECONDS = 0.05
 GONE_SECONDS = 5.0
 """How long an end may take before what is left counts as left."""
 
@@ -31,10 +32,13 @@ def end_below(folder: str) -> None:
 
 
 def _kill(found: list[psutil.Process]) -> None:
+    """Nobody is waited for: whoever started one of these must be the one to learn how it ended."""
     for process in found:
         with suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(found, timeout=GONE_SECONDS)
+    deadline = time.monotonic() + GONE_SECONDS
+    while any(map(_mark, found)) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
 
 
 def _mark(process: psutil.Process) -> str:
@@ -72,5 +76,5 @@ def left(word: str) -> int:
     """How many are there after `GONE_SECONDS` at the most."""
     deadline = time.monotonic() + GONE_SECONDS
     while (found := of(word)) and time.monotonic() < deadline:
-        psutil.wait_procs(found, timeout=0.1)
+        time.sleep(LOOK_SECONDS)
     return len(found)

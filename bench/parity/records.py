@@ -7,6 +7,7 @@ A record holds the times, or the single figures, of one subject in one measure. 
 import asyncio
 import random
 import re
+import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -59,13 +60,13 @@ QUICK = Plan(
     cold=2,
     warm=60,
     edits=4,
-    seconds=6.0,
-    patience=8.0,
-    recovery=20.0,
+    seconds=2.5,
+    patience=5.0,
+    recovery=15.0,
     touched=(10, 100),
     soak=4_000,
     hooks=25,
-    turns=8,
+    turns=6,
     profiled=150,
 )
 WHOLE = Plan(
@@ -84,6 +85,9 @@ WHOLE = Plan(
     turns=20,
     profiled=1_000,
 )
+
+STARTING = 5
+"""How many times longer a first answer may take."""
 
 SCALE = {"modules": 500, "functions": 50}
 """A workspace of 100,000 lines."""
@@ -163,19 +167,35 @@ class Bench:
             if scratch is None:
                 processes.end(str(home))
 
-    async def timed(self, record: Record, ask: Callable[[], Awaitable[object]], right: Callable[[str], bool]) -> bool:
-        """One answer, judged after the clock has stopped; False when there was none in time."""
+    async def timed(
+        self,
+        record: Record,
+        ask: Callable[[], Awaitable[object]],
+        right: Callable[[str], bool],
+        *,
+        starts: bool = False,
+    ) -> bool:
+        """One answer, judged after the clock has stopped; False when there was none in time.
+
+        What `starts` programs and servers first is waited for longer.
+        """
+        patience = self.plan.patience * (STARTING if starts else 1)
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self.plan.patience):
+            async with asyncio.timeout(patience):
                 answer = await ask()
         except (TimeoutError, RuntimeError, OSError) as error:
             record.unanswered += 1
-            record.failure = plain(error, self.scratch.root) or f"no answer in {self.plan.patience:g} s"
+            record.failure = plain(error, self.scratch.root) or f"no answer in {patience:g} s"
             return False
         record.milliseconds.append((time.perf_counter() - started) * 1000)
         record.wrong += not right(str(answer))
         return True
+
+
+def said(line: str) -> None:
+    """Progress, for whoever waits."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 def plain(why: object, scratch: Path | None = None) -> str:

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,7 +41,7 @@ class Subject(Protocol):
         """A host's tool has edited this file: what its model is shown."""
         ...
 
-    async def overwritten(self, file: str, others: Sequence[str]) -> object:
+    async def overwritten(self, file: str, others: Sequence[str], /) -> object:
         """A host's tool has written the whole file: what its model is shown of it and of what it broke.
 
         Only the floor is told which `others` that may be.
@@ -129,7 +129,7 @@ class Bare:
     async def patched(self, files: Sequence[str]) -> object:
         for file in files:
             self._sync(file)
-        return await asyncio.gather(*map(self.shown, files))
+        return [await self.shown(file) for file in files]
 
     async def written(self, file: str) -> None:
         self._sync(file)
@@ -177,7 +177,8 @@ async def bare(fixture: Fixture, scratch: Path) -> AsyncGenerator[Bare]:
     try:
         yield subject
     finally:
-        child.process.kill()
+        with suppress(ProcessLookupError):
+            child.process.kill()
         await child.close()
 
 

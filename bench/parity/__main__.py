@@ -96,7 +96,7 @@ async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
                 said(PROGRAMS)
                 await programs.programs(bench)
         finally:
-            processes.end_below(str(root))
+            processes.end_below(root)
         said("done")
         return bench
 

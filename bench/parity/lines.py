@@ -14,7 +14,7 @@ PATIENCE = 2.0
 
 
 class Child:
-    """One child, one question at a time; what it asks is answered by `replies`, what it tells goes to `told`."""
+    """A child and the questions to it; what it asks is answered by `replies`, what it tells goes to `told`."""
 
     def __init__(self, process: asyncio.subprocess.Process, *, framed: bool) -> None:
         assert process.stdin is not None
@@ -31,12 +31,13 @@ class Child:
     async def request(self, method: str, params: object) -> Any:
         """The result; raises `RuntimeError` with the error, or when the child has ended."""
         self._number += 1
-        answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
-        self.send({"id": self._number, "method": method, "params": params})
+        number = self._number
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.send({"id": number, "method": method, "params": params})
         try:
             return await answer
         finally:
-            self._waiting.pop(self._number, None)
+            del self._waiting[number]
 
     def notify(self, method: str, params: object) -> None:
         self.send({"method": method, "params": params})

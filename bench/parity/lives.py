@@ -5,7 +5,7 @@ import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import psutil
@@ -29,7 +29,8 @@ RECOVERED = ("recovery from a killed server", "recovery from a hung server")
 SIGNALS: dict[str, signal.Signals] = dict(zip(RECOVERED, (signal.SIGKILL, signal.SIGSTOP), strict=True))
 LEFT = ("left after kill -9",)
 PATCHED = (f"patch of {PATCH} files",)
-SESSION = ("second session", f"session {SESSIONS}", "second session: new servers")
+SESSION = ("second session, first answer", f"session {SESSIONS}, first answer", "second session: new servers")
+STARTED = ("second session, from the start of its program", f"session {SESSIONS}, from the start of its program")
 THROUGHPUT = tuple(f"definition, {clients} clients at once" for clients in CLIENTS)
 RATES = tuple(f"questions per second, {clients} clients" for clients in CLIENTS)
 FEEDBACK = ("feedback bytes",)
@@ -46,7 +47,7 @@ async def lives(bench: Bench, language: str) -> None:
         await _guarded(bench, (*HELD, *FEEDBACK, *PATCHED), language, kind, _life)
     for kind in bench.in_turns(0, [kind for kind in kinds if _through_mcp(kind)]):
         said(f"  sessions: {kind.name}")
-        await _guarded(bench, (*SESSION, *THROUGHPUT, *RATES), language, kind, _sessions)
+        await _guarded(bench, (*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind, _sessions)
     said("  kill -9 of all")
     killed = [kind for kind in kinds if kind.name not in {"bare", "library"}]
     await asyncio.gather(*(_guarded(bench, LEFT, language, kind, _killed) for kind in killed))
@@ -72,7 +73,7 @@ async def _life(bench: Bench, language: str, kind: Kind) -> None:
     try:
         async with kind.open(fixture, scratch) as subject:
             await _woken(bench, subject, fixture.places[0])
-            _held(bench, language, kind, scratch)
+            _held(bench, fixture, kind, scratch)
             if isinstance(subject, ThroughMcp):
                 bench.figure("tool schema bytes", language, kind.name, len(subject.listed.encode()))
             else:
@@ -83,21 +84,22 @@ async def _life(bench: Bench, language: str, kind: Kind) -> None:
             except TROUBLE as error:
                 why = error if str(error) else "no answer in time"
                 bench.fail([*FEEDBACK, *PATCHED], language, kind.name, why)
-        bench.figure("left after the end", language, kind.name, processes.left(str(scratch)))
+            known = processes.of(scratch, fixture.root)
+        bench.figure("left after the end", language, kind.name, processes.left(scratch, fixture.root, known))
     finally:
-        processes.end(str(scratch))
+        processes.end(scratch, fixture.root)
 
 
-def _held(bench: Bench, language: str, kind: Kind, scratch: Path) -> None:
-    found = processes.of(str(scratch))
+def _held(bench: Bench, fixture: Fixture, kind: Kind, scratch: Path) -> None:
+    found = processes.of(scratch, fixture.root)
     servers = [process for process in found if processes.is_server(process)]
     bridge = [process for process in found if process not in servers]
     if kind.name in {"bare", "library"}:
         why = NotOffered("it is part of the process that uses it, here this benchmark")
-        bench.fail(["memory of the bridge"], language, kind.name, why)
+        bench.fail(["memory of the bridge"], fixture.language, kind.name, why)
     else:
-        bench.figure("memory of the bridge", language, kind.name, processes.memory(bridge))
-    bench.figure("memory of the servers", language, kind.name, processes.memory(servers))
+        bench.figure("memory of the bridge", fixture.language, kind.name, processes.memory(bridge))
+    bench.figure("memory of the servers", fixture.language, kind.name, processes.memory(servers))
 
 
 async def _woken(bench: Bench, subject: Subject, place: Place) -> None:
@@ -111,24 +113,21 @@ async def _woken(bench: Bench, subject: Subject, place: Place) -> None:
 
 async def _killed(bench: Bench, language: str, kind: Kind) -> None:
     """The programs between the asker and the servers are killed; for ours that is the daemon too."""
-    scratch = bench.scratch.fresh(kind.name)
-    fixture = bench.fixture(language)
+    fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
     try:
         async with kind.open(fixture, scratch) as subject:
             await _woken(bench, subject, fixture.places[0])
-            for process in processes.of(str(scratch)):
-                if not processes.is_server(process) and not _is_supervisor(process):
-                    process.kill()
-            left = await asyncio.to_thread(processes.left, str(scratch))
+            known = processes.of(scratch, fixture.root)
+            for process in known:
+                if not processes.is_server(process) and not processes.is_supervisor(process):
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
+            left = await asyncio.to_thread(processes.left, scratch, fixture.root, known)
             bench.figure(LEFT[0], language, kind.name, left)
             # What its end would still do needs those that are gone.
-            processes.end(str(scratch))
+            processes.end(scratch, fixture.root)
     finally:
-        processes.end(str(scratch))
-
-
-def _is_supervisor(process: psutil.Process) -> bool:
-    return any("supervisor" in word for word in process.cmdline())
+        processes.end(scratch, fixture.root)
 
 
 async def _patch(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
@@ -163,30 +162,37 @@ async def _sessions(bench: Bench, language: str, kind: Kind) -> None:
         async with AsyncExitStack() as stack:
             subjects: list[Subject] = [await stack.enter_async_context(kind.open(fixture, scratch))]
             await _woken(bench, subjects[0], fixture.places[0])
-            before = processes.servers(str(scratch))
+            before = processes.servers(scratch, fixture.root)
             await _at_once(bench, fixture, kind, subjects)
             for number in range(2, max(CLIENTS) + 1):
-                name = {2: SESSION[0], SESSIONS: SESSION[1]}.get(number)
-                record = bench.record(name, language, kind.name) if name else Record("", "", "")
-                place = fixture.places[number]
-
-                async def ask(place: Place = place) -> object:
-                    subjects.append(await stack.enter_async_context(kind.open(fixture, scratch)))
-                    return await subjects[-1].definition(place)
-
-                def right(answer: str, place: Place = place) -> bool:
-                    return is_definition(place, answer)
-
-                await bench.timed(record, ask, right, starts=True)
+                await _joined(bench, stack, kind, (fixture, scratch), subjects)
                 if number == 2:
-                    bench.figure(SESSION[2], language, kind.name, processes.servers(str(scratch)) - before)
-                if processes.servers(str(scratch)) > before:
-                    bench.fail((*SESSION, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
+                    bench.figure(SESSION[2], language, kind.name, processes.servers(scratch, fixture.root) - before)
+                if processes.servers(scratch, fixture.root) > before:
+                    bench.fail((*SESSION, *STARTED, *THROUGHPUT, *RATES), language, kind.name, OWN_SERVERS)
                     return
                 if number in CLIENTS:
                     await _at_once(bench, fixture, kind, subjects)
     finally:
-        processes.end(str(scratch))
+        processes.end(scratch, fixture.root)
+
+
+async def _joined(
+    bench: Bench, stack: AsyncExitStack, kind: Kind, where: tuple[Fixture, Path], subjects: list[Subject]
+) -> None:
+    """One more session, asked something that nobody has asked before."""
+    fixture, number = where[0], len(subjects) + 1
+    place, named = fixture.places[number], {2: 0, SESSIONS: 1}.get(number)
+    started = time.perf_counter()
+    subjects.append(await stack.enter_async_context(kind.open(*where)))
+    whole = Record("", "", "") if named is None else bench.record(STARTED[named], fixture.language, kind.name)
+    record = Record("", "", "") if named is None else bench.record(SESSION[named], fixture.language, kind.name)
+
+    def right(answer: str) -> bool:
+        return is_definition(place, answer)
+
+    if await bench.timed(record, lambda: subjects[-1].definition(place), right, starts=True):
+        whole.milliseconds.append((time.perf_counter() - started) * 1000)
 
 
 async def _at_once(bench: Bench, fixture: Fixture, kind: Kind, subjects: Sequence[Subject]) -> None:
@@ -237,7 +243,7 @@ async def _recovery(bench: Bench, language: str) -> None:
                 except (RuntimeError, TimeoutError, OSError) as error:
                     bench.fail([measure], language, kind.name, error if str(error) else "did not start")
             await asyncio.gather(*waiting)
-            processes.end_below(str(bench.scratch.root))
+            processes.end_below(bench.scratch.root)
 
 
 async def _struck(bench: Bench, stack: AsyncExitStack, measure: str, kind: Kind, language: str) -> Awaitable[None]:
@@ -245,7 +251,7 @@ async def _struck(bench: Bench, stack: AsyncExitStack, measure: str, kind: Kind,
     fixture, scratch = bench.fixture(language), bench.scratch.fresh(kind.name)
     subject = await stack.enter_async_context(kind.open(fixture, scratch))
     await _woken(bench, subject, fixture.places[0])
-    for process in processes.of(str(scratch)):
+    for process in processes.of(scratch, fixture.root):
         if processes.is_server(process):
             process.send_signal(SIGNALS[measure])
     return _until_right(bench, bench.record(measure, language, kind.name), subject, fixture.places[0])

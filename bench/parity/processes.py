@@ -1,34 +1,54 @@
-"""Whose processes are whose: every subject's environment has a word of its own, which its children inherit."""
+"""Whose processes are whose: every subject has a word of its own in its environment, and a workspace of its own."""
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
 from parity.subjects import MARK
 
 SERVERS = ("langserver", "language-server", "tsserver", "pyright", "gopls", "typingsInstaller")
-"""Parts of command lines that are language servers, or what those start."""
+"""Parts of the names of programs that are language servers, or what those start."""
 
 LOOK_SECONDS = 0.05
 GONE_SECONDS = 5.0
 """How long an end may take before what is left counts as left."""
 
 
-def of(word: str) -> list[psutil.Process]:
-    """All processes that inherited the word, also those that nobody is the parent of any more."""
-    return [process for process in psutil.process_iter() if _mark(process) == word]
+def of(subject: Path, workspace: Path) -> list[psutil.Process]:
+    """All processes of a subject, also those that nobody is the parent of any more.
+
+    Either they inherited its word, or they run in the workspace that nobody else has: we give servers no environment
+    that they do not need.
+    """
+    found = [process for process in psutil.process_iter() if process.pid != os.getpid()]
+    known = {one for one in found if _mark(one) == str(subject) or _is_below(one, workspace)}
+    return [one for one in found if one in known or (is_supervisor(one) and known.intersection(_relatives(one)))]
 
 
-def end(word: str) -> None:
+def is_supervisor(process: psutil.Process) -> bool:
+    """Ours, between the daemon and a server; it has neither an environment nor a folder."""
+    return any("supervisor" in word for word in words(process))
+
+
+def _relatives(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return [*process.parents(), *process.children()]
+    return []
+
+
+def end(subject: Path, workspace: Path) -> None:
     """Kill what is left of one subject."""
-    _kill(of(word))
+    _kill(of(subject, workspace))
 
 
-def end_below(folder: str) -> None:
-    """Kill what is left of all subjects whose scratch folders are in this one."""
-    _kill([process for process in psutil.process_iter() if _mark(process).startswith(f"{folder}/")])
+def end_below(folder: Path) -> None:
+    """Kill what is left of all subjects whose folders are in this one."""
+    found = [process for process in psutil.process_iter() if process.pid != os.getpid()]
+    _kill([one for one in found if _mark(one).startswith(f"{folder}/") or _is_below(one, folder)])
 
 
 def _kill(found: list[psutil.Process]) -> None:
@@ -37,28 +57,40 @@ def _kill(found: list[psutil.Process]) -> None:
         with suppress(psutil.Error):
             process.kill()
     deadline = time.monotonic() + GONE_SECONDS
-    while any(map(_mark, found)) and time.monotonic() < deadline:
+    while any(map(words, found)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
 
 
 def _mark(process: psutil.Process) -> str:
-    try:
-        return process.environ().get(MARK, "") if process.pid != os.getpid() else ""
-    except psutil.Error:
-        return ""
+    with suppress(psutil.Error):
+        return process.environ().get(MARK, "")
+    return ""
+
+
+def _is_below(process: psutil.Process, folder: Path) -> bool:
+    with suppress(psutil.Error):
+        return f"{process.cwd()}/".startswith(f"{folder}/")
+    return False
+
+
+def words(process: psutil.Process) -> list[str]:
+    """Its command line; nothing for one that has ended."""
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def is_server(process: psutil.Process) -> bool:
-    try:
-        line = " ".join(process.cmdline())
-    except psutil.Error:
-        return False
-    return any(part in line for part in SERVERS) and "pilotfish" not in line
+    """By its program, or by the script that its interpreter runs: what a program is told to start is no server."""
+    line = words(process)
+    script = next((word for word in line[1:] if not word.startswith("-")), "")
+    names = [os.path.basename(word) for word in (*line[:1], script)]
+    return any(part in name for part in SERVERS for name in names)
 
 
-def servers(word: str) -> int:
+def servers(subject: Path, workspace: Path) -> int:
     """How many of a subject's processes are language servers."""
-    return sum(map(is_server, of(word)))
+    return sum(map(is_server, of(subject, workspace)))
 
 
 def memory(processes: list[psutil.Process]) -> float:
@@ -72,9 +104,9 @@ def memory(processes: list[psutil.Process]) -> float:
     return total / 1e6
 
 
-def left(word: str) -> int:
-    """How many are there after `GONE_SECONDS` at the most."""
+def left(subject: Path, workspace: Path, known: Sequence[psutil.Process]) -> int:
+    """How many are there after `GONE_SECONDS` at the most, those that were known before among them."""
     deadline = time.monotonic() + GONE_SECONDS
-    while (found := of(word)) and time.monotonic() < deadline:
+    while (found := {*of(subject, workspace), *filter(words, known)}) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
     return len(found)

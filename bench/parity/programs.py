@@ -51,7 +51,7 @@ def _daemon(bench: Bench, hooks: int) -> None:
                 _hook(bench, link, event, root, variables)
             link.request("stop")
     finally:
-        processes.end(str(scratch))
+        processes.end(scratch, root)
 
 
 def _memory(bench: Bench, link: Link, root: Path, variables: dict[str, str]) -> None:
@@ -117,4 +117,4 @@ async def growth(bench: Bench, language: str) -> None:
                 fixture.write(main, fixture.grammar.missing.format(name=name) + "\n")
                 await bench.timed(record, lambda: subject.told(main), lambda answer, name=name: name in answer)
             bench.figure(f"memory after {many} touched files", language, "library", resident(os.getpid()))
-    processes.end(str(scratch))
+    processes.end(scratch, fixture.root)

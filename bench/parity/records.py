@@ -165,7 +165,7 @@ class Bench:
                 yield subject
         finally:
             if scratch is None:
-                processes.end(str(home))
+                processes.end(home, fixture.root)
 
     async def timed(
         self,

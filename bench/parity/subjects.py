@@ -129,7 +129,7 @@ class Bare:
     async def patched(self, files: Sequence[str]) -> object:
         for file in files:
             self._sync(file)
-        return [await self.shown(file) for file in files]
+        return await asyncio.gather(*map(self.shown, files))
 
     async def written(self, file: str) -> None:
         self._sync(file)

@@ -177,7 +177,7 @@ TARGETS = (
     ),
     Target("wrong or missing answers of ours", 0.0, _untrue, ""),
     Target("hook program / (1.5 × an interpreter that does nothing + 5 ms)", 1.0, _hook_program, "×"),
-    Target("second session, first answer", 50.0, middle("second session", "mcp")),
+    Target("second session, first answer", 50.0, middle("second session, first answer", "mcp")),
     Target("second session, new servers", 0.0, most("second session: new servers", "mcp"), ""),
     Target("daemon memory, nothing running", 90.0, most("memory of the daemon, nothing running", "daemon"), "MB"),
     Target("daemon memory, per idle session", 200.0, most("memory of an idle session", "daemon"), "KB"),

@@ -60,9 +60,17 @@ def main() -> int:
     plan = replace(QUICK if chosen.quick else WHOLE, seed=chosen.seed)
     plan = replace(plan, languages=tuple(one for one in plan.languages if not languages or one in languages))
     bench = asyncio.run(measured(plan, parts or {*PARTS, PROGRAMS}, subjects or names))
-    written = report.written(chosen.out, bench, " ".join(["bench/run", *sys.argv[2:]]))
-    print(written.read_text())
+    print(report.written(chosen.out, bench, _command(chosen)).read_text())
     return 0
+
+
+def _command(chosen: argparse.Namespace) -> str:
+    """How to run it again; where the report goes is of no interest to others."""
+    quick, only = (
+        ["--quick"] if chosen.quick else [],
+        [f"--only {','.join(sorted(chosen.only))}"] if chosen.only else [],
+    )
+    return " ".join(["bench/run", *quick, f"--seed {chosen.seed}", *only])
 
 
 def _ended(number: int, _frame: object) -> None:

@@ -41,7 +41,8 @@ TROUBLE = (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error)
 
 async def lives(bench: Bench, language: str) -> None:
     """In one opening what can be; what is no time, side by side."""
-    kinds = bench.kinds_for(language)
+    everybody = bench.plan.peers_everywhere or language == bench.plan.languages[0]
+    kinds = [kind for kind in bench.kinds_for(language) if everybody or kind.is_ours or kind.name == "bare"]
     for kind in bench.in_turns(0, kinds):
         said(f"  a life: {kind.name}")
         await _guarded(bench, (*HELD, *FEEDBACK, *PATCHED), language, kind, _life)
@@ -51,7 +52,7 @@ async def lives(bench: Bench, language: str) -> None:
     said("  kill -9 of all")
     killed = [kind for kind in kinds if kind.name not in {"bare", "library"}]
     await asyncio.gather(*(_guarded(bench, LEFT, language, kind, _killed) for kind in killed))
-    await _recovery(bench, language)
+    await _recovery(bench, language, kinds)
 
 
 async def _guarded(
@@ -133,7 +134,7 @@ async def _killed(bench: Bench, language: str, kind: Kind) -> None:
 async def _patch(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject) -> None:
     """Twenty files that it knows are broken at once, until all twenty are answered for."""
     files = [fixture.file(f"module_{number}") for number in range(PATCH)]
-    async with asyncio.timeout(bench.plan.patience * STARTING):
+    async with asyncio.timeout(bench.plan.patience * 2):
         await subject.patched(files)
     record = bench.record(PATCHED[0], fixture.language, kind.name)
     for number in range(max(2, bench.plan.cold)):
@@ -230,9 +231,9 @@ async def _feedback(bench: Bench, fixture: Fixture, kind: Kind, subject: Subject
 # --- Recovery ------------------------------------------------------------------------------------------------------
 
 
-async def _recovery(bench: Bench, language: str) -> None:
+async def _recovery(bench: Bench, language: str, everybody: Sequence[Kind]) -> None:
     """Until the next right answer. All wait side by side: it is waiting that is measured, nobody works meanwhile."""
-    kinds = [kind for kind in bench.kinds_for(language) if _is_bridge(kind)]
+    kinds = [kind for kind in everybody if _is_bridge(kind)]
     for measure in RECOVERED:
         said(f"  {measure}")
         async with AsyncExitStack() as stack:

@@ -13,7 +13,9 @@ from parity.subjects import MARK
 SERVERS = ("langserver", "language-server", "tsserver", "pyright", "gopls", "typingsInstaller")
 """Parts of the names of programs that are language servers, or what those start."""
 
+INTERPRETERS = ("python", "node")
 LOOK_SECONDS = 0.05
+
 GONE_SECONDS = 5.0
 """How long an end may take before what is left counts as left."""
 
@@ -21,12 +23,14 @@ GONE_SECONDS = 5.0
 def of(subject: Path, workspace: Path) -> list[psutil.Process]:
     """All processes of a subject, also those that nobody is the parent of any more.
 
-    Either they inherited its word, or they run in the workspace that nobody else has: we give servers no environment
-    that they do not need.
+    They inherited its word, or they run in the workspace that nobody else has (we give servers no environment that they
+    do not need), or they are below one of those.
     """
     found = [process for process in psutil.process_iter() if process.pid != os.getpid()]
     known = {one for one in found if _mark(one) == str(subject) or _is_below(one, workspace)}
-    return [one for one in found if one in known or (is_supervisor(one) and known.intersection(_relatives(one)))]
+    known |= {child for one in known for child in _children(one)}
+    # The library is no process of its own, and a supervisor has no folder: it is known by its server.
+    return [one for one in found if one in known or (is_supervisor(one) and known.intersection(_children(one)))]
 
 
 def is_supervisor(process: psutil.Process) -> bool:
@@ -34,9 +38,9 @@ def is_supervisor(process: psutil.Process) -> bool:
     return any("supervisor" in word for word in words(process))
 
 
-def _relatives(process: psutil.Process) -> list[psutil.Process]:
+def _children(process: psutil.Process) -> list[psutil.Process]:
     with suppress(psutil.Error):
-        return [*process.parents(), *process.children()]
+        return process.children(recursive=True)
     return []
 
 
@@ -83,9 +87,10 @@ def words(process: psutil.Process) -> list[str]:
 def is_server(process: psutil.Process) -> bool:
     """By its program, or by the script that its interpreter runs: what a program is told to start is no server."""
     line = words(process)
-    script = next((word for word in line[1:] if not word.startswith("-")), "")
-    names = [os.path.basename(word) for word in (*line[:1], script)]
-    return any(part in name for part in SERVERS for name in names)
+    program = os.path.basename(line[0]) if line else ""
+    if program.startswith(INTERPRETERS):
+        program = os.path.basename(next((word for word in line[1:] if not word.startswith("-")), ""))
+    return any(part in program for part in SERVERS)
 
 
 def servers(subject: Path, workspace: Path) -> int:

@@ -50,6 +50,8 @@ class Plan:
     """Calls of each tool in the agent loop."""
     profiled: int
     """Calls under the profiler."""
+    peers_everywhere: bool
+    """Whether the lives of other programs are looked at in every language, or in the first alone."""
     languages: tuple[str, ...] = ("python", "typescript")
 
 
@@ -68,6 +70,7 @@ QUICK = Plan(
     hooks=25,
     turns=6,
     profiled=150,
+    peers_everywhere=False,
 )
 WHOLE = Plan(
     seed=1,
@@ -84,6 +87,7 @@ WHOLE = Plan(
     hooks=200,
     turns=20,
     profiled=1_000,
+    peers_everywhere=True,
 )
 
 STARTING = 5

@@ -1,16 +1,20 @@
 """The benchmark beside other programs: fixtures whose truth is known, figures, targets, and a small run for real."""
 
+import asyncio
 import cProfile
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parity import measures, ours, profiles, report
+from parity import measures, ours, processes, profiles, report
 from parity.answers import is_definition, is_right
 from parity.fixtures import GRAMMARS, make
+from parity.lines import started
 from parity.numbers import interval, median, percentile, quotient, spread
 from parity.records import QUICK, Bench, Profile, Record, plain
 from parity.subjects import Kind, Scratch, bare
@@ -133,6 +137,33 @@ def test_a_profile_gives_what_built_in_functions_take_to_the_area_of_who_calls_t
     profile = profiles.summed("warm definition", "python", 1, found)
     assert profile.areas["the benchmark itself"] > profile.areas.get("built-in functions", 0.0)
     assert any(name.startswith("bench/parity/numbers.py: ") for name in profile.functions)
+
+
+ECHO = """
+import json, sys
+asked = [json.loads(sys.stdin.readline()) for _ in range(2)]
+for one in asked:
+    print(json.dumps({"id": one["id"], "result": one["params"]}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.anyio
+async def test_an_answer_does_not_take_away_the_question_that_was_asked_after_it(tmp_path: Path) -> None:
+    child = await started([sys.executable, "-c", ECHO], cwd=tmp_path, environment={}, framed=False)
+    async with asyncio.timeout(60):
+        assert await asyncio.gather(child.request("ask", 1), child.request("ask", 2)) == [1, 2]
+    await child.close()
+
+
+def test_a_process_that_inherits_nothing_is_known_by_its_workspace_and_ended(tmp_path: Path) -> None:
+    workspace = tmp_path.resolve() / "workspace"
+    workspace.mkdir()
+    with subprocess.Popen(["/bin/sleep", "600"], cwd=workspace, env={}) as process:
+        known = processes.of(tmp_path / "subject", workspace)
+        assert [one.pid for one in known] == [process.pid]
+        processes.end(tmp_path / "subject", workspace)
+        assert processes.left(tmp_path / "subject", workspace, known) == 0
 
 
 @pytest.mark.anyio

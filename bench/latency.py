@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import hook
 from parity import ours, peers
 from parity.fixtures import Fixture, Place, make
-from parity.subjects import Kind, Scratch, bare, environment
+from parity.floor import bare
+from parity.subjects import Kind, Scratch, environment
 
 from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity import agent_loop, lives, measures, ours, peers, processes, profiles, programs, report
+from parity.floor import bare
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
-from parity.subjects import Kind, Scratch, bare
+from parity.subjects import Kind, Scratch
 
 KINDS = [
     Kind("bare", bare),

@@ -19,8 +19,9 @@ from typing import Any
 
 from parity.answers import is_definition
 from parity.fixtures import GRAMMARS, Fixture, Place, make
+from parity.floor import bare
 from parity.records import Bench
-from parity.subjects import CLONE, Kind, bare
+from parity.subjects import CLONE, Kind
 
 sys.path.insert(0, str(CLONE / "tests"))
 

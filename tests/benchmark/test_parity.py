@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from parity import measures, ours, processes, profiles, report
 from parity.answers import is_definition, is_right
 from parity.fixtures import GRAMMARS, make
+from parity.floor import bare
 from parity.lines import started
 from parity.numbers import interval, median, percentile, quotient, spread
 from parity.records import QUICK, Bench, Profile, Record, plain
-from parity.subjects import Kind, Scratch, bare
+from parity.subjects import Kind, Scratch
 from parity.targets import TARGETS, verdicts
 
 pytestmark = pytest.mark.proves("BENCH-1")

@@ -17,6 +17,9 @@ from parity.subjects import NotOffered, Subject
 KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
 ALL = tuple(f"edit: {kind}" for kind in KINDS)
 
+CALLS = 3
+"""A round of edits may take so many times what the rounds of one operation may: it is many calls."""
+
 STRIKES = 2
 """Calls without an answer after which a subject that has given none is asked no more."""
 
@@ -26,7 +29,7 @@ async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) 
     spent = dict.fromkeys((name for name, _, _ in subjects), 0.0)
     for number in range(bench.plan.edits):
         for name, fixture, subject in bench.in_turns(number, subjects):
-            if spent[name] > bench.plan.seconds:
+            if spent[name] > bench.plan.seconds * CALLS:
                 continue
             started = time.perf_counter()
             if not await Hand(bench, name, fixture, subject).all(number):

@@ -42,10 +42,10 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
     data = {
         "about": about,
         "plan": asdict(bench.plan),
-        "records": [asdict(one) for one in records],
+        "records": [asdict(one) | {"milliseconds": [round(each, 3) for each in one.milliseconds]} for one in records],
         "profiles": [asdict(one) for one in bench.profiles],
     }
-    (folder / "report.json").write_text(json.dumps(data, indent=1))
+    (folder / "report.json").write_text(json.dumps(data) + "\n")
     parts = [_head(about), _targets(records)]
     for measure in dict.fromkeys(one.measure for one in records):
         found = [one for one in records if one.measure == measure]

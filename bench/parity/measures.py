@@ -12,7 +12,7 @@ from parity.answers import is_definition, is_right
 from parity.edits import ALL as EDITS
 from parity.edits import edits
 from parity.fixtures import Fixture, Place
-from parity.records import SCALE, Bench, Record
+from parity.records import SCALE, Bench, Record, said
 from parity.subjects import Kind, NotOffered, Subject
 
 OPERATIONS = ("definition", "references", "hover", "symbols")
@@ -69,7 +69,9 @@ async def warm(bench: Bench, language: str) -> None:
         found = [await _opened(bench, stack, kind, language) for kind in bench.kinds_for(language)]
         subjects = [one for one in found if one is not None]
         for operation in OPERATIONS:
+            said(f"  {operation}")
             await _rounds(bench, operation, subjects)
+        said("  edits")
         await edits(bench, [(one.kind.name, one.fixture, one.subject) for one in subjects])
 
 

@@ -37,7 +37,8 @@ async def cold(bench: Bench, language: str) -> None:
     """From nothing to the first definition; for ours through the daemon, that is from no daemon."""
     for number in range(bench.plan.cold):
         for kind in bench.in_turns(number, bench.kinds_for(language)):
-            await _first(bench, kind, bench.fixture(language), "cold definition")
+            if number == 0 or bench.plan.peers_everywhere or kind.is_ours or kind.name == "bare":
+                await _first(bench, kind, bench.fixture(language), "cold definition")
 
 
 async def scale(bench: Bench, language: str) -> None:

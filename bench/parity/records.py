@@ -51,7 +51,7 @@ class Plan:
     profiled: int
     """Calls under the profiler."""
     peers_everywhere: bool
-    """Whether the lives of other programs are looked at in every language, or in the first alone."""
+    """Whether other programs are started as often as ours, and their lives looked at in more than one language."""
     languages: tuple[str, ...] = ("python", "typescript")
 
 
@@ -62,9 +62,9 @@ QUICK = Plan(
     cold=2,
     warm=60,
     edits=4,
-    seconds=2.5,
+    seconds=2.0,
     patience=5.0,
-    recovery=15.0,
+    recovery=12.0,
     touched=(10, 100),
     soak=4_000,
     hooks=25,

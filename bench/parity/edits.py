@@ -26,6 +26,8 @@ STRIKES = 2
 
 async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) -> None:
     """In turns; whoever has used up its seconds edits no more."""
+    for name, fixture, subject in subjects:
+        await Hand(bench, name, fixture, subject).begin()
     spent = dict.fromkeys((name for name, _, _ in subjects), 0.0)
     for number in range(bench.plan.edits):
         for name, fixture, subject in bench.in_turns(number, subjects):
@@ -45,6 +47,11 @@ class Hand:
     name: str
     fixture: Fixture
     subject: Subject
+
+    async def begin(self) -> None:
+        """What the first edit of all costs (a server that starts, a first look at everything) is another measure."""
+        self._write_main(None)
+        await self._uncounted(self.subject.told(self._main))
 
     async def all(self, number: int) -> bool:
         """False when there is no sense in asking this one any more."""

@@ -4,6 +4,8 @@ Everybody asks for the same definitions in the same files of the same kind of la
 a server process of its own, in turns. The bare client is the least that can ask: a frame out, a frame in, JSON by the
 standard library, no timeouts, no freshness, no places in code points. What differs is what we cost: through the
 library, over the daemon's socket, and through `pilotfish mcp`, which is a process, the socket and the SDK's server.
+The library races against the bare client alone, and again with everybody: the more processes take turns on a few cores,
+the colder are the caches of each, and the slower are all.
 
 Other programs (`--peers all`, or some of `parity/peers.json`) are installed into `.tools/bench` and asked beside them.
 Then: what a second session on the same root waits for, what the daemon holds, and what the hook program takes.
@@ -28,7 +30,7 @@ import hook
 from parity import ours, peers
 from parity.fixtures import Fixture, Place, make
 from parity.floor import bare
-from parity.subjects import Kind, Scratch, environment
+from parity.subjects import Kind, Scratch, Subject, environment
 
 from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 
@@ -94,6 +96,10 @@ async def over_socket(fixture: Fixture, scratch: Path) -> AsyncGenerator[Link]:
 
 def linked(fixture: Fixture, scratch: Path) -> Link:
     return open_link(Introduction(cwd=str(fixture.root)), Terms(environment(scratch)))
+
+
+def alone(floor: Subject, library: Subject) -> list[Racer]:
+    return [Racer("bare client", floor.definition), Racer("library", library.definition)]
 
 
 def asking(link: Link) -> Ask:
@@ -169,11 +175,11 @@ async def main(rounds: int, names: str) -> None:
             async with AsyncExitStack() as stack:
                 floor = await stack.enter_async_context(bare(fixture, scratch.fresh("bare")))
                 library = await stack.enter_async_context(ours.library(fixture, scratch.fresh("library")))
+                await race(alone(floor, library), fixture, rounds)
                 link = await stack.enter_async_context(over_socket(fixture, shared))
                 mcp = await stack.enter_async_context(ours.mcp(fixture, shared))
                 racers = [
-                    Racer("bare client", floor.definition),
-                    Racer("library", library.definition),
+                    *alone(floor, library),
                     Racer("daemon", asking(link)),
                     Racer("daemon + MCP", mcp.definition),
                 ]

@@ -12,7 +12,6 @@ The file is long because it is a list: one shape after the other, and no behavio
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -309,8 +308,7 @@ class Meta(Api, frozen=True):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Struct, frozen=True):
     """How an answer came about: all that its state follows from."""
 
     duration_ms: int = 0

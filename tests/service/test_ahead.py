@@ -12,8 +12,10 @@ from pilotfish import api
 from pilotfish.client.session import Session
 from pilotfish.library.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from support.daemon_scenarios import answering
 from support.script import Message
 from support.scripted_shell import ScriptedShell, scripted_shell
+from support.services import PROGRAM, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPS-1", "P1", "P2")]
 
@@ -129,3 +131,17 @@ async def test_a_client_that_works_elsewhere_gets_nothing_of_it(shell: ScriptedS
         found = await workspace.definition("inner/a.toy", 2, 1)
         assert not found.ok
         assert sent(shell) == [DEFINITION]
+
+
+async def test_whoever_only_asks_questions_has_the_first_diagnostics_asked_for_once(tmp_path: Path) -> None:
+    """A server that registers its diagnostics late has loaded when it has said the first of them."""
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": answering}, config) as ground:
+        ground.write("a.py", "good = 1\ngood\n")
+        for _ in range(3):
+            question = api.Question(operation=api.Operation.DEFINITION, file_path="a.py", line=2, character=1)
+            found = await ground.service.ask(question, ground.client)
+            assert found.meta.state is api.State.FRESH, found
+        asked = [message.method for message in ground.server("basedpyright").received if message.id is not None]
+    assert asked.count("textDocument/diagnostic") == 1
+    assert asked.count(DEFINITION) == 3

@@ -22,6 +22,8 @@ class FakeFiles:
 
     contents: dict[AbsPath, tuple[str, float]] = field(default_factory=dict[AbsPath, tuple[str, float]])
     reads: list[AbsPath] = field(default_factory=list[AbsPath])
+    changes: int = 0
+    """What `chmod` and `mv` move on, and writing does too."""
 
     def write(self, path: AbsPath, text: str, at: float = LONG_AGO) -> None:
         self.contents[path] = (text, at)
@@ -38,7 +40,7 @@ class FakeFiles:
         if path not in self.contents:
             return None
         text, at = self.contents[path]
-        return Identity(1, 1, round(at * 1e9), len(text))
+        return Identity(1, 1, round(at * 1e9), len(text), ctime_ns=self.changes)
 
 
 @dataclass
@@ -56,6 +58,25 @@ async def test_an_unchanged_file_is_not_read_again() -> None:
     texts = Texts(files, FakeClock())
     assert [(await texts.current(A)).text for _ in range(3)] == ["one"] * 3
     assert files.reads == [A]
+
+
+@pytest.mark.proves("DOC-4", "PATH-1")
+async def test_a_text_is_at_hand_as_long_as_nothing_was_done_to_its_file() -> None:
+    files, clock = FakeFiles(), FakeClock()
+    texts = Texts(files, clock)
+    assert await texts.unchanged(A) is None
+    files.write(A, "one")
+    assert await texts.unchanged(A) is None
+    kept = await texts.text(A)
+    assert await texts.unchanged(A) is kept
+    files.changes += 1
+    assert await texts.unchanged(A) is None
+    files.write(A, "two", at=clock.now)
+    await texts.text(A)
+    assert await texts.unchanged(A) is None, "written so shortly before that it could be written again unseen"
+    del files.contents[A]
+    assert await texts.unchanged(A) is None
+    assert files.reads == [A, A]
 
 
 @pytest.mark.proves("DOC-4")

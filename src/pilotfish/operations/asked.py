@@ -1,7 +1,8 @@
 """What a server is asked: a question whose names and paths have become a document, a place and an item."""
 
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from pilotfish.api import ItemReference, Question
 from pilotfish.errors import Bug
@@ -10,8 +11,7 @@ from pilotfish.protocol.wire import Raw, WireDiagnostic, WirePosition, WireRange
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A question, and what was found out so that it can be put to one server. Positions are in that server's units."""
 
     question: Question

@@ -151,7 +151,8 @@ def range_from_wire(wire: WireRange, text: Text, encoding: Encoding) -> Range:
     """Where a server's range is in `text`."""
     start = position_from_wire(wire.start, text, encoding)
     end = position_from_wire(wire.end, text, encoding)
-    return Range(start, end) if start <= end else Range(end, start)
+    in_order = start.line < end.line or (start.line == end.line and start.character <= end.character)
+    return Range(start, end) if in_order else Range(end, start)
 
 
 def range_to_wire(range_: Range, text: Text, encoding: Encoding) -> WireRange:

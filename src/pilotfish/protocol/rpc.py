@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pilotfish.errors import Bug
 from pilotfish.protocol.codec import Malformed, decode, encode
@@ -93,16 +93,14 @@ class UnusableResponse(ResponseError):
     """Our own words, not the other side's: it answered, and the answer is not a response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """A request on its way: the id that its answer will carry, and the frame to write."""
 
     id: RequestId
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(Struct, frozen=True):
     """The other side asks; a reply is owed."""
 
     id: RequestId
@@ -110,36 +108,31 @@ class Requested:
     params: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Notified:
+class Notified(Struct, frozen=True):
     method: str
     params: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     id: RequestId
     method: str
     result: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     id: RequestId
     method: str
     error: ResponseError
 
 
-@dataclass(frozen=True, slots=True)
-class CancelRequested:
+class CancelRequested(Struct, frozen=True):
     """The other side gives up a request that it made. It is still owed a reply."""
 
     id: RequestId
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     reason: DropReason
     detail: str
 

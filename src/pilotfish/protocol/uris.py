@@ -19,11 +19,13 @@ import os
 import posixpath
 import re
 import unicodedata
+from functools import lru_cache
 
 from pilotfish.errors import Bug
 from pilotfish.model import AbsPath, Uri
 
 
+@lru_cache(maxsize=4096)
 def uri_of(path: AbsPath) -> Uri:
     """The one URI that we send for `path`."""
     if path.startswith("/"):

@@ -7,7 +7,8 @@ costs no time as long as the server needs longer.
 """
 
 import weakref
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pilotfish import api
 from pilotfish.client.early import Early
@@ -40,22 +41,20 @@ AT_A_PLACE = frozenset({
 _Key = tuple[AbsPath, AbsPath, str | None, str, api.Operation]
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
+class _Answered(Struct, frozen=True):
     """Who answered the last question of its kind about a file."""
 
     path: AbsPath
     sessions: "tuple[weakref.ref[Session], ...]"
 
 
-@dataclass(slots=True)
-class Errand:
+class Errand(Struct):
     """One question on its way: what left early, and who has answered it."""
 
     key: "_Key | None" = None
-    early: dict[Session, Early] = field(default_factory=dict[Session, Early])
+    early: dict[Session, Early] = {}
     path: AbsPath | None = None
-    answered: list[Session] = field(default_factory=list[Session])
+    answered: list[Session] = []
 
     def note(self, session: Session, path: AbsPath | None) -> None:
         """A server was asked about this file and answered."""

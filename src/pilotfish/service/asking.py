@@ -4,11 +4,12 @@ A server that fails becomes an error of the answer, never an empty list; one tha
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish import api
 from pilotfish.client.session import Session
@@ -45,8 +46,7 @@ INDEXING_SHARE = 0.7
 """How much of a question's time may pass waiting for a server to finish indexing before it is asked all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What a question is about, before any server is asked."""
 
     path: AbsPath | None = None
@@ -56,8 +56,7 @@ class Subject:
     new_path: AbsPath | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One server's answer, read. None of it when the server does not offer the operation."""
 
     server: str

@@ -47,7 +47,11 @@ class Texts:
     async def unchanged(self, path: AbsPath) -> Text | None:
         """Its text if that is at hand and the file is the same still, which only a look at its times is needed for."""
         kept = self._kept.get(path)
-        if kept is None or not kept.certain or await self._files.identity(path) != kept.file.identity:
+        if kept is None or not kept.certain:
+            return None
+        known, found = kept.file.identity, await self._files.identity(path)
+        # A file that may not be read any more has its old times but for this one.
+        if found is None or found != known or found.ctime_ns != known.ctime_ns:
             return None
         self._kept.move_to_end(path)
         return kept.text

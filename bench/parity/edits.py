@@ -11,17 +11,23 @@ from dataclasses import dataclass
 
 from parity.answers import MISSING
 from parity.fixtures import Fixture
-from parity.records import Bench
+from parity.ours import Library
+from parity.records import Bench, said
 from parity.subjects import NotOffered, Subject
 
 KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
 ALL = tuple(f"edit: {kind}" for kind in KINDS)
+TOLD = KINDS[:3]
+"""What a host's tool does to one file, and is answered about that file."""
 
-CALLS = 3
+LAST_WORD = "edit: {}, until the server's last word"
+"""The server's own time in our own session: what we take beyond it is ours."""
+
+CALLS = 2
 """A round of edits may take so many times what the rounds of one operation may: it is many calls."""
 
 STRIKES = 2
-"""Calls without an answer after which a subject that has given none is asked no more."""
+"""Calls without an answer after which a subject that has given fewer answers is asked no more."""
 
 
 async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) -> None:
@@ -37,6 +43,7 @@ async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) 
             if not await Hand(bench, name, fixture, subject).all(number):
                 spent[name] = float("inf")
             spent[name] += time.perf_counter() - started
+            said(f"    {name} {time.perf_counter() - started:.0f} s")
 
 
 @dataclass
@@ -69,8 +76,9 @@ class Hand:
 
     def _has_struck_out(self) -> bool:
         records = [self.bench.record(kind, self.fixture.language, self.name) for kind in ALL]
-        answered = any(one.milliseconds for one in records)
-        return not answered and sum(one.unanswered for one in records) >= STRIKES
+        answered = sum(len(one.milliseconds) for one in records)
+        unanswered = sum(one.unanswered for one in records)
+        return unanswered >= STRIKES and unanswered > answered
 
     async def introduce(self, number: int) -> None:
         self._write_main(f"missing_{number}")
@@ -174,6 +182,9 @@ class Hand:
 
     async def _judged(self, what: str, file: str, names: set[str], *, among: re.Pattern[str] = MISSING) -> None:
         record = self.bench.record(f"edit: {what}", self.fixture.language, self.name)
-        told = what in {"introduce", "fix", "no-op"}
-        ask = self.subject.told if told else self.subject.shown
+        told = what in TOLD
+        ask, started = self.subject.told if told else self.subject.shown, time.perf_counter()
         await self.bench.timed(record, lambda: ask(file), lambda answer: set(among.findall(answer)) == names)
+        if told and isinstance(self.subject, Library):
+            heard = (self.subject.heard_at() - started) * 1000
+            self.bench.figure(LAST_WORD.format(what), self.fixture.language, self.name, heard)

@@ -131,10 +131,15 @@ class Session:
         return self._connection.exchanges
 
     @property
+    def last_heard(self) -> float:
+        """When it last made a sound."""
+        return self._connection.last_heard
+
+    @property
     def silent_since(self) -> float | None:
         """When the oldest request was made that the server has not even made a sound after; None if there is none."""
         asked = self._connection.oldest_request
-        return asked if asked is not None and self._connection.last_heard <= asked else None
+        return asked if asked is not None and self.last_heard <= asked else None
 
     @property
     def request_seconds(self) -> float:

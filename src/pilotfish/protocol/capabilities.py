@@ -123,6 +123,8 @@ class Capabilities:
         self._by_method: dict[str, tuple[_Offer, ...]] = {}
         self._indexed = self.moves
         """The moves that `_by_method` knows of."""
+        self._watchers: tuple[WatchRegistration, ...] = ()
+        self._watchers_at = self.moves
         self.offer(offered or {})
 
     def offer(self, offered: dict[str, Any]) -> None:
@@ -194,8 +196,11 @@ class Capabilities:
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk the server wants to know of."""
-        found = self.options("workspace/didChangeWatchedFiles")
-        return tuple(islice((watcher for options in found for watcher in watch_registrations(options)), MAX_WATCHERS))
+        if self._watchers_at != self.moves:
+            found = self.options("workspace/didChangeWatchedFiles")
+            watchers = (watcher for options in found for watcher in watch_registrations(options))
+            self._watchers, self._watchers_at = tuple(islice(watchers, MAX_WATCHERS)), self.moves
+        return self._watchers
 
     @property
     def position_encoding(self) -> object:

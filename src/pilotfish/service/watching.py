@@ -288,7 +288,9 @@ class _Root:
     async def _deliver_all(self) -> None:
         """Returns when every session knows what was found by now, also what somebody else is about to tell it."""
         members = [member for member in self._members.values() if member.has_news or member.delivering.locked()]
-        if members:
+        if len(members) == 1:
+            await self._deliver(members[0])
+        elif members:
             async with owned_tasks() as tasks:
                 for member in members:
                     tasks.start_soon(self._deliver, member)

@@ -81,6 +81,7 @@ class Workspace:
         """Folders whose times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}
+        self._allowed: dict[str, Allowed | Withheld] = {}
 
     @property
     def root(self) -> AbsPath:
@@ -142,7 +143,7 @@ class Workspace:
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         """Why the server that should serve a file does not, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
-        allowed = admitted(spec, trusted=self.config.trusted)
+        allowed = self._admitted(spec)
         if not spec.command and self.settings(spec.id).withheld:
             allowed = Withheld(f"the command of {spec.name} is the project's own, which is not trusted")
         if isinstance(allowed, Withheld):
@@ -206,7 +207,7 @@ class Workspace:
     def _options(self, candidate: Candidate) -> SessionOptions:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
-        allowed = admitted(spec, trusted=self.config.trusted)
+        allowed = self._admitted(spec)
         if isinstance(allowed, Withheld) or not isinstance(located, Found):
             raise self.why_unavailable(candidate)
         ready = self._filled(allowed, root, located)
@@ -229,7 +230,7 @@ class Workspace:
         """What runs beside the server. Whether `watch` may be named is decided with the configuration (TRUST-1)."""
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
         server = self._located(spec, root)
-        allowed = admitted(spec, trusted=self.config.trusted)
+        allowed = self._admitted(spec)
         if isinstance(allowed, Withheld) or not isinstance(server, Found):
             return None
         command = sidecar(self._filled(allowed, root, server))
@@ -284,9 +285,14 @@ class Workspace:
         return folder
 
     def _is_available(self, candidate: Candidate) -> bool:
-        if isinstance(admitted(candidate.spec, trusted=self.config.trusted), Withheld):
+        if isinstance(self._admitted(candidate.spec), Withheld):
             return False
         return isinstance(self._located(candidate.spec, candidate.root), Found)
+
+    def _admitted(self, spec: ServerSpec) -> Allowed | Withheld:
+        if spec.id not in self._allowed:
+            self._allowed[spec.id] = admitted(spec, trusted=self.config.trusted)
+        return self._allowed[spec.id]
 
     def _look_again(self) -> None:
         """Forget where programs were if a folder that we search has changed."""

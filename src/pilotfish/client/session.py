@@ -237,7 +237,7 @@ class Session:
     def supports(self, method: str, path: AbsPath | None = None) -> bool:
         return self.capabilities.supports(method, path, self._language_of(path))
 
-    def ask_early(self, method: str, params: object, about: AbsPath) -> Early | None:
+    def ask_early(self, method: str, params: object, about: AbsPath | None = None) -> Early | None:
         """Ask for somebody who may want to know; None when it cannot be asked now. `request` may take it over."""
         if self.phase is not Phase.RUNNING or not self.supports(method, about):
             return None

@@ -90,8 +90,10 @@ class Counters:
         self.checks[server] += 1
         self.time_outs[server] += timed_out
         self.diagnostics[server] += found
-        self.latency.setdefault(server, Histogram()).add(seconds)
-        self.check_times.setdefault(server, Samples()).add(seconds)
+        if server not in self.latency:
+            self.latency[server], self.check_times[server] = Histogram(), Samples()
+        self.latency[server].add(seconds)
+        self.check_times[server].add(seconds)
 
     def crashes(self) -> Mapping[str, int]:
         crashed: Counter[str] = Counter()

@@ -65,7 +65,9 @@ class Check:
                 reports = self._counting()
                 self._learn(said, reports)
                 outcome = self._outcome(said, reports)
-                tasks.cancel_scope.cancel()
+                if self._inquiry.asked is not Asked.ANSWERED:
+                    # Else it is over by itself, and to cancel a task costs more than to await its end.
+                    tasks.cancel_scope.cancel()
             return outcome
 
     async def _begin(self) -> None:

@@ -10,12 +10,12 @@ from msgspec import Raw, Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Scene, ServerFailed
-from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import DocumentDiagnosticReport, WireDiagnostic, WirePosition, WireRange
 from pilotfish.servers.spec import OnDemand
 
+COMMAND = "workspace/executeCommand"
 ON_DEMAND = "on demand"
 """The identifier of these reports among those of pull providers."""
 
@@ -47,16 +47,17 @@ async def ask_on_demand(
     session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float
 ) -> DocumentDiagnosticReport:
     """Run every request of the command for one file; one that fails fails the whole."""
-    items: list[WireDiagnostic] = []
-
-    async def ask(request: str) -> None:
-        params = {"command": on_demand.command, "arguments": [request, {"file": path}]}
-        answer = await session.request("workspace/executeCommand", params, timeout=timeout)
-        items.extend(SHAPES[on_demand.shape](session, answer))
-
-    async with owned_tasks() as tasks:
-        for request in on_demand.requests:
-            tasks.start_soon(ask, request)
+    shape, items = SHAPES[on_demand.shape], list[WireDiagnostic]()
+    asked = [{"command": on_demand.command, "arguments": [request, {"file": path}]} for request in on_demand.requests]
+    # All leave at once and are read one after the other: a task for each would cost more than the reading.
+    sent = [session.ask_early(COMMAND, params) for params in asked]
+    try:
+        for params, early in zip(asked, sent, strict=True):
+            items += shape(session, await session.request(COMMAND, params, timeout=timeout, early=early))
+    finally:
+        for early in sent:
+            if early is not None:
+                early.drop()
     return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
 
 

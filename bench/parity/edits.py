@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from parity.answers import MISSING
 from parity.fixtures import Fixture
 from parity.ours import Library
-from parity.records import Bench, said
+from parity.records import Bench
 from parity.subjects import NotOffered, Subject
 
 KINDS = ("introduce", "fix", "no-op", "cross-file", "broken elsewhere", "created", "deleted", "outside edit")
@@ -43,7 +43,6 @@ async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) 
             if not await Hand(bench, name, fixture, subject).all(number):
                 spent[name] = float("inf")
             spent[name] += time.perf_counter() - started
-            said(f"    {name} {time.perf_counter() - started:.0f} s")
 
 
 @dataclass
@@ -184,7 +183,7 @@ class Hand:
         record = self.bench.record(f"edit: {what}", self.fixture.language, self.name)
         told = what in TOLD
         ask, started = self.subject.told if told else self.subject.shown, time.perf_counter()
-        await self.bench.timed(record, lambda: ask(file), lambda answer: set(among.findall(answer)) == names)
-        if told and isinstance(self.subject, Library):
+        answered = await self.bench.timed(record, lambda: ask(file), lambda answer: set(among.findall(answer)) == names)
+        if answered and told and isinstance(self.subject, Library):
             heard = (self.subject.heard_at() - started) * 1000
             self.bench.figure(LAST_WORD.format(what), self.fixture.language, self.name, heard)

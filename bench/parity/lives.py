@@ -41,8 +41,9 @@ TROUBLE = (RuntimeError, TimeoutError, OSError, NotOffered, psutil.Error)
 
 async def lives(bench: Bench, language: str) -> None:
     """In one opening what can be; what is no time, side by side."""
-    everybody = bench.plan.peers_everywhere or language == bench.plan.languages[0]
-    kinds = [kind for kind in bench.kinds_for(language) if everybody or kind.is_ours or kind.name == "bare"]
+    if not bench.plan.peers_everywhere and language != bench.plan.languages[0]:
+        return
+    kinds = bench.kinds_for(language)
     for kind in bench.in_turns(0, kinds):
         said(f"  a life: {kind.name}")
         await _guarded(bench, (*HELD, *FEEDBACK, *PATCHED), language, kind, _life)

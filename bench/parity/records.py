@@ -51,7 +51,7 @@ class Plan:
     profiled: int
     """Calls under the profiler."""
     peers_everywhere: bool
-    """Whether other programs are started as often as ours, and their lives looked at in more than one language."""
+    """Whether other programs are started as often as ours, and lives looked at in more than one language."""
     languages: tuple[str, ...] = ("python", "typescript")
 
 
@@ -63,12 +63,12 @@ QUICK = Plan(
     warm=60,
     edits=4,
     seconds=2.0,
-    patience=4.0,
-    recovery=12.0,
+    patience=3.0,
+    recovery=10.0,
     touched=(10, 100),
     soak=4_000,
     hooks=25,
-    turns=6,
+    turns=4,
     profiled=150,
     peers_everywhere=False,
 )

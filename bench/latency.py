@@ -4,8 +4,8 @@ Everybody asks for the same definitions in the same files of the same kind of la
 a server process of its own, in turns. The bare client is the least that can ask: a frame out, a frame in, JSON by the
 standard library, no timeouts, no freshness, no places in code points. What differs is what we cost: through the
 library, over the daemon's socket, and through `pilotfish mcp`, which is a process, the socket and the SDK's server.
-The library races against the bare client alone, and again with everybody: the more processes take turns on a few cores,
-the colder are the caches of each, and the slower are all.
+The library and the daemon race against the bare client alone, and again with everybody: the more processes take turns
+on a few cores, the colder are the caches of each, and the slower are all.
 
 Other programs (`--peers all`, or some of `parity/peers.json`) are installed into `.tools/bench` and asked beside them.
 Then: what a second session on the same root waits for, what the daemon holds, and what the hook program takes.
@@ -177,6 +177,7 @@ async def main(rounds: int, names: str) -> None:
                 library = await stack.enter_async_context(ours.library(fixture, scratch.fresh("library")))
                 await race(alone(floor, library), fixture, rounds)
                 link = await stack.enter_async_context(over_socket(fixture, shared))
+                await race([Racer("bare client", floor.definition), Racer("daemon", asking(link))], fixture, rounds)
                 mcp = await stack.enter_async_context(ours.mcp(fixture, shared))
                 racers = [
                     *alone(floor, library),

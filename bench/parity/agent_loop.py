@@ -139,7 +139,7 @@ def _count(bench: Bench, language: str, name: str, model: Clock, edits: int, pla
 
 async def once(bench: Bench, language: str) -> None:
     """The errors of a broken file, by a command where nothing runs."""
-    for number in range(bench.plan.cold):
+    for number in range(max(1, bench.plan.cold // 2)):
         for name in bench.in_turns(number, ["bare", "cli", "opencode debug lsp"]):
             with ExitStack() as stack:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())

@@ -40,9 +40,11 @@ class Opened:
 
 async def cold(bench: Bench, language: str) -> None:
     """From nothing to the first definition; for ours through the daemon, that is from no daemon."""
+    once = language == bench.plan.languages[0]
     for number in range(bench.plan.cold):
         for kind in bench.in_turns(number, bench.kinds_for(language)):
-            if number == 0 or bench.plan.peers_everywhere or kind.is_ours or kind.name == "bare":
+            others = bench.plan.peers_everywhere or (once and number == 0)
+            if others or kind.is_ours or kind.name == "bare":
                 await _first(bench, kind, bench.fixture(language), "cold definition")
 
 

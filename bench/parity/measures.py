@@ -22,8 +22,8 @@ WARMING_SHARE = 10
 START_SECONDS = 120.0
 """A first start may have to unpack itself."""
 
-DUEL = "warm definition, the two alone"
-DUELLISTS = ("bare", "library")
+DUEL = "warm definition, bare and {} alone"
+DUELLISTS = ("library", "mcp")
 DUEL_ROUNDS, DUEL_WARMING = 5, 60
 """Rounds for each round of the others: there are but two, and they are quick."""
 
@@ -79,8 +79,9 @@ async def warm(bench: Bench, language: str) -> None:
         for operation in OPERATIONS:
             said(f"  {operation}")
             await _rounds(bench, operation, subjects)
-        said("  the two alone")
-        await _duel(bench, [one for one in subjects if one.kind.name in DUELLISTS])
+        said("  two alone")
+        for name in DUELLISTS:
+            await _duel(bench, [one for one in subjects if one.kind.name in {"bare", name}], DUEL.format(name))
         said("  edits")
         await edits(bench, [(one.kind.name, one.fixture, one.subject) for one in subjects])
 
@@ -113,13 +114,13 @@ async def _rounds(bench: Bench, operation: str, subjects: Sequence[Opened]) -> N
             spent[one.kind.name] += time.perf_counter() - started if number > first else 0.0
 
 
-async def _duel(bench: Bench, subjects: Sequence[Opened]) -> None:
-    """The floor and the library with nobody between: the more take turns, the colder are the caches of each."""
+async def _duel(bench: Bench, subjects: Sequence[Opened], measure: str) -> None:
+    """The floor and one other with nobody between: the more take turns, the colder are the caches of each."""
     chance = random.Random(bench.plan.seed)
     for number in range(-DUEL_WARMING, bench.plan.warm * DUEL_ROUNDS if len(subjects) > 1 else 0):
         index = chance.randrange(len(subjects[0].fixture.places))
         for one in bench.in_turns(number, subjects):
-            record = bench.record(DUEL, one.fixture.language, one.kind.name)
+            record = bench.record(measure, one.fixture.language, one.kind.name)
             await _asked(bench, "definition", one, record if number >= 0 else Record("", "", ""), index)
 
 

@@ -390,7 +390,7 @@ def is_empty(data: object) -> bool:
         return not data
     if isinstance(data, Changes):
         return not data.files
-    if isinstance(data, Mapping):
+    if isinstance(data, dict | Mapping):
         return not any(cast("Mapping[str, object]", data).values())
     if isinstance(data, Hover):
         return not data.contents

@@ -56,6 +56,9 @@ def delta(before: Snapshot | None, after: Snapshot) -> Change:
     if before is None:
         return NoBaseline(tuple(new))
     old = sorted(before.diagnostics, key=place)
+    if not old or not new:
+        # Nothing to pair, so nobody needs to know where the lines went.
+        return Delta(introduced=tuple(new), older=(), fixed=tuple(old))
     old_lines, new_lines = lines_of(before.text), lines_of(after.text)
     lines = line_map(old_lines, new_lines)
     same_old, same_new = _paired(

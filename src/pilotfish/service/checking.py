@@ -108,7 +108,7 @@ class Check:
             said = self._said(now, deadline)
             if not isinstance(said, Waiting):
                 return said
-            with anyio.move_on_after(max(0.0, said.until - now)):
+            with anyio.CancelScope(deadline=max(now, said.until)):
                 await self._session.changed.wait()
             if self._session.failure is not None:
                 raise self._session.failure

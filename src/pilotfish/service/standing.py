@@ -193,7 +193,8 @@ class Standing:
             async with lock:
                 yield
         finally:
-            if not lock.statistics().locked and not lock.statistics().tasks_waiting:
+            known = lock.statistics()
+            if not known.locked and not known.tasks_waiting:
                 self._turns.pop(path, None)
 
     def shared(self) -> "_Sharing":

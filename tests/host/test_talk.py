@@ -187,6 +187,24 @@ async def test_an_end_that_is_closed_between_ready_and_running_on_touches_no_oth
     assert heard in ([b"late"], [])
 
 
+async def test_who_reads_while_another_does_is_refused_and_leaves_the_other_alone() -> None:
+    reading, writing = os.pipe()
+    end, heard = End(FileIO(reading, "r")), list[bytes]()
+
+    async def read() -> None:
+        heard.append(await end.read())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(anyio.BusyResourceError):
+            await end.read()
+        os.write(writing, b"for the first")
+    assert heard == [b"for the first"]
+    end.close()
+    os.close(writing)
+
+
 async def test_what_nobody_reads_stays_in_the_pipe_and_keeps_no_loop_busy() -> None:
     reading, writing = os.pipe()
     end = End(FileIO(reading, "r"))

@@ -40,6 +40,8 @@ class End:
         """What comes next, empty at the end. Always lets others run first: a flood must not keep the loop to itself."""
         if self.closed:
             return b""
+        if self._reader is not None and not self._reader.done():
+            raise anyio.BusyResourceError("reading from")  # the one before would wait for ever
         loop = asyncio.get_running_loop()
         if not self._listening:
             loop.add_reader(self._descriptor, self._stirred)

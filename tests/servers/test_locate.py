@@ -25,7 +25,7 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.workspace, self.package = folder / "work", folder / "work/pkg"
+        self.workspace, self.package = folder / "project", folder / "project/pkg"
         self.tools, self.system = folder / "tools/bin", folder / "usr/bin"
         for place in (self.package, self.tools, self.system):
             place.mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_an_installed_program_is_taken_before_a_planted_one(home: Home) -> None:
         pytest.param("{ws}/bin", id="an entry inside the workspace"),
         pytest.param("{ws}", id="the workspace itself"),
         pytest.param("{top}/alias", id="a link into the workspace"),
-        pytest.param("{ws}/../work/bin", id="a detour into the workspace"),
+        pytest.param("{ws}/../project/bin", id="a detour into the workspace"),
     ],
 )
 def test_an_untrusted_workspace_is_not_searched_through_path(home: Home, entry: str) -> None:

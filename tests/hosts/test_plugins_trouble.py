@@ -4,13 +4,15 @@ What is proven here of the text that both plugins share holds for OpenCode, too.
 """
 
 import os
+import select
 import signal
 from pathlib import Path
 
 import pytest
 
+from pilotfish.daemon.start import listening
 from pilotfish.protocol.frames import frame
-from support.daemons import DaemonHome, ended
+from support.daemons import WAIT_SECONDS, DaemonHome, ended
 from support.pi_events import asked, edited, result, status_after
 from support.pi_plugins import NOWHERE, driven
 from support.pi_trouble import a_hung_daemon, impostor
@@ -129,6 +131,19 @@ def test_a_daemon_that_is_leaving_is_asked_for_once_more(
     spoken = [answer(1, "{}"), answer(2, '{"text": "so", "state": "fresh"}')]
     with impostor(own, farewell, spoken), driven("pi", own, tmp_path) as pi:
         assert edited(pi)["content"][1]["text"] == "\nso"
+
+
+@pytest.mark.proves("F71", "F79")
+def test_a_daemon_that_ends_before_it_looks_who_knocks_is_asked_for_once_more(own: DaemonHome, tmp_path: Path) -> None:
+    spoken = [answer(1, "{}"), answer(2, '{"text": "so", "state": "fresh"}')]
+    with impostor(own, spoken):
+        os.rename(own.place.socket, f"{own.place.socket}.next")
+        starting = ["sh", "-c", f"mv {own.place.socket}.next {own.place.socket}"]
+        with listening(own.place) as ending, driven("pi", own, tmp_path, command=starting) as pi:
+            begun = pi.begin("fire", **result("edit", {"path": "a.x"}))
+            assert select.select([ending], [], [], WAIT_SECONDS)[0]
+            ending.close()
+            assert pi.result(begun)["content"][1]["text"] == "\nso"
 
 
 def test_a_change_that_may_have_been_made_is_not_asked_for_twice(own: DaemonHome, tmp_path: Path) -> None:

@@ -655,16 +655,17 @@ class Daemon {
 	async #introduced(): Promise<Link> {
 		try {
 			for (let attempt = 1; ; attempt++) {
-				const link = new Link(await reached(), () => {
-					this.#overdue = false;
-				});
+				let link: Link | undefined;
 				try {
+					link = new Link(await reached(), () => {
+						this.#overdue = false;
+					});
 					const said = { protocol: PROTOCOL, pid: process.pid, ...this.#introduction };
 					await link.request("hello", said, this.#closing.signal);
 					this.#live = link;
 					return link;
 				} catch (error) {
-					link.close();
+					link?.close();
 					if (!(error instanceof Gone)) throw error;
 					if (attempt === HELLOS) throw new Failed(error.message, error.code);
 				}
@@ -826,7 +827,10 @@ async function connected(place: { folder: string; socket: string }): Promise<Soc
 	return new Promise((resolve, reject) => {
 		const socket = connect(place.socket);
 		socket.once("connect", () => resolve(socket));
-		socket.once("error", reject);
+		socket.once("error", (error: NodeJS.ErrnoException) => {
+			// It listened when we knocked, and ended before it looked.
+			reject(error.code === "ECONNRESET" ? new Gone("the daemon hung up") : error);
+		});
 	});
 }
 

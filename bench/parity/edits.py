@@ -32,17 +32,18 @@ STRIKES = 2
 
 async def edits(bench: Bench, subjects: Sequence[tuple[str, Fixture, Subject]]) -> None:
     """In turns; whoever has used up its seconds edits no more."""
-    for name, fixture, subject in subjects:
-        await Hand(bench, name, fixture, subject).begin()
-    spent = dict.fromkeys((name for name, _, _ in subjects), 0.0)
+    hands = [Hand(bench, *one) for one in subjects]
+    for hand in hands:
+        await hand.begin()
+    spent = dict.fromkeys((hand.name for hand in hands), 0.0)
     for number in range(bench.plan.edits):
-        for name, fixture, subject in bench.in_turns(number, subjects):
-            if spent[name] > bench.plan.seconds * CALLS:
+        for hand in bench.in_turns(number, hands):
+            if spent[hand.name] > bench.plan.seconds * CALLS:
                 continue
             started = time.perf_counter()
-            if not await Hand(bench, name, fixture, subject).all(number):
-                spent[name] = float("inf")
-            spent[name] += time.perf_counter() - started
+            if not await hand.all(number):
+                spent[hand.name] = float("inf")
+            spent[hand.name] += time.perf_counter() - started
 
 
 @dataclass
@@ -53,11 +54,14 @@ class Hand:
     name: str
     fixture: Fixture
     subject: Subject
+    _silences: int = 0
+    """Calls without an answer among those that no measure counts."""
 
     async def begin(self) -> None:
         """What the first edit of all costs (a server that starts, a first look at everything) is another measure."""
         self._write_main(None)
         await self._uncounted(self.subject.told(self._main))
+        self._silences = 0
 
     async def all(self, number: int) -> bool:
         """False when there is no sense in asking this one any more."""
@@ -76,7 +80,7 @@ class Hand:
     def _has_struck_out(self) -> bool:
         records = [self.bench.record(kind, self.fixture.language, self.name) for kind in ALL]
         answered = sum(len(one.milliseconds) for one in records)
-        unanswered = sum(one.unanswered for one in records)
+        unanswered = sum(one.unanswered for one in records) + self._silences
         return unanswered >= STRIKES and unanswered > answered
 
     async def introduce(self, number: int) -> None:
@@ -177,7 +181,7 @@ class Hand:
             async with asyncio.timeout(self.bench.plan.patience):
                 await work  # pyright: ignore[reportGeneralTypeIssues] -- one of the two above
         except (TimeoutError, RuntimeError, OSError):
-            return
+            self._silences += 1
 
     async def _judged(self, what: str, file: str, names: set[str], *, among: re.Pattern[str] = MISSING) -> None:
         record = self.bench.record(f"edit: {what}", self.fixture.language, self.name)

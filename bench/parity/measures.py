@@ -24,7 +24,7 @@ START_SECONDS = 120.0
 
 DUEL = "warm definition, bare and {} alone"
 DUELLISTS = ("library", "mcp")
-DUEL_ROUNDS, DUEL_WARMING = 5, 60
+DUEL_ROUNDS, DUEL_WARMING = 12, 60
 """Rounds for each round of the others: there are but two, and they are quick."""
 
 SCALE_KINDS = ("bare", "library", "mcp")

@@ -5,9 +5,10 @@ A server's own units (`protocol.wire.WirePosition`) become these in `protocol.po
 Surfaces add 1 when they show a position to a person or a model.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NewType
+
+from msgspec import Struct
 
 AbsPath = NewType("AbsPath", str)
 """An absolute, normalised path of this machine; undecodable bytes are surrogate-escaped (`os.fsdecode`)."""
@@ -33,24 +34,21 @@ class Severity(IntEnum):
     HINT = 4
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(Struct, frozen=True, order=True):
     """A place between two code points: 0-based line, 0-based code point in it."""
 
     line: int
     character: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Range:
+class Range(Struct, frozen=True, order=True):
     """From `start` up to but not including `end`."""
 
     start: Position
     end: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A range in a document. `path` is None where the URI names no file (`jdt:`, `untitled:`)."""
 
     uri: Uri
@@ -58,16 +56,14 @@ class Location:
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedInformation:
+class RelatedInformation(Struct, frozen=True):
     """Another place that explains a diagnostic."""
 
     location: Location
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One squiggle. `data` is the server's own JSON, sent back word for word when code actions are asked for."""
 
     range: Range

@@ -9,10 +9,10 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import anyio
+from msgspec.structs import replace
 
 from pilotfish.errors import Failure
 from pilotfish.host.tasks import owned_tasks

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from pilotfish.config.foreign import COMPOSED, GENERAL, PER_SERVER
 from pilotfish.config.load import Loaded

@@ -1,11 +1,11 @@
 """Introduced, older, fixed."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.feedback.delta import Delta, NoBaseline, Snapshot, delta
 from pilotfish.model import Diagnostic, Severity

@@ -1,11 +1,11 @@
 """What is shown of what is known."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline

@@ -1,10 +1,9 @@
 """The verdict, row by row."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.feedback.settle import (
     DISTURBED_SECONDS,

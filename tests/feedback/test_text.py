@@ -2,12 +2,12 @@
 
 import html
 import re
-from dataclasses import replace
 from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline

@@ -1,11 +1,11 @@
 """From several servers' readings to one answer: order, duplicates, cap, texts, and units."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.api import Action, Changes, Edge, Hover, Location, Operation, Question, Symbol
 from pilotfish.model import AbsPath, Encoding

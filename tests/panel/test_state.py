@@ -1,9 +1,9 @@
 """What each key does to the panel, as a table."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.surfaces.panel.state import (
     KEYS,

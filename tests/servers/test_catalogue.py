@@ -2,10 +2,10 @@
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.config.load import Catalogue, Request
 from pilotfish.config.load import load as load_config

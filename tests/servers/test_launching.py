@@ -1,8 +1,7 @@
 """A spec made ready to run."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar

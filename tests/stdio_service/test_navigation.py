@@ -3,11 +3,11 @@
 In real time: the SDK is imported in a thread, for which virtual time would not wait.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mcp import Client
+from msgspec.structs import replace
 
 from support.complaining import complaining
 from support.mcp_client import transport

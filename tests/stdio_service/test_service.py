@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session

@@ -1,11 +1,10 @@
 """The requests that wait for a server's answer. Each ends exactly once: answered, failed, or given up by its caller."""
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal
 
 import anyio
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.errors import Failure
 from pilotfish.protocol.rpc import RequestId, ResponseError
@@ -16,8 +15,7 @@ MAX_EXCHANGES = 50
 """Of the requests that have ended, so many are kept for people to look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A request that has ended, and how: without its content."""
 
     method: str
@@ -26,8 +24,7 @@ class Exchange:
     end: Literal["answered", "failed", "given up"]
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One request under way."""
 
     id: RequestId

@@ -4,14 +4,13 @@ Nothing rests on it. Whoever would ask the same thing takes it over, if the serv
 could make another answer right; else it is cancelled, and the question asked anew.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.client.calls import Call
 from pilotfish.client.connection import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Early:
+class Early(Struct, frozen=True):
     connection: Connection
     call: Call
     params: object

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.metadata import version
+
+from msgspec import Struct, field
 
 from pilotfish.client.connection import Connection
 from pilotfish.client.tap import Tap
@@ -17,8 +18,7 @@ from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionOptions(Struct, frozen=True):
     """All that is needed to run one server for one root."""
 
     server: str

@@ -9,10 +9,9 @@ because servers abort on an error; nobody is asked anything, because nobody is t
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import Capabilities
@@ -46,8 +45,7 @@ class EditSink(Protocol):
     def __call__(self, edit: Raw) -> ApplyEditResult: ...
 
 
-@dataclass(slots=True)
-class Inbox:
+class Inbox(Struct):
     """Everything a server's messages may read or change."""
 
     settings: Mapping[str, Json]

@@ -7,8 +7,11 @@ which restrictions hold is decided again for each.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pilotfish.config.values import Config, ServerConfig
 
@@ -37,8 +40,7 @@ EFFECTS: Mapping[str, Effect] = {
 SEVERITY = tuple(Effect)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """The difference, by server id; servers that stay as they are do not appear."""
 
     servers: Mapping[str, Effect]
@@ -61,7 +63,7 @@ def changes(old: Config, new: Config) -> Changes:
 def fingerprint(server: ServerConfig) -> str:
     """The same for two entries exactly when one process may serve both (REG-4)."""
     kept = {name: value for name, value in asdict(server).items() if EFFECTS.get(name) is not Effect.ADJUST}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(msgspec.to_builtins(kept), sort_keys=True).encode()).hexdigest()
 
 
 def _running(config: Config) -> dict[str, ServerConfig]:
@@ -73,7 +75,7 @@ def _effect(old: ServerConfig | None, new: ServerConfig | None) -> Effect | None
         return Effect.STOP
     if old is None:
         return Effect.ADD
-    changed = [field.name for field in fields(new) if getattr(old, field.name) != getattr(new, field.name)]
+    changed = [name for name in new.__struct_fields__ if getattr(old, name) != getattr(new, name)]
     return max((EFFECTS.get(name, Effect.RESTART) for name in changed), key=SEVERITY.index, default=None)
 
 

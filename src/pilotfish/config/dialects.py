@@ -5,7 +5,8 @@ project, the first that says something about language servers. `config.foreign` 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
@@ -13,8 +14,7 @@ from pilotfish.model import AbsPath
 PROJECT_FILE = ".pilotfish/lsp.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """Where one host keeps its language servers."""
 
     host: str

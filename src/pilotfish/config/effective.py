@@ -2,8 +2,10 @@
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pilotfish.config.defaults import DEFAULT_RESTART, RESTART
 from pilotfish.config.gate import Gated
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from pilotfish.config.schema import Server
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """What else decides, besides the layers."""
 
     root: AbsPath

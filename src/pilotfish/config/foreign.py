@@ -6,7 +6,8 @@ understood in every host's file; a host's row of `DIALECTS` only says where its 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.dialects import Dialect
 from pilotfish.config.jsonc import Path
@@ -57,8 +58,7 @@ SILENT = frozenset({"$schema", "version", "name"})
 UNDERSTOOD = COMPOSED.union(SILENT, PER_SERVER)
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(Struct, frozen=True):
     """A foreign file in our own words; always valid."""
 
     value: dict[str, Json]

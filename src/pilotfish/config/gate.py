@@ -13,7 +13,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.jsonc import Path
 from pilotfish.protocol.wire import Json
@@ -58,8 +59,7 @@ NEVER_FROM_A_PROJECT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(Struct, frozen=True):
     """A value that a project may not set unless it is trusted, at `path` below the server's entry."""
 
     server: str
@@ -67,8 +67,7 @@ class Gated:
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """A project's file, taken apart."""
 
     open: dict[str, Json]

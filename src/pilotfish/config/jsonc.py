@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from msgspec import Struct
+
 from pilotfish.protocol.wire import Json
 
 Path = tuple[str | int, ...]
@@ -32,8 +34,7 @@ TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(Struct, frozen=True, order=True):
     """1-based line and column, as editors count them."""
 
     line: int

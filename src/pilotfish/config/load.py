@@ -10,6 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+from msgspec import Struct
+
 from pilotfish.config.defaults import DEFAULTS, PRESETS, SECURITY
 from pilotfish.config.dialects import project_files, user_files
 from pilotfish.config.effective import Circumstances, effective
@@ -28,23 +31,21 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """What the layer above knows of servers: entries under the keys of the file, and other tools' names for them."""
 
     layer: Mapping[str, Mapping[str, Json]]
     canonical_id: Names
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """Whose configuration to load."""
 
     root: str
     places: Places
     catalogue: Catalogue
     host: str | None = None
-    handed_over: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    handed_over: Mapping[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """What the host said when it started us, in our own words; every file counts more."""
 
 
@@ -113,8 +114,7 @@ def load_from(workspace: Workspace, request: Request, previous: Loaded | None = 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """What the files say, and whether the project's may be believed."""
 
     user: Sheet | None

@@ -11,7 +11,8 @@ settings can); the layers are therefore folded in one direction, from the weakes
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.defaults import PRESETS
 from pilotfish.config.values import Origin, Source
@@ -21,16 +22,14 @@ Keys = tuple[str, ...]
 """The way to a value through objects only: arrays are values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One file's worth of configuration and who said it."""
 
     origin: Origin
     value: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A value that merges no further."""
 
     value: Json
@@ -40,8 +39,7 @@ class Leaf:
 Tree = Leaf | dict[str, "Tree"]
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """The result: plain JSON, and the origin of each of its leaves."""
 
     value: dict[str, Json]

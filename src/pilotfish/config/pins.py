@@ -13,18 +13,17 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """One approval."""
 
     path: str
@@ -83,7 +82,7 @@ def write_pin(folder: AbsPath, pin: Pin) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-            json.dump(asdict(pin), stream, indent=2)
+            json.dump(msgspec.structs.asdict(pin), stream, indent=2)
             stream.flush()
             os.fsync(stream.fileno())
         os.rename(temporary, target)

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Folders of one user."""
 
     home: AbsPath

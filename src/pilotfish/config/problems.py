@@ -6,8 +6,9 @@ or bidirectional override reaches a terminal, and cut at `SHOWN` characters.
 
 import json
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from pilotfish.config.jsonc import Path, Place
 from pilotfish.protocol.wire import Json
@@ -26,8 +27,7 @@ class Grade(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing that is wrong with one value of one file."""
 
     grade: Grade

@@ -6,7 +6,10 @@ there is one.)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.config.dialects import Dialect
 from pilotfish.config.foreign import translation
@@ -45,8 +48,7 @@ class Sheet:
         return replace(problem, place=self.document.place(problem.path))
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """How to read a file: whose it is, and, where it is another host's, in which dialect."""
 
     source: Source

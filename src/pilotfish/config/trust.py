@@ -13,8 +13,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from pilotfish.config.dialects import user_files
 from pilotfish.config.files import Workspace
@@ -31,22 +32,19 @@ DIGEST = b"pilotfish trust 1"
 """Begins every digest, so that another way of computing it can never give the same one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Struct, frozen=True):
     """The user trusts this folder whatever it asks for."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     """The user approved what this folder asked for then."""
 
     pin: Pin
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """The user's data does not trust this folder."""
 
     why: str
@@ -55,8 +53,7 @@ class Closed:
 Grant = Open | Pinned | Closed
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a project asks to run."""
 
     file: str

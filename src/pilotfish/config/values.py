@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from msgspec import Struct
+
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.wire import Json
 
@@ -24,8 +26,7 @@ class Source(StrEnum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where one value comes from. `preset` names the preset that put it there."""
 
     source: Source
@@ -53,8 +54,7 @@ class Restart(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """Time limits in milliseconds."""
 
     initialize_timeout_ms: int
@@ -63,8 +63,7 @@ class Timing:
     first_touch_timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """What follows an edit. None means: no limit."""
 
     include_severities: tuple[Severity, ...]
@@ -78,8 +77,7 @@ class Feedback:
     only_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """How long and how large servers may live. None means: no limit."""
 
     idle_minutes: int
@@ -87,8 +85,7 @@ class Pool:
     memory_mib: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(Struct, frozen=True):
     """The user's own rules; never read from a project."""
 
     project_config_policy: Policy
@@ -96,22 +93,19 @@ class Security:
     allow_external_paths: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """What the workspace names may run."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Untrusted:
+class Untrusted(Struct, frozen=True):
     """Nothing that the workspace names may run."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(Struct, frozen=True):
     """It was approved, and what would run is not what was approved any more. Nothing of it may run."""
 
     why: str
@@ -121,8 +115,7 @@ class Stale:
 Trust = Trusted | Untrusted | Stale
 
 
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
+class ServerConfig(Struct, frozen=True):
     """One server's entry. `command` is None when nobody that we believe named one."""
 
     id: str

@@ -6,9 +6,9 @@ soon as nobody is: the next client starts the newer one (F71).
 
 import logging
 import math
-from dataclasses import dataclass
 
 import anyio
+from msgspec import Struct
 
 from pilotfish.host.clock import current_time
 from pilotfish.surfaces.rendezvous import BUILD
@@ -17,8 +17,7 @@ from pilotfish.surfaces.sessions import Sessions
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Who needs the daemon."""
 
     sessions: int

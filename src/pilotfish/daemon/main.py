@@ -12,10 +12,10 @@ import resource
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Never
 
 import anyio
+from msgspec.structs import replace
 
 from pilotfish.daemon.door import Door
 from pilotfish.daemon.life import Life

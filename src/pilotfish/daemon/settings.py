@@ -1,7 +1,8 @@
 """What the user's own configuration says about the daemon and its servers as a whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.load import Catalogue, Request, load
 from pilotfish.config.places import Places
@@ -17,8 +18,7 @@ SHORTEST_IDLE = 1.0
 """Seconds: whoever started the daemon is about to call it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     limits: Limits
     idle_seconds: float
 

@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Never
 
 from pilotfish.surfaces.rendezvous import Busy, NoDaemon, Place, Unsafe, check_socket, connected
@@ -28,13 +27,16 @@ BACKLOG = 256
 """Clients that may knock before the event loop runs: as many as may be connected at all."""
 
 
-@dataclass(frozen=True, slots=True)
 class Claim:
     """What makes this process the daemon."""
 
-    place: Place
-    lock: int
-    listener: socket.socket
+    # A dataclass would cost as much as everything else that is imported before the daemon listens.
+    __slots__ = ("listener", "lock", "place")
+
+    def __init__(self, place: Place, lock: int, listener: socket.socket) -> None:
+        self.place = place
+        self.lock = lock
+        self.listener = listener
 
     def holds(self) -> bool:
         """Whether the lock is still the one that others look at: somebody may have deleted the whole folder."""

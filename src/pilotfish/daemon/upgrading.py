@@ -1,6 +1,6 @@
 """What a connection to the daemon can be upgraded to."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.errors import Code, Refused
 from pilotfish.host.clock import WallClock
@@ -12,8 +12,7 @@ from pilotfish.surfaces.tracing import trace
 from pilotfish.surfaces.upgrades import Upgraded, Upgrades
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What a client says with the request for MCP."""
 
     tools: ToolSet | None = None

@@ -12,7 +12,8 @@ Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new"
 import re
 from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.feedback.linemap import LineMap, line_map, lines_of
 from pilotfish.model import Diagnostic, Position, Severity
@@ -21,16 +22,14 @@ _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 """Messages such as "redefinition of `f` from line 3" change when lines move, and mean the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A text and what the servers said about exactly it."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """`introduced` and `older` together are all diagnostics after the edit; `fixed` are those that went away."""
 
     introduced: tuple[Diagnostic, ...]
@@ -38,8 +37,7 @@ class Delta:
     fixed: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoBaseline:
+class NoBaseline(Struct, frozen=True):
     """The diagnostics after the edit, with nothing fresh from before it to compare them with."""
 
     diagnostics: tuple[Diagnostic, ...]

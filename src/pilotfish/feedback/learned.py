@@ -6,8 +6,10 @@ To wait longer needs no proof: a wider gap counts once it was seen. To call sile
 observations teach nothing.
 """
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.feedback.settle import FIRST_GAP_SECONDS, Traits
 from pilotfish.servers.spec import Freshness
@@ -22,8 +24,7 @@ LONGEST_GAP_SECONDS = 1.0
 """A gap learned beyond this is a server that was busy with something else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(Struct, frozen=True):
     """What was seen, in seconds."""
 
     changes: int = 0

@@ -11,7 +11,8 @@ Invariant: pairs rise on both sides, and paired lines are equal.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_DEPTH = 12
 """How often gaps are searched for further anchors. Real edits need two or three; what is deeper stays a changed gap."""
@@ -21,8 +22,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class LineMap:
+class LineMap(Struct, frozen=True):
     """`moved[i]` is the new number of old line `i`, None when it was changed or removed.
 
     `old_gaps` and `new_gaps` number the stretches between paired lines: a changed line of the old text and one of the

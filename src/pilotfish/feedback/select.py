@@ -10,8 +10,10 @@ Nothing here says that a file is clean: a file without findings is simply not sh
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.config.values import TouchKind
 from pilotfish.feedback.delta import Change, Delta, NoBaseline, place
@@ -19,24 +21,21 @@ from pilotfish.feedback.limits import Limits
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One file and what is known about it after the edit."""
 
     path: AbsPath
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A diagnostic, and whether the edit introduced it; None where there was nothing to compare it with."""
 
     diagnostic: Diagnostic
     introduced: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """How many of the chosen severities the edit introduced, left, and fixed, shown or not."""
 
     introduced: int
@@ -44,8 +43,7 @@ class Tally:
     fixed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """One file of a selection."""
 
     path: AbsPath
@@ -57,8 +55,7 @@ class Chosen:
     """None without a baseline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What to show. An edited file is here even when nothing of it is shown; any other only with something to show."""
 
     errors_only: bool

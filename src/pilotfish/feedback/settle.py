@@ -8,8 +8,9 @@ Invariants: an older version is never an answer; a failure or a time-out is neve
 the server is ready.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from pilotfish.servers.spec import Phases
 
@@ -43,16 +44,14 @@ class Behind(StrEnum):
     PASSED = "passed"
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """The last publish for the file."""
 
     version: int | None
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What is known now about one server, one file and one version of its text."""
 
     version: int
@@ -73,8 +72,7 @@ class Facts:
     """When, before that, anything was last sent, or said of this text; never settled: for ever."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     """What is known about the server itself: from the catalogue, and learned."""
 
     phases: Phases = Phases.ONE
@@ -88,23 +86,20 @@ class Traits:
     """Silence for this long after a change has always meant that nothing changed; None before that was learned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(Struct, frozen=True):
     """What the server holds for the file is the answer for this text."""
 
     assumed: bool = False
     """Only a pause or habit says so: the answer is partial, not fresh."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """Decide again when something happens, and at `until` at the latest."""
 
     until: float
 
 
-@dataclass(frozen=True, slots=True)
-class GaveUp:
+class GaveUp(Struct, frozen=True):
     """The time is over without an answer. This is not a clean file."""
 
     why: str

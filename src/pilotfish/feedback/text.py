@@ -5,8 +5,9 @@ It speaks about the result of an edit that has been made: it never says that som
 Server text goes in sanitised, capped and escaped, so no message can end its block or begin another line.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
@@ -22,8 +23,7 @@ SEVERITY_WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """How a selection becomes text."""
 
     workspace: AbsPath

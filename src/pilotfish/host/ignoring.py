@@ -8,7 +8,8 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.glob_regex import BadGlob
@@ -26,15 +27,13 @@ MAX_ANCESTORS = 64
 """How far up a repository is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     glob: Glob
     ignores: bool
     """False for a rule that starts with `!`."""
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """One `.gitignore`, for the folders below the one that holds it."""
 
     folder: AbsPath

@@ -3,8 +3,9 @@
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 
@@ -15,8 +16,7 @@ class Kind(Enum):
     FOLDER = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One name. `stamp` is the time of the last change of status in nanoseconds: nobody can set that."""
 
     kind: Kind
@@ -24,8 +24,7 @@ class Entry:
     stamp: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     inode: int
     """That of the folder itself."""
     files: dict[str, int]
@@ -34,8 +33,7 @@ class Listing:
     """Name → inode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """The system could not list a folder for lack of something; later it may."""
 
     reason: str

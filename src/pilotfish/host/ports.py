@@ -8,12 +8,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import FileChange, WatchRegistration
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What to start. `argv[0]` is absolute; `environment` is the whole environment, but for the tag of the tree."""
 
     argv: Sequence[str]
@@ -23,8 +24,7 @@ class Launch:
     """The server's id, for messages and for the process list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """How a process ended: `code` is negative for a signal, as `subprocess` has it."""
 
     code: int
@@ -150,8 +150,7 @@ class Vitals(Protocol):
     async def cpu_seconds(self, pid: int) -> float | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Interest:
+class Interest(Struct, frozen=True):
     """Which changes on disk somebody wants to know of: what is registered, and what lies in `folders` (not deeper)."""
 
     roots: tuple[AbsPath, ...]
@@ -160,8 +159,7 @@ class Interest:
     folders: frozenset[AbsPath] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class WatchHealth:
+class WatchHealth(Struct, frozen=True):
     """How changes are noticed. `degraded` says why not all of them are events; None when all are."""
 
     watched: int = 0

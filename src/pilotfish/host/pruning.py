@@ -5,7 +5,9 @@ inside it), and below it only they count: one glob that wants a package must not
 """
 
 import os
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.host.ignoring import ALWAYS, IgnoreRules, is_ignored, read_rules, rules_above
 from pilotfish.host.ports import Interest
@@ -13,8 +15,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import ALL_KINDS, WatchRegistration, asks_for, may_match, roots_to_watch
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What holds in one folder and decides about those in it."""
 
     registrations: tuple[WatchRegistration, ...] = ()

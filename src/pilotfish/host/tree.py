@@ -15,7 +15,8 @@ It is one class because all of it changes one picture; what does not stands in `
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pilotfish.host.ignoring import IGNORE_FILE
 from pilotfish.host.listing import Kind, Listing, Shortage, inode_of, join, listing, look_at
@@ -34,8 +35,7 @@ MAX_ROUNDS = 4
 """How often a folder that was found elsewhere may turn up yet again; one that is mounted twice does so for ever."""
 
 
-@dataclass(slots=True)
-class Folder:
+class Folder(Struct):
     rules: Rules
     inode: int = 0
     files: dict[str, int] = field(default_factory=dict[str, int])

@@ -5,8 +5,9 @@ resolved. `next_step` decides; whoever runs the operation carries it out, and no
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from pilotfish.api import Action
 from pilotfish.errors import Code, Refused
@@ -17,8 +18,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
 
 
-@dataclass(frozen=True, slots=True)
-class FoundAction:
+class FoundAction(Struct, frozen=True):
     """An action as offered; `raw` is what a server wants back to resolve it."""
 
     raw: Raw
@@ -44,15 +44,13 @@ class FoundAction:
         return Action(0, self.title, view.server, self.kind, self.preferred, self.disabled)
 
 
-@dataclass(frozen=True, slots=True)
-class Resolve:
+class Resolve(Struct, frozen=True):
     """Ask `codeAction/resolve` with `action`, and decide again about the answer."""
 
     action: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Perform:
+class Perform(Struct, frozen=True):
     """Apply the edit, if any, then run the command, if any."""
 
     edit: Raw | None

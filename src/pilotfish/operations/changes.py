@@ -6,8 +6,9 @@ listed without a diff; whoever applies plans refuses those.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from pilotfish.api import Changes, FileChange
 from pilotfish.operations.asked import Asked
@@ -30,8 +31,7 @@ from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import Raw
 
 
-@dataclass(frozen=True, slots=True)
-class FoundChanges:
+class FoundChanges(Struct, frozen=True):
     """The edit that a server answers with; its spots are the documents it touches."""
 
     plan: EditPlan
@@ -68,8 +68,7 @@ def to_confirm(plan: EditPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label for operation in plan.operations for label in _to_confirm(operation)))
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     """One file on the stage: where it was, where it is, and what was in it."""
 
     source: Spot | None

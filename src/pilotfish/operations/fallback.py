@@ -8,7 +8,8 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.api import Operation, Question
 from pilotfish.errors import Code, Unavailable
@@ -19,8 +20,7 @@ _DECLARATION = r"\b(class|def|enum|fn|func|function|interface|struct|trait|type)
 """What an outline is made of, in most languages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The server that would have answered."""
 
     server: str

@@ -5,15 +5,15 @@ that has the tools pays for them in every request.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
+
+from msgspec import Struct
 
 Type = Literal["string", "integer", "boolean", "object"]
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of a question, in the name that it has on the wire."""
 
     name: str
@@ -42,8 +42,7 @@ FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """Fields that make a question together: all of `required`, any of `optional`."""
 
     required: tuple[str, ...]

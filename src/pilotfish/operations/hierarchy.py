@@ -5,7 +5,8 @@ the same run goes back as the very bytes that came.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.api import Edge, HierarchyItem, ItemReference, Point, Span
 from pilotfish.operations.asked import Asked
@@ -15,8 +16,7 @@ from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WirePosition, WireRange
 
 
-@dataclass(frozen=True, slots=True)
-class FoundItem:
+class FoundItem(Struct, frozen=True):
     """An item; the spot is its name."""
 
     raw: Raw
@@ -50,8 +50,7 @@ class FoundItem:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundEdge:
+class FoundEdge(Struct, frozen=True):
     """A caller or a callee, and where the calls are written."""
 
     item: FoundItem

@@ -1,6 +1,6 @@
 """What is known about the thing at a position: hover texts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.api import Hover
 from pilotfish.operations.asked import Asked
@@ -9,8 +9,7 @@ from pilotfish.operations.shapes import one_or_none, texts_of
 from pilotfish.protocol.wire import Raw, WireHover
 
 
-@dataclass(frozen=True, slots=True)
-class FoundHover:
+class FoundHover(Struct, frozen=True):
     """One server's words; the spot is what they are about, if it says so."""
 
     contents: tuple[str, ...]

@@ -13,8 +13,9 @@ and name are all of what was said wins over one deeper down; a declaration wins 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from pilotfish.api import Location, Symbol
 from pilotfish.errors import Code, Refused
@@ -32,8 +33,7 @@ MAX_COMPARED = 5000
 """Names that are looked at for one near a misspelt one: comparing is slow, and more would be noise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """What somebody called a symbol."""
 
     parts: tuple[str, ...]
@@ -43,16 +43,14 @@ class Name:
         return ".".join(self.parts) + ("" if self.index is None else f"[{self.index}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """Something that a name fits, and a name by which it alone is meant."""
 
     name: str
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     location: Location
 
     @property
@@ -60,14 +58,12 @@ class Located:
         return Position(self.location.line - 1, self.location.character - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguous:
+class Ambiguous(Struct, frozen=True):
     name: str
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     name: str
     nearest: tuple[str, ...]
 
@@ -155,8 +151,7 @@ _ADDITIONS = frozenset({"namespace", "object"})
 """Kinds by which servers show a block that adds to a type."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     symbol: Symbol
     own: tuple[str, ...]
     """Containers and name."""

@@ -6,8 +6,9 @@ module that reads it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pilotfish.api import Operation
 from pilotfish.operations.actions import read_actions
@@ -41,8 +42,7 @@ MAX_OUTLINE = 500
 _Read = Callable[[Raw, Asked], Reading[Found]]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """How one server is asked. `read` raises `Malformed` when the answer is of no known shape."""
 
     method: str
@@ -52,8 +52,7 @@ class Request:
     """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     operation: Operation
     request: Request | None
     """None where no request answers it: diagnostics come from what servers report."""

@@ -1,6 +1,6 @@
 """The signatures of a call: which overloads there are, and which parameter the position is in."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.api import Signature
 from pilotfish.operations.asked import Asked
@@ -10,8 +10,7 @@ from pilotfish.protocol.codec import decode_items
 from pilotfish.protocol.wire import UNSET, Raw, WireParameter, WireSignature, WireSignatureHelp
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSignature:
+class FoundSignature(Struct, frozen=True):
     """A signature; it has no place of its own."""
 
     signature: Signature

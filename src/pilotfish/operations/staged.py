@@ -3,8 +3,9 @@
 `operations.staging` makes the one of the other; whoever writes takes the steps and nothing else.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from pilotfish.api import FileChange
 from pilotfish.host.ports import Identity
@@ -14,15 +15,13 @@ from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Admitted
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(Struct, frozen=True):
     """Nothing is there, and a file may be."""
 
     place: Admitted
 
 
-@dataclass(frozen=True, slots=True)
-class Regular:
+class Regular(Struct, frozen=True):
     """A file that may be changed."""
 
     place: Admitted
@@ -30,13 +29,11 @@ class Regular:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     place: Admitted
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """All that is below a folder; `folders` has the folder itself first, and each before those in it."""
 
     files: tuple[Regular, ...]
@@ -57,8 +54,7 @@ class Disk(Protocol):
     def tree(self, folder: Folder) -> Tree: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     """A file gets new content, or that of another file as it is, and the mode of `like`."""
 
     place: Admitted
@@ -67,14 +63,12 @@ class Put:
     like: Regular | None
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     place: Admitted
     before: Regular
 
 
-@dataclass(frozen=True, slots=True)
-class FileEffect:
+class FileEffect(Struct, frozen=True):
     """What becomes of one file. Texts are there where they were needed."""
 
     old: AbsPath | None
@@ -84,8 +78,7 @@ class FileEffect:
     edits: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(Struct, frozen=True):
     """All that is to be done: nothing, when `steps` is empty."""
 
     steps: tuple[Put | Drop, ...]

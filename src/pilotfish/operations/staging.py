@@ -7,8 +7,10 @@ Nothing is read but the files that are edited, and nothing is written.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding
@@ -37,8 +39,7 @@ WRITABLE = 0o222
 """A file that nobody may write is not to be replaced either, though its folder would allow it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """A file on the stage: where it came from, and its text as far as it was looked at."""
 
     origin: Regular | None
@@ -52,8 +53,7 @@ class _File:
         return self.text != self.before
 
 
-@dataclass(slots=True)
-class Stage:
+class Stage(Struct):
     """The files so far. `seen` are the texts that the server has of them: what it says is about those."""
 
     disk: Disk

@@ -8,7 +8,7 @@ only where all of the declaration is, so the name is looked for in there, as a w
 text is not at hand, the place is where the declaration starts.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.api import Symbol
 from pilotfish.model import Position, Range
@@ -39,8 +39,7 @@ def kind_word(kind: int) -> str:
     return _KINDS[kind] if 0 <= kind < len(_KINDS) else _KINDS[0]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSymbol:
+class FoundSymbol(Struct, frozen=True):
     """A symbol; `spot` is its name if `named`, else its whole declaration, or its file where even that is not known."""
 
     name: str

@@ -5,8 +5,11 @@ has six of them under other names: its fields are in snake case and its `charact
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
+from msgspec import Struct
 
 from pilotfish.operations.fields import Form
 from pilotfish.operations.rows import ROWS, Row
@@ -14,11 +17,10 @@ from pilotfish.operations.rows import ROWS, Row
 ONE_TOOL = "lsp"
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """How a set of tools says things: its own names for some fields, and where it starts to count characters."""
 
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     first_character: int = 1
     number: str = "integer"
     """What its schemas call the type of a line."""

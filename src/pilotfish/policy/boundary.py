@@ -11,8 +11,9 @@ import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
@@ -54,8 +55,7 @@ class Place(Enum):
     OUTSIDE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(Struct, frozen=True):
     """What one client session may touch. Folders are real paths; `boundary_of` makes it."""
 
     workspace: AbsPath
@@ -69,8 +69,7 @@ class Boundary:
     ignores_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """A path that may be used. Open it with `open_admitted`, which cannot be led elsewhere in between."""
 
     path: AbsPath

@@ -3,7 +3,8 @@
 from collections import Counter, deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pilotfish.errors import Code, Failure
 from pilotfish.host.clock import current_time
@@ -12,8 +13,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the latency histogram."""
 
 
-@dataclass(slots=True)
-class Histogram:
+class Histogram(Struct):
     """Latencies in buckets, as Prometheus has them: bounded whatever the number of measurements."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
@@ -33,8 +33,7 @@ MAX_SAMPLES = 1000
 """Of each kind: enough for a 95th percentile of the last hours, 8 KB."""
 
 
-@dataclass(slots=True)
-class Samples:
+class Samples(Struct):
     """The last latencies themselves, for exact percentiles of what is going on now."""
 
     kept: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
@@ -50,8 +49,7 @@ class Samples:
         return ranked[max(0, -(-len(ranked) * percent // 100) - 1)] if ranked else 0.0
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(Struct):
     """Per server id, but for `operations`."""
 
     starts: Counter[str] = field(default_factory=Counter[str])

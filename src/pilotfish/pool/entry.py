@@ -1,9 +1,9 @@
 """One slot of the pool at work: the only writer of what the planner sees of it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
 import anyio
+from msgspec import Struct, field
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.pulse import Pulse
@@ -17,8 +17,7 @@ Restore = Callable[[Session, Documents | None], Awaitable[None]]
 """Runs after a start, before anyone asks: given the documents of the session before, it opens them again."""
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """The life of one key. `changed` beats at every move, so that whoever waits decides again."""
 
     key: Key
@@ -129,8 +128,7 @@ class Entry:
             self.slot = Running(*facts)
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """How to make the session of a key: read only when a start is really needed."""
 
     key: Key

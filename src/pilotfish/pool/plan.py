@@ -5,8 +5,9 @@ date. A failure is never for ever unless the configuration says so, and never a 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from pilotfish.config.values import Restart
 from pilotfish.errors import Code, Failure, Unavailable
@@ -22,8 +23,7 @@ CRASH_WINDOW = 180.0
 """Five crashes in three minutes open the circuit; it closes when the window has passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """What makes two demands share one server: the server, its root, and the hash of its effective configuration."""
 
     server: str
@@ -46,13 +46,11 @@ class Why(StrEnum):
     WORKER_DEAD = "its worker process died"
 
 
-@dataclass(frozen=True, slots=True)
-class Starting:
+class Starting(Struct, frozen=True):
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     since: float
     last_used: float
     in_flight: int = 0
@@ -61,20 +59,17 @@ class Running:
     memory_mib: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(Struct, frozen=True):
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class Rested:
+class Rested(Struct, frozen=True):
     """Stopped on purpose; comes back on use."""
 
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """Failed to start, or crashed."""
 
     failure: Failure
@@ -85,8 +80,7 @@ class Broken:
     """When it failed, within the crash window."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Its program was not found; looked for again when `fingerprint` (search path and configuration) changes."""
 
     failure: Failure
@@ -96,8 +90,7 @@ class Missing:
 Slot = Starting | Running | Stopping | Rested | Broken | Missing
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much may run. Memory is of the whole process tree; None means no limit."""
 
     idle_seconds: float = 900.0
@@ -108,46 +101,39 @@ class Limits:
     servers: int = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """What the planner needs to know about who asks."""
 
     restart: Restart = Restart.BACKOFF
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """It runs or is starting: share it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """It is being stopped: decide again when that is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Struct, frozen=True):
     """Stop `key` first: there is no room."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     failure: Failure
 
 
 Decision = Start | Join | Wait | Evict | Refuse
 
 
-@dataclass(frozen=True, slots=True)
-class Retire:
+class Retire(Struct, frozen=True):
     key: Key
     why: Why
 

@@ -8,11 +8,11 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session

@@ -7,9 +7,10 @@ again, later each time, and the server goes on without it; `state` says why.
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.errors import Failure
 from pilotfish.host.clock import current_time
@@ -33,8 +34,7 @@ Wanted = Callable[[], Launch | Failure | None]
 """What is to run: a launch, the reason why it may not or cannot run, or nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarState:
+class SidecarState(Struct, frozen=True):
     """For status. It runs when it has a `pid`; otherwise `why` says why not."""
 
     pid: int | None = None

@@ -17,11 +17,10 @@ Both halves stand in one file because each is wrong without the other: what we c
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.codec import Malformed, decode, decode_items
@@ -31,8 +30,7 @@ from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.protocol.wire import Json, Registration, RegistrationParams, Unregistration
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """How a server offers one method."""
 
     provider: str
@@ -96,16 +94,14 @@ RETRY_ON_CONTENT_MODIFIED = frozenset(METHODS) - {
 """What we ask again when a document changed meanwhile: all that only reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """The methods that a batch of registrations added, and why the others were skipped."""
 
     added: tuple[str, ...]
     skipped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(Struct, frozen=True):
     method: str
     id: str | None
     options: dict[str, object]

@@ -10,8 +10,10 @@ Invariant: a file without a report is *unknown*, never clean. Forgetting a repor
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
 from pilotfish.protocol.codec import Malformed, decode, decode_items
@@ -34,8 +36,7 @@ MAX_FILES = 20_000
 distinct URIs cannot grow without bound. Serious projects stay below: 20,000 files *with* reports."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """One channel's latest word about one file."""
 
     items: tuple[WireDiagnostic, ...]
@@ -50,13 +51,11 @@ class Report:
     """Items that were not diagnostics at all: the list is then incomplete, and the answer partial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(Struct, frozen=True):
     """The channel of `textDocument/publishDiagnostics`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(Struct, frozen=True):
     """The channel of one pull provider: `identifier` tells apart several of one server."""
 
     identifier: str | None
@@ -68,8 +67,7 @@ Channel = Push | Pull
 PullReport = DocumentDiagnosticReport | WorkspaceDocumentDiagnosticReport
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """What a report is about, and when it came."""
 
     version: int | None

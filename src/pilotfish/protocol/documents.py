@@ -11,10 +11,12 @@ Invariants:
   they get the full text, and the other way round.
 """
 
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import islice
 from typing import assert_never, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.errors import Bug
 from pilotfish.model import AbsPath, Encoding, Range
@@ -42,13 +44,11 @@ class SyncKind(IntEnum):
     INCREMENTAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class SaveOptions:
+class SaveOptions(Struct, frozen=True):
     include_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SyncOptions:
+class SyncOptions(Struct, frozen=True):
     """What a server wants to be told about documents; by default nothing."""
 
     open_close: bool = False
@@ -90,16 +90,14 @@ def save_options(value: object) -> SaveOptions | None:
     raise Malformed(f"textDocumentSync: {value!r} does not say whether saving is of interest")
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """A message to the server that has no answer."""
 
     method: str
     params: Wire
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(Struct, frozen=True):
     language_id: str
     text: Text
     version: int

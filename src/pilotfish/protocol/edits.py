@@ -10,9 +10,10 @@ A URI that names no file has no path and stays as it came.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath, Encoding, Uri
 from pilotfish.protocol.codec import Malformed, decode
@@ -29,8 +30,7 @@ from pilotfish.protocol.wire import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """Why a change is made, and whether a person has to agree to it first."""
 
     label: str
@@ -38,16 +38,14 @@ class Annotation:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """What a change is about. `path` is None where the URI names no file."""
 
     uri: Uri
     path: AbsPath | None
 
 
-@dataclass(frozen=True, slots=True)
-class TextEdit:
+class TextEdit(Struct, frozen=True):
     """Replace `range`, in the server's units, by `new_text`."""
 
     range: WireRange
@@ -55,8 +53,7 @@ class TextEdit:
     annotation: Annotation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
+class TextChange(Struct, frozen=True):
     """Edits of one document, all against its text at `version`; None where the server does not say which."""
 
     resource: Resource
@@ -72,23 +69,20 @@ class OnExisting(StrEnum):
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     resource: Resource
     on_existing: OnExisting = OnExisting.FAIL
     annotation: Annotation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     source: Resource
     target: Resource
     on_existing: OnExisting = OnExisting.FAIL
     annotation: Annotation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     resource: Resource
     recursive: bool = False
     ignore_missing: bool = False
@@ -98,8 +92,7 @@ class Delete:
 Operation = TextChange | Create | Rename | Delete
 
 
-@dataclass(frozen=True, slots=True)
-class EditPlan:
+class EditPlan(Struct, frozen=True):
     """What to do, in this order."""
 
     operations: tuple[Operation, ...]

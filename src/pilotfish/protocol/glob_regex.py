@@ -12,8 +12,10 @@ Rules that keep matching cheap, whatever the pattern:
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, auto
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 MAX_PATTERN = 4_096
 """Characters of a pattern: as long as a path may be. The longest seen from a server has some 300."""
@@ -44,30 +46,26 @@ class Mark(Enum):
     """A whole segment: one folder or more."""
 
 
-@dataclass(frozen=True, slots=True)
-class One:
+class One(Struct, frozen=True):
     """A regular expression of fixed width inside a segment; `text` where it can match nothing but itself."""
 
     source: str
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A regular expression of any width inside a segment."""
 
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of several sequences."""
 
     options: tuple[tuple["Token", ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Segments one after the other; `walk` is the `**` before them, None at the start of a route."""
 
     walk: Mark | None

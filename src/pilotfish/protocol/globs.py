@@ -9,9 +9,11 @@ Where we differ from VS Code on purpose, the tests list the pattern with the rea
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.glob_regex import (
@@ -37,8 +39,7 @@ MAX_DEPTH = 16
 """Braces inside braces. Servers send two at most; the bound keeps a hostile pattern off our stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Struct, frozen=True):
     """A compiled pattern."""
 
     pattern: str
@@ -84,8 +85,7 @@ def lsp_glob(pattern: str, *, ignore_case: bool = False) -> Glob:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FileGlob:
+class FileGlob(Struct, frozen=True):
     """A glob for absolute paths, or for paths relative to `base`."""
 
     glob: Glob

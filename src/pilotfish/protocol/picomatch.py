@@ -9,7 +9,8 @@ JavaScript counts in UTF-16 units, so a `?` is one unit.
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.protocol.glob_regex import (
     MAX_PATTERN,
@@ -35,8 +36,7 @@ _REWRITTEN = {"*.*": "*.?*", "**/*.*": "**/*.?*"}
 """Patterns that picomatch treats apart: here, and nowhere else, something must follow the dot."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathGlob:
+class PathGlob(Struct, frozen=True):
     """A compiled pattern."""
 
     pattern: str

@@ -5,8 +5,9 @@ Both are bounded elsewhere by a deadline: a progress that never ends must not ho
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import ProgressParams, Raw, WorkDoneProgress
@@ -15,8 +16,7 @@ MAX_TOKENS = 1_000
 """A server that begins more than this and ends none is leaking; the oldest are forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """One piece of work the server told us about."""
 
     title: str

@@ -17,7 +17,6 @@ Longer than most modules here because the closed union of events stands beside t
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
@@ -79,8 +78,7 @@ class DropReason(StrEnum):
     """The cancellation of a request that was answered already; both sides are right."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseError:
+class ResponseError(Struct, frozen=True):
     """What a request was answered with instead of a result."""
 
     code: int
@@ -88,8 +86,7 @@ class ResponseError:
     data: Raw | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableResponse(ResponseError):
+class UnusableResponse(ResponseError, frozen=True):
     """Our own words, not the other side's: it answered, and the answer is not a response."""
 
 
@@ -140,8 +137,7 @@ class Dropped(Struct, frozen=True):
 Event = Requested | Notified | Answered | Failed | CancelRequested | Dropped
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A body that is no message. `id` is that of the request which it seems to answer."""
 
     reason: DropReason

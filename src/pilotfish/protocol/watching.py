@@ -13,8 +13,9 @@ The paths keep the order in which they reached their last state, so that a folde
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.glob_regex import BadGlob
@@ -39,22 +40,19 @@ class Change(IntEnum):
     DELETED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     path: AbsPath
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRegistration:
+class WatchRegistration(Struct, frozen=True):
     """One watcher of a server: a glob, and the kinds of change as a sum of 1 (created), 2 (changed), 4 (deleted)."""
 
     glob: FileGlob
     kinds: int = ALL_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(Struct, frozen=True):
     """What was gathered. `rescan` says that changes were lost, so that only looking at the files tells the truth."""
 
     changes: tuple[FileChange, ...]

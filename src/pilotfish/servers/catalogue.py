@@ -10,9 +10,10 @@ or `shebangs` replace what follows from the languages.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pilotfish.errors import Bug
 from pilotfish.servers.language import Language, language_ids, read_languages

@@ -9,7 +9,8 @@ nothing, and is not kept.
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.servers.tree import Tree
 
@@ -20,8 +21,7 @@ Sight = tuple[int, int, int, int, int] | None
 """Device, inode, times of change and size; None when nothing is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Paths and how each looked."""
 
     paths: tuple[str, ...]

@@ -7,9 +7,10 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
@@ -22,8 +23,7 @@ REMEMBERED = 32
 """Manifests whose claim is kept. The text is the key, so a claim is never stale; parsing TOML costs 4 ms for 6 KB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Globs of folders, relative to the manifest's own."""
 
     members: tuple[str, ...]

@@ -10,9 +10,10 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.locate import tool_folders
@@ -22,8 +23,7 @@ PINS = os.path.join(os.path.dirname(__file__), "pins")
 Source = Literal["PyPI", "npm"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """One thing to install."""
 
     name: str
@@ -61,8 +61,7 @@ def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
     return {server: bundle for bundle in found for server in bundle.programs}
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """The folder of what we installed ourselves."""
 
     state: AbsPath

@@ -1,13 +1,13 @@
 """Languages: which files are written in one, under the ids of the LSP specification."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.servers.table import BadTable, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """One language id and the files that have it."""
 
     id: str

@@ -7,8 +7,10 @@ A placeholder is a whole string of a command, of the initialization options or o
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.config.merge import overlaid
 from pilotfish.protocol.wire import Json
@@ -20,16 +22,14 @@ Fill = Callable[[str], str | None]
 """What stands for a placeholder; None when there is nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """The server may start, as `spec` says. `given_up` names what an untrusted workspace does not get."""
 
     spec: ServerSpec
     given_up: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(Struct, frozen=True):
     """The server may not start here."""
 
     reason: str

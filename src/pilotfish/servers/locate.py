@@ -8,9 +8,11 @@ supplies: it is reported as `Gated`, and not run (TRUST-6, T9). Nothing is execu
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
@@ -33,8 +35,7 @@ class Origin(StrEnum):
     """The configuration names it by its full path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """Where to look. All folders are real paths."""
 
     territory: tuple[AbsPath, ...]
@@ -46,8 +47,7 @@ class Lookup:
     """Folders of programs that we installed ourselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The program. `identity` changes when it is replaced on disk, and so must whatever shares a running one (F20)."""
 
     path: AbsPath
@@ -55,16 +55,14 @@ class Found:
     identity: "Identity"
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(Struct, frozen=True):
     """It is there, and may not run."""
 
     path: AbsPath
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """It is nowhere. `unusable` is one that was found and cannot be run."""
 
     program: str

@@ -10,7 +10,8 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside
@@ -25,16 +26,14 @@ MAX_FIRST_LINE = 256
 SHEBANG = re.compile(r"#!\s*(?:\S*/)?(\S+)(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Where a file may be served: the workspace, and its git worktree where that reaches further up."""
 
     workspace: AbsPath
     worktree: AbsPath | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A server that can serve a file."""
 
     spec: ServerSpec
@@ -44,8 +43,7 @@ class Candidate:
     """The project says itself that it uses this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What to start for a file. `expected` is the main server that should serve it and is not there."""
 
     servers: tuple[Candidate, ...]

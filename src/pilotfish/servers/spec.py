@@ -5,9 +5,10 @@ The code knows no server by name. Whatever one of them needs is a field here, or
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from pilotfish.protocol.wire import Json
@@ -104,16 +105,14 @@ class Quirk(StrEnum):
     """It registers `workspace.didChangeWatchedFiles` for `workspace/didChangeWatchedFiles`."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuirkNote:
+class QuirkNote(Struct, frozen=True):
     """Why a quirk is noted, and the version that has it no more, where one is known."""
 
     reason: str
     fixed_in: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OnDemand:
+class OnDemand(Struct, frozen=True):
     """A `workspace/executeCommand` that answers with the diagnostics of one file. `shape` says how to read it."""
 
     command: str
@@ -121,8 +120,7 @@ class OnDemand:
     shape: str
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(Struct, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
     pull: Pull | None = None
@@ -150,8 +148,7 @@ class Freshness:
     """Messages by which the server says that it does not check: an empty answer after one is no verdict."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restricted:
+class Restricted(Struct, frozen=True):
     """What makes the server safe in a workspace that nobody trusts. `reason` says what is given up."""
 
     reason: str
@@ -160,8 +157,7 @@ class Restricted:
     settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
 
 
-@dataclass(frozen=True, slots=True)
-class NpmRequirement:
+class NpmRequirement(Struct, frozen=True):
     """The server fits only some major versions of a package in the project's `node_modules`.
 
     A project without the package fits `below`, and does not fit `minimum`.
@@ -172,8 +168,7 @@ class NpmRequirement:
     below: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedWatch:
+class DerivedWatch(Struct, frozen=True):
     """A sidecar that follows from the initialization options: run `command` when the value at `when` is true.
 
     `${argument}` in it stands for the value at `argument`, which must be there.
@@ -184,8 +179,7 @@ class DerivedWatch:
     argument: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileRule:
+class FileRule(Struct, frozen=True):
     """Which files a server serves: by extension, by name or, for a file that matches nobody by those, by shebang."""
 
     extensions: tuple[str, ...]
@@ -197,8 +191,7 @@ class FileRule:
     """The language id by extension or name, for everything above; what a server needs beyond it stands first."""
 
 
-@dataclass(frozen=True, slots=True)
-class RootRule:
+class RootRule(Struct, frozen=True):
     """Which folder the server is started for."""
 
     markers: tuple[str, ...] = ()
@@ -214,8 +207,7 @@ class RootRule:
     requires: NpmRequirement | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """How a server stands beside the others that serve the same file."""
 
     role: Role = Role.MAIN
@@ -227,8 +219,7 @@ class Rank:
     """Companions that would only say the same again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
+class ServerSpec(Struct, frozen=True):
     """One server. Its time limits and what follows a crash are in its `config.values.ServerConfig`, and only there."""
 
     id: str

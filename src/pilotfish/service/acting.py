@@ -4,8 +4,7 @@ Actions are listed anew when one is asked for, because a list is only good for t
 that was named is looked for among its own server's.
 """
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish import api
@@ -22,8 +21,7 @@ from pilotfish.service.standing import FileAtHand
 from pilotfish.service.wishes import Intent, Job, Wanted, Wishes, plan_of
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """The action that was named, as its server has it: the how-manieth of those that look alike."""
 
     title: str

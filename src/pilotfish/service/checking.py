@@ -4,10 +4,9 @@
 Nothing is polled, and nothing is waited for longer than the deadline.
 """
 
-from dataclasses import dataclass
-
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
@@ -22,8 +21,7 @@ from pilotfish.service.inquiry import Counterpart, Inquiry
 from pilotfish.service.standing import FileAtHand, Reach, Settled, Standing
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What one server said about one file. Without `diagnostics` there is no verdict, and `why` says so."""
 
     server: str

@@ -1,11 +1,12 @@
 """Checking files: all of them, and all servers of each, side by side under one deadline."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 
 import anyio
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish import api
 from pilotfish.client.session import Session
@@ -36,8 +37,7 @@ GRACE_SECONDS = 0.5
 """A check ends by itself at its deadline and says how far it came; this only ends one that does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileVerdict:
+class FileVerdict(Struct, frozen=True):
     """One file after a check: what all its servers said."""
 
     path: AbsPath
@@ -58,8 +58,7 @@ class FileVerdict:
         return bool(self.outcomes) and all(outcome.is_fresh for outcome in self.outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How long a check may take in seconds; the first touch of a server has its own limit. None: as configured."""
 
     first: float | None = None

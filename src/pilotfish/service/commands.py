@@ -6,10 +6,9 @@ here: what is staged in the end is written as one, or refused as one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, ServerFailed
@@ -27,8 +26,7 @@ from pilotfish.service.wishes import Wish, language_at
 from pilotfish.service.workspace import Workspace
 
 
-@dataclass(slots=True)
-class Command:
+class Command(Struct):
     """A command to run once. It may do more than ask for edits, so a server that dies under it is not asked again."""
 
     command: WireCommand

@@ -8,7 +8,8 @@ nearest files first, and each is then checked for real.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_dependency
@@ -25,8 +26,7 @@ MAX_READ_BYTES = 64 * 1024
 """Imports stand near the top of a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """The file that others may depend on, and what counts as the same kind of file."""
 
     path: AbsPath

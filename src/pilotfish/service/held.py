@@ -4,8 +4,9 @@ Nothing is asked and nothing is opened. Lines are the servers' own, counted from
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath, Severity
@@ -15,8 +16,7 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """One diagnostic that a server holds."""
 
     line: int

@@ -5,9 +5,9 @@ that it is made of are of one state. One question about a file at a time: the an
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import anyio
+from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Scene, ServerFailed
@@ -35,8 +35,7 @@ PULL = "textDocument/diagnostic"
 COMMAND = "workspace/executeCommand"
 
 
-@dataclass(frozen=True, slots=True)
-class Counterpart:
+class Counterpart(Struct, frozen=True):
     """Whom a check is about: a server, our dealings with it, what the catalogue says of it, and the file."""
 
     session: Session

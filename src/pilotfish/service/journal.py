@@ -11,8 +11,10 @@ import os
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.host.ports import Identity
@@ -27,8 +29,7 @@ TRIES = 3
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One file of a transaction."""
 
     root: AbsPath
@@ -43,8 +44,7 @@ FolderPlace = tuple[AbsPath, tuple[str, ...]]
 """A folder as a root and the segments below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
     made: tuple[FolderPlace, ...] = ()
     """Folders that are made on the way, each before those in it."""
@@ -54,8 +54,7 @@ class Plan:
     """Each root with its inode: another folder under the same name is none of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """The folder of one transaction, locked by us."""
 
     token: str
@@ -65,7 +64,7 @@ class Journal:
         """From here on, whoever comes after us knows what we were about."""
         descriptor = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.folder)
         try:
-            write_all(descriptor, json.dumps(asdict(plan)).encode())
+            write_all(descriptor, json.dumps(msgspec.to_builtins(plan)).encode())
         finally:
             os.close(descriptor)
         os.rename(DRAFT, PLAN, src_dir_fd=self.folder, dst_dir_fd=self.folder)

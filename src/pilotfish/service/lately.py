@@ -1,7 +1,8 @@
 """The feedback of the last while, for people who want to see what their agents are shown. Kept in memory only."""
 
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.api import Feedback
 from pilotfish.client.pulse import Pulse
@@ -11,8 +12,7 @@ MAX_SHOWN = 20
 """What a page shows at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """One answer to `touched`."""
 
     at: float

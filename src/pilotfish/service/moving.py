@@ -4,7 +4,7 @@ Servers are asked before the move (`workspace/willRenameFiles`) and speak of the
 come first. A move that no server has a word about is still a move, and the answer says that nothing followed it.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, Unavailable
@@ -26,8 +26,7 @@ WILL_RENAME = "workspace/willRenameFiles"
 NOTHING_FOLLOWED = "no server could say what refers to the old path: imports were not updated"
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """What is moved; of a text file also its text."""
 
     moved: Moved

@@ -6,7 +6,8 @@ proposed texts are compared with. The verdict on a proposed text is never kept a
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.feedback.delta import Change, Delta
 from pilotfish.host.clock import current_time
@@ -20,8 +21,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 
 
-@dataclass(frozen=True, slots=True)
-class Previewed:
+class Previewed(Struct, frozen=True):
     """The verdicts on the files that were asked about, and what changed in those and in the ones they would break."""
 
     asked: tuple[FileVerdict, ...]

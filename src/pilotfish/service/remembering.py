@@ -5,9 +5,9 @@ costs no write.
 """
 
 import logging
-from dataclasses import asdict, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
@@ -38,7 +38,7 @@ class Remembering:
         if self._memory is not None and self._kept.get(_key(session)) != short:
             self._kept[_key(session)] = short
             try:
-                self._memory.put(KIND, _key(session), msgspec.json.encode(asdict(short)))
+                self._memory.put(KIND, _key(session), msgspec.json.encode(short))
             except Failure as failure:
                 # A full disk costs us what we learned, and nobody an answer.
                 logger.debug("habits are not kept: %s", failure.message)

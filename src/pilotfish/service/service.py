@@ -7,11 +7,12 @@ file, a server or a configuration does.
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish import api, insight
 from pilotfish.client.session import Session
@@ -49,8 +50,7 @@ CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """The shell: what the composition root hands in."""
 
     spawn: Spawner

@@ -7,9 +7,10 @@ verdict rests on. An older text is never sent after a newer one, so what a serve
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
@@ -19,8 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
 
 
-@dataclass(frozen=True, slots=True)
-class FileAtHand:
+class FileAtHand(Struct, frozen=True):
     """A file to check. `saved` says that this text is what is on disk."""
 
     path: AbsPath
@@ -35,8 +35,7 @@ class FileAtHand:
     """It has been on disk like this since before the server started: opening it tells the server nothing new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """The text that a file has at the server."""
 
     version: int
@@ -46,8 +45,7 @@ class Sent:
     order: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """What an answer about a file takes into account."""
 
     version: int
@@ -60,16 +58,14 @@ class Reach:
         return self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a server answered to our own question about a file, whole and of one state."""
 
     reach: Reach
     reports: tuple[Report, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """The last fresh verdict on a file. The reports are kept: a late publish of an older text may replace them."""
 
     reach: Reach
@@ -79,8 +75,7 @@ class Settled:
     """When the last of it was said."""
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(Struct):
     since: float = field(default_factory=current_time)
     answered: bool = False
     """It has settled once: work that it tells of now is no longer its loading."""
@@ -228,8 +223,7 @@ class Standing:
             self._left.beat()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sharing:
+class _Sharing(Struct, frozen=True):
     """Written out, because every question comes by here and a generator costs it three times as much."""
 
     standing: Standing

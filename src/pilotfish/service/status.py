@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from pilotfish import insight
 from pilotfish.client.session import Session
@@ -82,8 +81,7 @@ def running(workspace: Workspace, entries: Mapping[Key, Entry]) -> tuple[Session
     return tuple(entry.session for key, entry in entries.items() if entry.session and workspace.holds(key.root))
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(Struct, frozen=True):
     """What all rows of one snapshot share."""
 
     now: float

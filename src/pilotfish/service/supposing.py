@@ -5,9 +5,10 @@ files that are to be judged under them. Each server does this on its own, in one
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Unavailable
@@ -34,16 +35,14 @@ SAVED_ONLY = "it checks a file only once it is saved"
 MORE_WHEN_SAVED = "it checks more once a file is saved"
 
 
-@dataclass(frozen=True, slots=True)
-class Supposed:
+class Supposed(Struct, frozen=True):
     """What is to be judged: `proposed` are not on disk, `others` are, and are judged as if the proposed were."""
 
     proposed: Mapping[AbsPath, str]
     others: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
 
 
-@dataclass(slots=True)
-class _Share:
+class _Share(Struct):
     """What one server is shown and asked."""
 
     candidate: Candidate
@@ -52,8 +51,7 @@ class _Share:
     others: list[FileAtHand] = field(default_factory=list[FileAtHand])
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+class Time(Struct, frozen=True):
     """Seconds that all of it may take, and the other files in it: nobody waits long for what was not asked for."""
 
     all: float

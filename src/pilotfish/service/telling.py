@@ -6,9 +6,9 @@ files, or wants to hear of moved ones, hears of these.
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import anyio
+from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
@@ -29,8 +29,7 @@ TELL_SECONDS = 5.0
 """How long a server may be busy with others before it is not told: its next check brings it up to date all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """A file or folder under another name."""
 
     old: AbsPath

@@ -5,7 +5,8 @@ doubted: a file read so soon after its last change is read again the next time.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.host.ports import Clock, Files, FileText
 from pilotfish.model import AbsPath
@@ -21,8 +22,7 @@ TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
 """In such steps file systems count: nearly all of them, and the coarse ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     file: FileText
     text: Text
     """The same text with the index of its lines."""

@@ -18,7 +18,8 @@ import logging
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath
@@ -47,8 +48,7 @@ def perform(staged: Staged, home: AbsPath) -> None:
         raise Refused(Code.FILE_UNREADABLE, f"{error.filename or home}: {error.strerror}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """What was found of processes that were killed."""
 
     finished: int = 0

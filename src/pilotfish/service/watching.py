@@ -12,10 +12,10 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
@@ -48,8 +48,7 @@ MAX_PENDING = 250_000
 """Changed paths that one server may be told of at once, 30 MB of notification. One that missed more is started anew."""
 
 
-@dataclass(slots=True)
-class _Member:
+class _Member(Struct):
     """One session and what it has not been told yet."""
 
     session: Session

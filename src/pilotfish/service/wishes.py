@@ -7,11 +7,10 @@ sent. What it has in mind of a file that nobody ever showed it may be years old.
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.api import Question
 from pilotfish.client.session import Session
@@ -38,8 +37,7 @@ MAX_ASKS = 3
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A question that may change files, and who asks it where."""
 
     question: Question
@@ -47,8 +45,7 @@ class Job:
     workspace: Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """One server's answer, read."""
 
     plan: EditPlan
@@ -57,8 +54,7 @@ class Wanted:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What one server wants, and the texts that it has of the files in question."""
 
     candidate: Candidate
@@ -72,8 +68,7 @@ Ask = Callable[[Session, Candidate], Awaitable[Wanted | None]]
 """Asks one server; None when it does not offer what is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """All servers' wishes, and the failures of those that could not say."""
 
     wishes: tuple[Wish, ...]
@@ -84,8 +79,7 @@ class Heard:
         return tuple(wish.caveat for wish in self.wishes if wish.caveat is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """What is to be done, and at whose word."""
 
     plan: EditPlan

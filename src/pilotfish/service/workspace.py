@@ -7,8 +7,10 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.changes import fingerprint
@@ -39,8 +41,7 @@ MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; of others the folders are searched again."""
 
 
-@dataclass(slots=True)
-class _Whereabouts:
+class _Whereabouts(Struct):
     """Where each program was, as long as the folders that were searched have not changed."""
 
     modified: tuple[int, ...] = ()

@@ -7,7 +7,8 @@ unless one of them changed. A configuration that is broken keeps the last good o
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.config.load import Catalogue, Loaded, Request, load, watched_files
 from pilotfish.config.places import Places
@@ -23,8 +24,7 @@ MAX_WORKSPACES = 32
 """Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSession:
+class ClientSession(Struct, frozen=True):
     """Who asks: one host connected to us, with the folder it works in."""
 
     id: str
@@ -33,8 +33,7 @@ class ClientSession:
     host: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     loaded: Loaded
     workspace: Workspace
     files: tuple[object, ...]

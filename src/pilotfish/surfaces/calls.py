@@ -5,13 +5,13 @@ bytes (`hook`) travels as hexadecimal digits, which the hook program can write a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pilotfish.api import Error
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Struct, frozen=True):
     """The first words on a connection. Without a `cwd` it is no session: it can look at the daemon, and stop it."""
 
     protocol: int
@@ -23,8 +23,7 @@ class Hello:
     pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookCall:
+class HookCall(Struct, frozen=True):
     """A whole conversation in one message: greeting, event, and nothing after the answer."""
 
     protocol: int
@@ -34,41 +33,35 @@ class HookCall:
     build: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """Files to give a verdict on; a text in `texts` is judged instead of what is on disk."""
 
     paths: tuple[str, ...]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """Whether some server is for a file; with `error`, it is not there."""
 
     served: bool
     error: Error | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """A language server, by its id."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(Struct, frozen=True):
     lines: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Struct, frozen=True):
     """The answer to `hello`."""
 
     protocol: int
@@ -78,8 +71,7 @@ class Welcome:
     root: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attendee:
+class Attendee(Struct, frozen=True):
     """One client session, for people."""
 
     session: str
@@ -90,8 +82,7 @@ class Attendee:
     calls: int
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """The daemon itself."""
 
     pid: int

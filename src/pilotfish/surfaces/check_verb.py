@@ -11,10 +11,10 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api import Diagnostic, Operation
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 SEVERITIES = ("error", "warning", "information", "hint")
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What to check, and what of it to tell."""
 
     paths: tuple[str, ...]

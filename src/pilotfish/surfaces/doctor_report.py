@@ -6,8 +6,10 @@ a command where there is one; all of them are listed again at the end.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
 
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.quantities import counted, latency
@@ -26,8 +28,7 @@ MAX_FOLDERS = 3
 """Folders that were searched, in the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerReport:
+class ServerReport(Struct, frozen=True):
     """One server at one root, examined by starting it, or not to be started."""
 
     id: str
@@ -54,8 +55,7 @@ class ServerReport:
         return "ok" if self.state == "works" else "todo"
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageReport:
+class LanguageReport(Struct, frozen=True):
     """A language of which there are files."""
 
     language: str
@@ -64,8 +64,7 @@ class LanguageReport:
     servers: tuple[ServerReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Anything else that was looked at."""
 
     subject: str
@@ -74,8 +73,7 @@ class Finding:
     advice: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     version: str
     system: str
     root: str
@@ -92,7 +90,7 @@ class Report:
 
 def report_json(report: Report) -> dict[str, Any]:
     """Names are camel case, as everywhere on our wires."""
-    return {"ok": report.is_well, **_camel_case(asdict(report))}
+    return {"ok": report.is_well, **_camel_case(msgspec.to_builtins(report))}
 
 
 def report_lines(report: Report) -> Iterator[str]:

@@ -10,10 +10,11 @@ import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
@@ -49,8 +50,7 @@ MAX_VERSION = 60
 """Code points of what a server says that its version is."""
 
 
-@dataclass(slots=True)
-class Census:
+class Census(Struct):
     """What kinds of files there are."""
 
     counts: Counter[str] = field(default_factory=Counter[str])

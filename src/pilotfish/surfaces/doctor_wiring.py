@@ -6,7 +6,8 @@ Files are read, and nothing is started; `pilotfish setup --status` sends a real 
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pilotfish.config.places import user_places
 from pilotfish.errors import Failure

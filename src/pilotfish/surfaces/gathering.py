@@ -7,9 +7,9 @@ not there, its files are counted, and without them the verdict on the folder is 
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import anyio.to_thread
+from msgspec import Struct, field
 
 from pilotfish.api import Error
 from pilotfish.model import AbsPath
@@ -17,8 +17,7 @@ from pilotfish.surfaces.folders import files_below
 from pilotfish.surfaces.inside import OpenWorkspace
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The files to check, each once."""
 
     named: tuple[str, ...] = ()

@@ -6,7 +6,8 @@ JSON and nothing that a form can send (T19), and every answer but the sign-in pa
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.surfaces.http_keys import Grant, Keys
 
@@ -25,8 +26,7 @@ OWN_SITES = frozenset({"none", "same-origin"})
 """What a browser says of a request that a person made, or our own page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A request before its body. Header names are in lower case."""
 
     method: str
@@ -39,8 +39,7 @@ class Head:
         return (values[0] if len(values) == 1 else "") if values else None
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
+class Objection(Struct, frozen=True):
     """Why a request does not come in."""
 
     status: int

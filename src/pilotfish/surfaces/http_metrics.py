@@ -1,7 +1,8 @@
 """The counters as Prometheus reads them: text, made when somebody asks. Nothing is sent anywhere."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pilotfish.pool.counters import BUCKETS, Counters, Histogram
 from pilotfish.pool.entry import Entry
@@ -23,8 +24,7 @@ _STATES: Mapping[type[Slot], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What is not counted but is so, at one moment."""
 
     seconds: float

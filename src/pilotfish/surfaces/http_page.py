@@ -7,15 +7,15 @@ digests; a diagnostic that looks like markup is text, in the page and to the bro
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 FOLDER = Path(__file__).with_name("web")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     document: bytes
     policy: str
     """The value of `Content-Security-Policy`."""

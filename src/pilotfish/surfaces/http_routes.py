@@ -5,9 +5,9 @@ changes anything (T19).
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,8 +37,7 @@ NOT_UNDERSTOOD = 422
 """JSON as it should be that makes no question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What the routes are made of."""
 
     conversations: Conversations

@@ -8,12 +8,12 @@ this takes is imported when somebody asks: a daemon that does not serve does not
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from types import ModuleType
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.host.ports import BrokenPipe, Clock, Stalled
@@ -27,15 +27,13 @@ from pilotfish.surfaces.upgrades import Upgraded
 TOKEN_FILE = "http-token"  # noqa: S105 -- its name
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What a client says with the request. Port 0 is any that is free."""
 
     port: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """Where it listens. `page` works once."""
 
     address: str
@@ -43,8 +41,7 @@ class Served:
     page: str
 
 
-@dataclass(frozen=True, slots=True)
-class Daemon:
+class Daemon(Struct, frozen=True):
     """What is served, beside the service itself."""
 
     store: Store

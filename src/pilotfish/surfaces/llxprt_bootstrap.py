@@ -4,8 +4,9 @@ Its settings are read like its settings file. They are the host's own words, whi
 where the person does not trust it; so they may name commands, and every file of the user counts more.
 """
 
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.config.dialects import DIALECTS
 from pilotfish.config.foreign import translation
@@ -21,8 +22,7 @@ HOST = "llxprt"
 VARIABLE = "LSP_BOOTSTRAP"
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
+class Bootstrap(Struct, frozen=True):
     """What the host handed over. `config` is in our own words; `notes` say what of it is not used."""
 
     root: AbsPath

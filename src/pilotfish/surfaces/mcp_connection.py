@@ -5,11 +5,11 @@ first client is there, and the loop goes on meanwhile.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Protocol
 
 import anyio.to_thread
+from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import ToolSet
@@ -33,8 +33,7 @@ Sessions = Callable[[AbsPath | None], ClientSession]
 """Makes the client session for a root that the client named; for None, that of the folder it was started in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How the tools appear. `tools` is None where the configuration decides."""
 
     tools: ToolSet | None = None

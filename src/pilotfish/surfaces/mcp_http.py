@@ -7,11 +7,11 @@ itself, each is a connection. Only `http_mcp` imports this module, when the firs
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec import Struct, field
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
@@ -34,8 +34,7 @@ Home = Callable[[str | None], AbsPath]
 """The folder of a client that names no roots: that of a conversation, or of `pilotfish serve`. May raise `Refused`."""
 
 
-@dataclass(slots=True)
-class _Client:
+class _Client(Struct):
     """One connection, and the client sessions that it has made."""
 
     connection: Connection

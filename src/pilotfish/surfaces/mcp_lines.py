@@ -4,9 +4,9 @@ A line that is too long is passed over without being kept: only its ends are, wh
 """
 
 import re
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 MAX_LINE = 4 * 1024 * 1024
 """Bytes of one message, the limit that the SDK has for HTTP. The longest argument is the text of a file to check."""
@@ -20,8 +20,7 @@ _AHEAD = re.compile(rb"\s*\{\s*(?:%b\s*,\s*)?%b\s*," % (_VERSION, _ID))
 _BEHIND = re.compile(rb",\s*%b\s*(?:,\s*%b\s*)?\}\s*$" % (_ID, _VERSION))
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
+class TooLong(Struct, frozen=True):
     """A message that was passed over; `id` is that of the request it seems to have been."""
 
     id: int | str | None

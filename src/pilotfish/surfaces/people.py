@@ -7,10 +7,10 @@ Pure: the source of a diagnostic is handed in. What has no place in a source is 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import click
+from msgspec import Struct
 
 from pilotfish.api import Answer, Diagnostic, Edge, HierarchyItem, Location, Operation, State, Symbol, is_empty
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
@@ -28,8 +28,7 @@ LineOf = Callable[[str, int], str | None]
 """The text of a line (from 1) of a file, if it is at hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """What is written on: its width, and where source lines come from."""
 
     columns: int

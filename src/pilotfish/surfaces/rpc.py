@@ -14,12 +14,12 @@ with the code and the reason.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 from msgspec import Raw
+from msgspec.structs import replace
 
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.host.clock import current_time

@@ -1,8 +1,9 @@
 """What `pilotfish servers` prints. Pure: from rows to lines and to JSON."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
+
+from msgspec import Struct
 
 from pilotfish.servers.locate import Found, Gated, Located, Missing
 from pilotfish.servers.spec import ServerSpec
@@ -14,8 +15,7 @@ MAX_LANGUAGES = 40
 GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One server, and what was found of it."""
 
     spec: ServerSpec

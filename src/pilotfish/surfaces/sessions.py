@@ -11,10 +11,10 @@ import itertools
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import Struct, field
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Bug, Code, Refused, Unavailable
@@ -40,8 +40,7 @@ HangUp = Callable[[Code, str], None]
 """Ends the connection that carries a session, and says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """What a client says of itself."""
 
     cwd: str
@@ -53,8 +52,7 @@ class Caller:
     """The process that the session shall not outlive."""
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """One client session and what is known of its life."""
 
     client: ClientSession

@@ -7,10 +7,10 @@ was; with them, secrets are taken out before anything leaves the daemon, and the
 
 import json
 from collections import deque
-from dataclasses import dataclass
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.tap import Direction
@@ -34,8 +34,7 @@ MAX_BODY = 4000
 """Code points of a message that is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(Struct, frozen=True):
     """What a client says with the request for a trace."""
 
     server: str

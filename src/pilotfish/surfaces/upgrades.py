@@ -5,9 +5,8 @@ in either direction belongs to the surface until one side closes. The client spe
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
@@ -34,8 +33,7 @@ class Wire:
         await self._stream.write(data, STALL_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Upgraded:
+class Upgraded(Struct, frozen=True):
     """What a surface gets: the bytes, the service, and a way to sessions, which end with the connection."""
 
     wire: Wire

@@ -4,7 +4,7 @@
  "tool_result": {"name", "input", "output", "error"?}, "postToolUse": {"success", …}}
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from pilotfish import api
 from pilotfish.protocol.codec import encode
@@ -23,8 +23,7 @@ TOOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool call, made or about to be."""
 
     name: str = ""
@@ -33,13 +32,11 @@ class Call:
     error: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     success: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The bytes, read. What is not named here is ignored."""
 
     hookName: str = ""  # noqa: N815 -- the host's spelling

@@ -5,9 +5,10 @@ what the host shows its model. A new host is a module with a dialect and a line 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
+
+from msgspec import Struct
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused
@@ -27,8 +28,7 @@ DIALECTS: Mapping[str, str] = {
 """Host → the module whose `dialect` speaks for it; imported when that host first calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """A tool of the host has changed or read files; `touch.kind` says which."""
 
     touch: api.Touch
@@ -39,8 +39,7 @@ class Touched:
     """What the host calls this, where its answer must say so again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Began:
+class Began(Struct, frozen=True):
     """A conversation has begun."""
 
     conversation: str
@@ -48,15 +47,13 @@ class Began:
     root: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A conversation is over; hosts may say so twice."""
 
     conversation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(Struct, frozen=True):
     """None of our business: another tool, or an edit that failed."""
 
 

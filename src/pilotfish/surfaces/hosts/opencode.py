@@ -3,8 +3,9 @@
 {"event": "touched", "tool", "args": {…}, "sessionID", "directory"}
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pilotfish import api
 from pilotfish.surfaces.hosts.dialect import Began, Ended, HostEvent, Nothing, Touched
@@ -20,8 +21,7 @@ TOOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The bytes, read. What is not named here is ignored."""
 
     event: Literal["touched", "began", "ended"] = "touched"

@@ -5,8 +5,9 @@
 Pi takes a path with an `@` before it, as people mention files, for the path without it.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pilotfish import api
 from pilotfish.surfaces.hosts.dialect import Began, Ended, HostEvent, Nothing, Touched
@@ -20,8 +21,7 @@ TOOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The bytes, read. What is not named here is ignored."""
 
     event: Literal["touched", "began", "ended"] = "touched"

@@ -6,8 +6,9 @@
 `texts` may give the new text by file, `root` the workspace. Printed is the feedback as it is.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused
@@ -15,8 +16,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.surfaces.hosts.dialect import Began, Ended, HostEvent, Nothing, Touched
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The bytes, read. What is not named here is ignored."""
 
     event: Literal["touched", "began", "ended"] = "touched"

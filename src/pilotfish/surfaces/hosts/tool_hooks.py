@@ -8,8 +8,9 @@ The answer adds context for the model and decides nothing: the edit's own result
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeVar, cast
+
+from msgspec import Struct
 
 from pilotfish import api
 from pilotfish.errors import Code, Refused
@@ -29,8 +30,7 @@ T = TypeVar("T")
 Kind = Literal["edit", "write", "patch", "read"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """What a tool of a host does to files, and which of its arguments name them."""
 
     kind: Kind
@@ -43,8 +43,7 @@ class Tool:
 Tools = Mapping[str, Tool]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The bytes, read. What is not named here is ignored."""
 
     session_id: str = ""
@@ -56,8 +55,7 @@ class Event:
     tool_calls: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolHooks:
+class ToolHooks(Struct, frozen=True):
     """The dialect of one host of this shape."""
 
     tools: Tools

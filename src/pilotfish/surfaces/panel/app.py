@@ -5,11 +5,11 @@ with it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Protocol, TypeVar, assert_never
 
 import anyio.to_thread
+from msgspec.structs import replace
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult

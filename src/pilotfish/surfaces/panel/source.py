@@ -1,8 +1,7 @@
 """Where the panel gets what it shows, and carries out what it was told. Blocking: called in threads."""
 
-from dataclasses import dataclass
-
 import msgspec
+from msgspec import Struct
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.insight import InstanceDetails, Restarted, Snapshot
@@ -11,8 +10,7 @@ from pilotfish.surfaces.quantities import latency
 from pilotfish.surfaces.reaching import NO_DAEMON, running_daemon, snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonSource:
+class DaemonSource(Struct, frozen=True):
     """Each call is a connection of its own: a panel that is left open keeps no session at the daemon."""
 
     root: str | None = None

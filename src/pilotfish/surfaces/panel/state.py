@@ -5,7 +5,9 @@ Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` fil
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.insight import InstanceDetails, ServerRow, Snapshot
 from pilotfish.service.status import state_of
@@ -18,38 +20,32 @@ PAGE = 10
 """Rows that `PageUp` and `PageDown` move."""
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Inspect:
+class Inspect(Struct, frozen=True):
     """Read the details of a server."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     server: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     server: str
 
 
 Effect = Close | Refresh | Inspect | Restart | Stop
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """Everything that is on the screen follows from this."""
 
     snapshot: Snapshot | None = None

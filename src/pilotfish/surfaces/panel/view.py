@@ -5,8 +5,9 @@ A line is pieces of text with a style; everything that a server or a file said i
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pilotfish.insight import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
 from pilotfish.sanitise import sanitised
@@ -55,8 +56,7 @@ KEYS_LINE = "↑↓ move  Enter details  / filter  r refresh  ? help  q close"
 SHORT_KEYS_LINE = "Enter details  ? help  q close"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     text: str
     style: Style = "plain"
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +63,7 @@ def main() -> int:
     plan = replace(plan, languages=tuple(one for one in plan.languages if not languages or one in languages))
     bench = asyncio.run(measured(plan, parts or {*PARTS, PROGRAMS}, subjects or names))
     print(report.written(chosen.out, bench, _command(chosen)).read_text())
-    return 0
+    return 1 if bench.broken else 0
 
 
 def _command(chosen: argparse.Namespace) -> str:
@@ -99,15 +100,23 @@ async def measured(plan: Plan, parts: set[str], subjects: set[str]) -> Bench:
         try:
             for name, part in PARTS.items():
                 for language in plan.languages if name in parts else ():
-                    said(f"{name}, {language}")
-                    await part(bench, language)
+                    await _done(bench, f"{name}, {language}", part(bench, language))
             if PROGRAMS in parts:
-                said(PROGRAMS)
-                await programs.programs(bench)
+                await _done(bench, PROGRAMS, programs.programs(bench))
         finally:
             processes.end_below(root)
         said("done")
         return bench
+
+
+async def _done(bench: Bench, name: str, part: Awaitable[None]) -> None:
+    """A part that breaks is told of in the report, and what the others measure in an hour is not lost with it."""
+    said(name)
+    try:
+        await part
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is told
+        traceback.print_exc()
+        bench.broken.append(f"{name}: {type(error).__name__}: {plain(error, bench.scratch.root)}")
 
 
 def _is_installed(bench: Bench, kind: Kind) -> bool:

@@ -129,6 +129,8 @@ class Bench:
     scratch: Scratch
     records: list[Record] = field(default_factory=list[Record])
     profiles: list[Profile] = field(default_factory=list[Profile])
+    broken: list[str] = field(default_factory=list[str])
+    """The parts that did not come to their end, and why."""
 
     def record(self, measure: str, language: str, subject: str) -> Record:
         for known in self.records:

@@ -46,7 +46,7 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
         "profiles": [asdict(one) for one in bench.profiles],
     }
     (folder / "report.json").write_text(json.dumps(data) + "\n")
-    parts = [_head(about), _targets(records)]
+    parts = [_head(about), *_broken(bench.broken), _targets(records)]
     for measure in dict.fromkeys(one.measure for one in records):
         found = [one for one in records if one.measure == measure]
         parts.append(_times(measure, found) if unit(measure) is None else _figures(measure, found))
@@ -97,6 +97,10 @@ def _head(about: dict[str, str]) -> str:
         "same language servers, each with processes of its own, in turns. Read the ratios; what stands behind them in "
         f"brackets is a 95 % interval.\n\n{lines}\n"
     )
+
+
+def _broken(parts: Sequence[str]) -> list[str]:
+    return ["## Parts that broke\n\n" + "".join(f"- {one}\n" for one in parts)] if parts else []
 
 
 def _targets(records: Sequence[Record]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parity import __main__ as program
 from parity import measures, ours, processes, profiles, report
 from parity.answers import is_definition, is_right
 from parity.fixtures import GRAMMARS, make
@@ -166,6 +167,23 @@ def test_a_process_that_inherits_nothing_is_known_by_its_workspace_and_ended(tmp
         assert [one.pid for one in known] == [process.pid]
         processes.end(tmp_path / "subject", workspace)
         assert processes.left(tmp_path / "subject", workspace, known) == 0
+
+
+@pytest.mark.anyio
+async def test_a_part_that_breaks_is_told_of_and_takes_nothing_else_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_bench: Bench, language: str) -> None:
+        raise LookupError(f"no {language} to be had")
+
+    async def whole(bench: Bench, language: str) -> None:
+        bench.figure("warm definition", language, "bare", 1.0)
+
+    monkeypatch.setattr(program, "PARTS", {"first": broken, "second": whole})
+    bench = await program.measured(replace(QUICK, languages=("python",)), {"first", "second"}, set())
+    told = report.written(tmp_path, bench, "bench/run").read_text()
+    assert "## Parts that broke\n\n- first, python: LookupError: no python to be had\n" in told
+    assert [one.milliseconds for one in bench.records] == [[1.0]]
 
 
 @pytest.mark.anyio

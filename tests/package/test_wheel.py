@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.servers.catalogue import load
+from pilotfish.version import VERSION
 from support.daemons import no_daemon_left
 from support.real_servers import REPOSITORY
 
@@ -63,7 +64,7 @@ def test_an_extra_is_declared(word: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        pytest.param("--version", 0, f"pilotfish {PROJECT['version']}", id="version"),
+        pytest.param("--version", 0, f"pilotfish {VERSION}", id="version"),
         pytest.param("servers", 0, f"{len(load())} servers, ", id="the catalogue is there"),
         pytest.param("config schema", 0, "Pilotfish configuration", id="the schema"),
         pytest.param("setup pi --dry-run", 0, "pilotfish.ts", id="the plugins are there"),

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from importlib.metadata import version
 
 from msgspec import Struct, field
 
@@ -16,6 +15,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
+from pilotfish.version import VERSION
 
 
 class SessionOptions(Struct, frozen=True):
@@ -68,7 +68,7 @@ def _params(options: SessionOptions, folder: WorkspaceFolder) -> dict[str, objec
     params: dict[str, object] = {
         # Servers watch this process and end with it, so it must be ours, never their own.
         "processId": os.getpid(),
-        "clientInfo": {"name": "pilotfish", "version": version("pilotfish")},
+        "clientInfo": {"name": "pilotfish", "version": VERSION},
         "rootPath": options.root,
         "rootUri": folder.uri,
         "capabilities": client_capabilities(),

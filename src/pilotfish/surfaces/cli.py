@@ -18,6 +18,7 @@ import click
 
 from pilotfish.errors import Failure
 from pilotfish.sanitise import sanitised_lines
+from pilotfish.version import VERSION
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -133,7 +134,7 @@ class Root(click.Group):
 
 
 @click.command(cls=Root, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="pilotfish", message="pilotfish %(version)s")
+@click.version_option(VERSION, message="pilotfish %(version)s")
 def root() -> None:
     """Red squiggles for coding agents: the language servers behind every edit.
 

@@ -52,7 +52,6 @@ def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str 
 
 def _examined(root: str) -> tuple[Report, Loaded]:
     import platform
-    from importlib.metadata import version
 
     import anyio
 
@@ -65,6 +64,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
     from pilotfish.surfaces.doctor_servers import languages_of
     from pilotfish.surfaces.doctor_setup import findings
     from pilotfish.surfaces.doctor_wiring import wiring
+    from pilotfish.version import VERSION
 
     shell = computer(os.environ)
     workspaces = Workspaces(shell.places, os.environ)
@@ -72,7 +72,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
     loaded = load(Request(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
     languages, unserved = anyio.run(languages_of, workspace, shell.spawn, _say)
     report = Report(
-        version=version("pilotfish"),
+        version=VERSION,
         system=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         root=workspace.root,
         trusted=workspace.config.trusted,

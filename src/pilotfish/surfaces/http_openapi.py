@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
 from typing import Any, cast
 
 import msgspec
@@ -11,6 +10,7 @@ from pilotfish import api
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.surfaces.http_metrics import MEDIA_TYPE
 from pilotfish.surfaces.http_shapes import ID, MAX_ID, AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts
+from pilotfish.version import VERSION
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ def document() -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "Pilotfish",
-            "version": version("pilotfish"),
+            "version": VERSION,
             "description": "Language servers for coding agents. MCP over streamable HTTP is at /mcp.",
         },
         "security": [{"token": []}],

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from typing import Any, Literal, TypeVar, cast
 
 import anyio
@@ -45,6 +44,7 @@ from pilotfish.surfaces.mcp_tools import (
     result,
 )
 from pilotfish.surfaces.mcp_workplaces import Workplaces
+from pilotfish.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def sdk_server(of: Callable[[Context], "Connection"]) -> Server[Any]:
     async def moved(context: Context, params: types.NotificationParams) -> None:
         await of(context).roots_changed(context, params)
 
-    server = _Server("pilotfish", version=version("pilotfish"), instructions=INSTRUCTIONS)
+    server = _Server("pilotfish", version=VERSION, instructions=INSTRUCTIONS)
     # The SDK reports spans to whatever collector the environment names; nothing leaves the machine from here.
     server.middleware[:] = [_whole_arguments]
     server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)

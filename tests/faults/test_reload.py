@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pilotfish.config.load import Loaded
@@ -73,7 +74,7 @@ def _check(loaded: Loaded, home: Home, mirror: Home, good: dict[str, bytes]) -> 
 
 def _comparable(config: Config) -> Config:
     """Without what differs between the two homes: where they are, and why something is not trusted."""
-    security = replace(config.security, trusted_project_roots=())
+    security = msgspec.structs.replace(config.security, trusted_project_roots=())
     trust = Trusted("") if config.trusted else Untrusted("")
     return replace(config, root=AbsPath("/"), security=security, trust=trust)
 

@@ -6,8 +6,7 @@ Files are read, and nothing is started; `pilotfish setup --status` sends a real 
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-
-from msgspec.structs import replace
+from dataclasses import replace
 
 from pilotfish.config.places import user_places
 from pilotfish.errors import Failure

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -88,5 +87,7 @@ def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
 
     config = load_config(Request(root, places, Catalogue(builtin_layer(), canonical_id))).config
     if not config.enabled:
+        from msgspec.structs import replace
+
         return {server_id: replace(spec, disabled=True) for server_id, spec in load().items()}, config.trusted
     return effective_servers(config.servers), config.trusted

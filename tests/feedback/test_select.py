@@ -276,6 +276,14 @@ def test_a_cut_takes_from_the_other_files_first_and_counts() -> None:
     assert cut(whole, 9) == whole
 
 
+@pytest.mark.proves("FMT-5", "DIAG-8")
+def test_a_patch_shows_what_it_broke_in_its_last_file_before_what_was_broken_in_its_first() -> None:
+    files = [compared(name, introduced=errors(1), older=errors(3)) for name in "ab"]
+    chosen = selection(files, [], "patch", replace(DEFAULT, max_total_lines=3))
+    assert outline(chosen) == [("a", 2, 2), ("b", 1, 3)]
+    assert [found.introduced for found in chosen.edited[1].shown] == [True]
+
+
 # --- Properties ---------------------------------------------------------------------------------------------------
 
 ITEMS = st.lists(
@@ -328,6 +336,19 @@ def test_what_is_not_shown_of_an_edited_file_is_counted(edited: list[Checked], l
         )
         assert Counter(file.shown) <= wanted
         assert len(file.shown) + file.left_out == wanted.total()
+
+
+@pytest.mark.proves("FMT-5", "DIAG-8")
+@given(FILES, SOME_LIMITS)
+def test_nothing_older_is_shown_in_place_of_what_the_edit_introduced(edited: list[Checked], limits: Limits) -> None:
+    known = {file.path: findings(file.change) for file in edited}
+    chosen = selection(edited, [], "patch", limits).edited
+    if all(found.introduced is not False for file in chosen for found in file.shown):
+        return
+    for file in chosen:
+        included = [found for found in known[file.path] if found.diagnostic.severity in limits.include_severities]
+        new = sum(found.introduced is not False for found in included)
+        assert sum(found.introduced is not False for found in file.shown) == min(new, limits.max_per_file)
 
 
 @given(FILES, FILES, SOME_LIMITS, st.integers(0, 30))

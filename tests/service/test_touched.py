@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from pilotfish import api
+from pilotfish.pool.plan import Why
 from pilotfish.service import checks
 from support.script import SILENCE, Script
 from support.services import BY_LINE, answering, service_on
@@ -92,6 +93,22 @@ async def test_a_restart_opens_the_documents_again_with_the_text_that_is_on_disk
             "b.x": "good\n",
         }
         assert len(ground.launches) == 2
+
+
+@pytest.mark.proves("DIAG-5")
+async def test_a_server_that_was_sent_away_has_the_time_of_a_first_touch_again(tmp_path: Path) -> None:
+    def slow(script: Script) -> None:
+        script.on("initialize", lambda params: SILENCE)
+
+    async with service_on(tmp_path, {"one": [BY_LINE, slow]}) as ground:
+        ground.write("a.x", "bad\n")
+        assert "bad" in (await ground.touched("a.x")).text
+        (key,) = ground.service.pool.entries()
+        await ground.service.pool.stop(key, Why.UNUSED)
+        for limit in (10.0, 3.0):
+            before = anyio.current_time()
+            assert (await ground.touched("a.x")).state is api.State.UNAVAILABLE
+            assert anyio.current_time() - before == pytest.approx(limit)
 
 
 @pytest.mark.proves("DIAG-10", "DOC-4")

@@ -94,13 +94,10 @@ def cut(chosen: Selection, most: int) -> Selection:
 
     A file of which nothing is left stays, and counts what it lost.
     """
-    by_weight = (*chosen.edited, *sorted(chosen.others, key=_older_only))
-    kept = {file.path: file for file in _allotted(by_weight, most)}
-    return replace(
-        chosen,
-        edited=tuple(kept[file.path] for file in chosen.edited),
-        others=tuple(kept[file.path] for file in chosen.others),
-    )
+    edited = _allotted(chosen.edited, most)
+    left = most - sum(len(file.shown) for file in edited)
+    others = {file.path: file for file in _allotted(sorted(chosen.others, key=_older_only), left)}
+    return replace(chosen, edited=edited, others=tuple(others[file.path] for file in chosen.others))
 
 
 def findings(change: Change) -> tuple[Finding, ...]:
@@ -131,13 +128,26 @@ def _tally(change: Change, limits: Limits) -> Tally | None:
 
 
 def _allotted(files: Iterable[Chosen], most: int | None) -> tuple[Chosen, ...]:
-    """The files with at most so many findings in all, each taking what it can in the order given."""
-    allotted: list[Chosen] = []
-    for file in files:
-        kept = file if most is None else _kept(file, most)
-        most = None if most is None else most - len(kept.shown)
-        allotted.append(kept)
-    return tuple(allotted)
+    """The files with at most so many findings in all, each taking what it can in the order given.
+
+    What is older takes what is left: a patch of many files shows what it broke in the last of them, too.
+    """
+    everything = tuple(files)
+    if most is None:
+        return everything
+    news = [sum(found.introduced is not False for found in file.shown) for file in everything]
+    shares, left = _shares(news, most)
+    rest, _ = _shares([len(file.shown) - new for file, new in zip(everything, news, strict=True)], left)
+    return tuple(_kept(file, share + more) for file, share, more in zip(everything, shares, rest, strict=True))
+
+
+def _shares(wanted: Sequence[int], most: int) -> tuple[list[int], int]:
+    """What each gets, first come, first served; and what is left."""
+    shares = list[int]()
+    for want in wanted:
+        shares.append(min(want, most))
+        most -= shares[-1]
+    return shares, most
 
 
 def _kept(file: Chosen, most: int) -> Chosen:

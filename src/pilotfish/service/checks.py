@@ -18,7 +18,7 @@ from pilotfish.host.tasks import side_by_side
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.entry import Recipe
-from pilotfish.pool.plan import Key
+from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.documents import Documents
@@ -234,6 +234,10 @@ class Checks:
             return file
 
     def _seconds(self, recipe: Recipe, timing: Timing, patience: Patience) -> float:
+        entry = self._pool.entries().get(recipe.key)
+        if entry is not None and isinstance(entry.slot, Stopping | Rested):
+            # It was sent away and starts anew. One that failed has had its time.
+            self._touched.discard(recipe.key)
         if recipe.key not in self._touched:
             return patience.first or timing.first_touch_timeout_ms / 1000
         return patience.later or timing.diagnostics_wait_timeout_ms / 1000

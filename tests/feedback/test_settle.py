@@ -148,6 +148,18 @@ def published(version: int | None, at: float = 100.5) -> Facts:
         pytest.param(replace(FACTS, finished=True), QUIET, Fresh(assumed=True), id="silence after some work has ended"),
         pytest.param(replace(FACTS, finished=True, working=True), QUIET, Waiting(DEADLINE), id="more work began"),
         pytest.param(
+            replace(FACTS, finished=True, barrier=Behind.PENDING),
+            QUIET,
+            Waiting(DEADLINE),
+            id="some work has ended, and a barrier is still to come",
+        ),
+        pytest.param(
+            replace(FACTS, barrier=Behind.PENDING),
+            Traits(silence_seconds=0.1),
+            Waiting(DEADLINE),
+            id="silence for long enough, and a barrier is still to come",
+        ),
+        pytest.param(
             FACTS, replace(QUIET, silence_seconds=0.9), Fresh(assumed=True), id="silence for longer than ever"
         ),
         pytest.param(FACTS, replace(QUIET, silence_seconds=1.5), Waiting(101.5), id="silence, not long enough"),

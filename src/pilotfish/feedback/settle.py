@@ -192,6 +192,9 @@ def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     """Nothing was published for this text. Only of a server that is known to be silent does that mean something."""
     if facts.barrier is Behind.PASSED and traits.silent_when_unchanged:
         return Fresh() if facts.disturbed_at is None else _quiet(facts.disturbed_at, traits, now)
+    if facts.barrier is Behind.PENDING:
+        # It will tell for certain what the end of some work and a habit only let assume.
+        return Waiting(float("inf"))
     if traits.silent_when_unchanged and facts.finished and not facts.working:
         # It may be the work of an earlier change that has ended.
         return Fresh(assumed=True)

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 
 import anyio
 from anyio.abc import TaskGroup
@@ -48,6 +49,10 @@ MAX_PENDING = 250_000
 """Changed paths that one server may be told of at once, 30 MB of notification. One that missed more is started anew."""
 
 
+MAX_FOLDERS = 2_000
+"""Documents whose folder need not be worked out again whenever another one is opened."""
+
+
 class _Member(Struct):
     """One session and what it has not been told yet."""
 
@@ -58,20 +63,23 @@ class _Member(Struct):
     """Of its offers and of its documents, when they were last looked at."""
     registrations: tuple[WatchRegistration, ...] = ()
     documents: frozenset[AbsPath] = frozenset()
+    folders: frozenset[AbsPath] = frozenset()
+    """Where these lie."""
     has_news: bool = False
     pending: Coalescer = field(default_factory=lambda: Coalescer(MAX_PENDING))
     delivering: anyio.Lock = field(default_factory=anyio.Lock)
 
     def look(self) -> bool:
-        """Whether it registered something, or something was opened or closed, since the last look."""
+        """Whether something else is to be watched since the last look: most documents lie where others do."""
         moves = self.session.capabilities.moves, self.session.documents.moves
         if moves == self.moves:
             return False
-        is_first, before = self.moves is None, (self.registrations, self.documents)
+        is_first, before = self.moves is None, (self.registrations, self.folders)
         self.moves = moves
         self.registrations = self.session.watchers()
         self.documents = frozenset(self.session.documents.paths)
-        return is_first or before != (self.registrations, self.documents)
+        self.folders = frozenset(map(_folder, self.documents))
+        return is_first or before != (self.registrations, self.folders)
 
 
 class Watching:
@@ -251,8 +259,8 @@ class _Root:
     def _interest(self) -> Interest:
         members = tuple(self._members.values())
         registrations = dict.fromkeys(one for member in members for one in member.registrations)
-        folders = frozenset(AbsPath(os.path.dirname(path)) for member in members for path in member.documents)
-        return Interest((self._path,), tuple(registrations), folders)
+        folders = (member.folders for member in members)
+        return Interest((self._path,), tuple(registrations), frozenset[AbsPath]().union(*folders))
 
     def _make_up_for(self, watcher: Watcher, before: Interest, since: float) -> None:
         """Tell of what changed before it was watched: since a server's start, or since a document was opened."""
@@ -322,6 +330,11 @@ class _Root:
 def _are_all_open(session: Session, changes: Iterable[FileChange]) -> bool:
     """An open document is what we sent, whatever the disk has: to be told of its file changes nothing."""
     return all(session.documents.is_open(found.path) for found in changes)
+
+
+@lru_cache(MAX_FOLDERS)
+def _folder(path: AbsPath) -> AbsPath:
+    return AbsPath(os.path.dirname(path))
 
 
 def _add(member: _Member, changes: Iterable[FileChange]) -> None:

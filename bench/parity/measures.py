@@ -1,7 +1,6 @@
 """Questions: from nothing to the first answer, and on servers that have seen all of it. All subjects in turns."""
 
 import asyncio
-import random
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,8 +15,11 @@ from parity.records import SCALE, Bench, Record, said
 from parity.subjects import Kind, NotOffered, Subject
 
 OPERATIONS = ("definition", "references", "hover", "symbols")
-WARMING_SHARE = 10
-"""One round in so many comes before those that count: what a first answer costs is another measure."""
+PLACES = 10
+"""Asked about over and over, and once before it counts: what the first question about a file costs is another
+measure."""
+
+NEW_FILE = "definition in a file that nobody has asked about"
 
 START_SECONDS = 120.0
 """A first start may have to unpack itself."""
@@ -79,6 +81,9 @@ async def warm(bench: Bench, language: str) -> None:
         for operation in OPERATIONS:
             said(f"  {operation}")
             await _rounds(bench, operation, subjects)
+        said("  new files")
+        if subjects:
+            await _new_files(bench, subjects)
         said("  two alone")
         for name in DUELLISTS:
             await _duel(bench, [one for one in subjects if one.kind.name in {"bare", name}], DUEL.format(name))
@@ -99,10 +104,9 @@ async def _opened(bench: Bench, stack: AsyncExitStack, kind: Kind, language: str
 
 async def _rounds(bench: Bench, operation: str, subjects: Sequence[Opened]) -> None:
     """Slow ones have fewer rounds: whoever has used up its seconds is asked no more."""
-    chance, spent = random.Random(bench.plan.seed), dict.fromkeys((one.kind.name for one in subjects), 0.0)
-    first = -max(3, bench.plan.warm // WARMING_SHARE)
+    spent, first = dict.fromkeys((one.kind.name for one in subjects), 0.0), -PLACES
     for number in range(first, bench.plan.warm):
-        index = chance.randrange(len(subjects[0].fixture.places)) if subjects else 0
+        index = _known(subjects[0].fixture, number) if subjects else 0
         for one in bench.in_turns(number, subjects):
             record = bench.record(f"warm {operation}", one.fixture.language, one.kind.name)
             counts, has_any = number >= 0, bool(record.milliseconds or record.failure)
@@ -114,14 +118,34 @@ async def _rounds(bench: Bench, operation: str, subjects: Sequence[Opened]) -> N
             spent[one.kind.name] += time.perf_counter() - started if number > first else 0.0
 
 
+async def _new_files(bench: Bench, subjects: Sequence[Opened]) -> None:
+    """One question about each of some files that come after those of the other rounds."""
+    spent = dict.fromkeys((one.kind.name for one in subjects), 0.0)
+    fixture = subjects[0].fixture
+    known = {fixture.places[_known(fixture, number)].file for number in range(PLACES)}
+    others = {place.file: index for index, place in enumerate(fixture.places) if place.file not in known}
+    for number, index in enumerate(list(others.values())[: bench.plan.warm]):
+        for one in bench.in_turns(number, subjects):
+            if spent[one.kind.name] > bench.plan.seconds:
+                continue
+            started = time.perf_counter()
+            await _asked(bench, "definition", one, bench.record(NEW_FILE, one.fixture.language, one.kind.name), index)
+            spent[one.kind.name] += time.perf_counter() - started
+
+
 async def _duel(bench: Bench, subjects: Sequence[Opened], measure: str) -> None:
     """The floor and one other with nobody between: the more take turns, the colder are the caches of each."""
-    chance = random.Random(bench.plan.seed)
     for number in range(-DUEL_WARMING, bench.plan.warm * DUEL_ROUNDS if len(subjects) > 1 else 0):
-        index = chance.randrange(len(subjects[0].fixture.places))
+        index = _known(subjects[0].fixture, number) if subjects else 0
         for one in bench.in_turns(number, subjects):
             record = bench.record(measure, one.fixture.language, one.kind.name)
             await _asked(bench, "definition", one, record if number >= 0 else Record("", "", ""), index)
+
+
+def _known(fixture: Fixture, number: int) -> int:
+    """The place of a round: all over the workspace, and the same few again and again."""
+    many = len(fixture.places)
+    return number % PLACES * max(1, many // PLACES) % many
 
 
 async def _asked(bench: Bench, operation: str, one: Opened, record: Record, index: int) -> None:
@@ -131,7 +155,7 @@ async def _asked(bench: Bench, operation: str, one: Opened, record: Record, inde
             record, _question(one.subject, operation, place), lambda answer: is_right(operation, place, answer)
         )
     except NotOffered as error:
-        bench.fail([f"warm {operation}"], one.fixture.language, one.kind.name, error)
+        bench.fail([record.measure] if record.measure else [], one.fixture.language, one.kind.name, error)
 
 
 def _question(subject: Subject, operation: str, place: Place) -> Callable[[], Awaitable[object]]:

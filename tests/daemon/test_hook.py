@@ -18,7 +18,7 @@ from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Peer, Requested
 from pilotfish.surfaces import relay
 from pilotfish.surfaces.calls import HookCall
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
+from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, packed
 from support.daemons import HOOK, WAIT_SECONDS, DaemonHome
 from support.process_tree import below
 
@@ -170,20 +170,21 @@ def test_a_daemon_that_is_leaving_is_asked_for_once_more(home: DaemonHome, farew
 def test_the_bytes_of_the_one_message_are_these() -> None:
     body = (
         b'{"jsonrpc":"2.0","id":0,"method":"hook","params":{"protocol":%d,"build":%d,"host":"claude-code",'
-        b'"cwd":"2fff","event":"7b7d"}}' % (PROTOCOL, BUILD)
+        b'"cwd":"2fff","environment":"413d42","event":"7b7d"}}' % (PROTOCOL, BUILD)
     )
-    assert relay.request("claude-code", b"/\xff", b"{}") == framed(body)
+    assert relay.request("claude-code", b"/\xff", b"{}", packed({"A": "B"})) == framed(body)
 
 
 def test_the_daemon_reads_what_the_hook_writes_and_the_other_way_round() -> None:
     event = bytes(range(256))
     peer = Peer()
-    (body,) = FrameDecoder().feed(relay.request("plain", b"/w", event))
+    (body,) = FrameDecoder().feed(relay.request("plain", b"/w", event, packed({"A": "B", "C": "\udcff"})))
     asked = peer.receive(body)
     assert isinstance(asked, Requested)
     call = msgspec.json.decode(asked.params, type=HookCall)
     assert (call.protocol, call.build, call.host) == (PROTOCOL, BUILD, "plain")
     assert (bytes.fromhex(call.cwd), bytes.fromhex(call.event)) == (b"/w", event)
+    assert bytes.fromhex(call.environment) == b"A=B\0C=\xff"
     (answer,) = FrameDecoder().feed(peer.reply(asked.id, event.hex()))
     assert relay.printed(answer) == event
 
@@ -191,7 +192,7 @@ def test_the_daemon_reads_what_the_hook_writes_and_the_other_way_round() -> None
 @pytest.mark.parametrize("host", ["", "a b", 'a"b', "ü", "a\\"])
 def test_an_impossible_host_is_no_host(host: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(host)}$"):
-        relay.request(host, b"/", b"")
+        relay.request(host, b"/", b"", "")
 
 
 @pytest.mark.proves("HOOK-2")

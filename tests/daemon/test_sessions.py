@@ -114,6 +114,8 @@ async def test_a_conversation_has_one_session_per_workspace(tmp_path: Path) -> N
         deeper = kept.sessions.keep(Caller(str(tmp_path / "one/deep"), "pi", "7"))
         assert (first.id, first.root) == (deeper.id, deeper.root)
         assert deeper.cwd == str(tmp_path / "one/deep")
+        moved = kept.sessions.keep(Caller(str(tmp_path / "one"), "pi", "7", environment=(("VIRTUAL_ENV", "/v"),)))
+        assert (moved.id, moved.environment) == (first.id, (("VIRTUAL_ENV", "/v"),))
         other = kept.sessions.keep(Caller(str(tmp_path / "two"), "pi", "7"))
         assert other.root == str(tmp_path / "two")
         kept.sessions.keep(Caller(str(tmp_path / "two"), "opencode", "7"))

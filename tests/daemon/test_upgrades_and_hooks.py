@@ -172,6 +172,7 @@ async def test_a_first_event_may_take_longer_than_hello_may(tmp_path: Path) -> N
         pytest.param(b'{"files":"a.x"}', {}, id="shape"),
         pytest.param(b"{}", {"host": "nobody"}, id="host"),
         pytest.param(b"{}", {"event": "xyz"}, id="digits"),
+        pytest.param(b"{}", {"environment": "xyz"}, id="digits of the environment"),
         pytest.param(b'{"files":["a.x"],"cwd":"relative"}', {}, id="folder"),
     ],
 )

@@ -16,6 +16,7 @@ from support.daemons import WAIT_SECONDS, DaemonHome, ended
 from support.pi_events import asked, edited, result, status_after
 from support.pi_plugins import NOWHERE, driven
 from support.pi_trouble import a_hung_daemon, impostor
+from support.surroundings import another_user, given
 
 pytestmark = pytest.mark.host("node")
 
@@ -189,6 +190,14 @@ def test_the_extension_looks_for_the_daemon_where_everybody_does(
         finally:
             control.request("stop")
             assert ended(int(control.welcome["pid"]))
+
+
+@pytest.mark.proves("REG-5")
+def test_servers_are_those_of_the_host_and_not_of_whoever_started_the_daemon(own: DaemonHome, tmp_path: Path) -> None:
+    another = another_user(own, tmp_path)
+    with driven("pi", another, tmp_path, command=NOWHERE, waitMs=50_000) as pi:
+        assert "bad word" in edited(pi)["content"][1]["text"]
+    assert b"VIRTUAL_ENV=/project/.venv" in given(tmp_path)
 
 
 @pytest.mark.proves("OPS-6")

@@ -3,7 +3,7 @@
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.environment import child_environment
+from pilotfish.servers.environment import child_environment, inheritable
 
 PATH = (AbsPath("/usr/bin"), AbsPath("/bin"))
 
@@ -28,6 +28,12 @@ def test_secrets_and_switches_stay_with_us(name: str) -> None:
 )
 def test_what_toolchains_need_reaches_the_server(name: str) -> None:
     assert child_environment({name: "/x"}, {}, PATH)[name] == "/x"
+
+
+@pytest.mark.proves("T35")
+def test_of_another_process_only_what_a_server_may_have_is_kept() -> None:
+    entries = [("PATH", "/bin"), ("GITHUB_TOKEN", "secret"), ("VIRTUAL_ENV", "/v"), ("LC_ALL", "C"), ("", "")]
+    assert inheritable(entries) == (("PATH", "/bin"), ("VIRTUAL_ENV", "/v"), ("LC_ALL", "C"))
 
 
 @pytest.mark.proves("T9")

@@ -63,6 +63,11 @@ def child_environment(
     return {**inherited, "PATH": os.pathsep.join(path), **added}
 
 
+def inheritable(entries: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What a server may inherit of an environment, and `PATH`: nothing else of another process is kept here."""
+    return tuple((name, value) for name, value in entries if name == "PATH" or _is_inherited(name))
+
+
 def search_path(path: str, territory: Iterable[AbsPath], *, trusted: bool) -> tuple[AbsPath, ...]:
     """The entries of `PATH` that may decide what runs.
 

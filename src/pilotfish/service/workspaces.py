@@ -24,6 +24,10 @@ MAX_WORKSPACES = 32
 """Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
 
 
+Variables = tuple[tuple[str, str], ...]
+"""Of an environment: those that a server may inherit."""
+
+
 class ClientSession(Struct, frozen=True):
     """Who asks: one host connected to us, with the folder it works in."""
 
@@ -31,6 +35,9 @@ class ClientSession(Struct, frozen=True):
     root: AbsPath
     cwd: AbsPath
     host: str | None = None
+    environment: Variables = ()
+    """With what its servers are found and started; without any, with our own. Another project's activated environment
+    would have them look for modules in the wrong place."""
 
 
 class _Known(Struct, frozen=True):
@@ -52,11 +59,11 @@ class Workspaces:
         self._handed_over = handed_over or {}
         self._revoked = revoked
         """Told of a workspace that was trusted and is not any more."""
-        self._known: Recent[tuple[AbsPath, AbsPath, str | None], _Known] = Recent(MAX_WORKSPACES)
+        self._known: Recent[tuple[AbsPath, AbsPath, str | None, Variables], _Known] = Recent(MAX_WORKSPACES)
 
     def of(self, client: ClientSession) -> Workspace:
         """Raises `Refused` when the root is no folder any more."""
-        key = (client.root, client.cwd, client.host)
+        key = (client.root, client.cwd, client.host, client.environment)
         known = self._known.get(key)
         if known is not None and _signature(known.loaded.watched) == known.files:
             return known.workspace
@@ -73,15 +80,15 @@ class Workspaces:
 
     def look_again(self) -> None:
         """Bring all that are known in step with their files now, and not at their next use."""
-        for root, cwd, host in self._known:
+        for root, cwd, host, environment in self._known:
             with suppress(Refused):  # its folder is gone, and whoever asks next is told
-                self.of(ClientSession("", root, cwd, host))
+                self.of(ClientSession("", root, cwd, host, environment))
 
     def _workspace(self, client: ClientSession, loaded: Loaded) -> Workspace:
         private = (self._places.state, os.path.dirname(self._places.global_file))
         allow_external = loaded.config.security.allow_external_paths
         boundary = boundary_of(client.root, client.cwd, allow_external=allow_external, private=private)
-        return Workspace(loaded, boundary, self._places, self._environment)
+        return Workspace(loaded, boundary, self._places, dict(client.environment) or self._environment)
 
 
 def _signature(files: tuple[AbsPath, ...]) -> tuple[object, ...]:

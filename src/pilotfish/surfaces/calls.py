@@ -21,6 +21,8 @@ class Hello(Struct, frozen=True):
     host: str | None = None
     conversation: str | None = None
     pid: int | None = None
+    environment: str = ""
+    """Entries as the system has them, zero bytes between, in digits; without any, the daemon's own count."""
 
 
 class HookCall(Struct, frozen=True):
@@ -31,6 +33,7 @@ class HookCall(Struct, frozen=True):
     cwd: str
     event: str
     build: int = 0
+    environment: str = ""
 
 
 class Checked(Struct, frozen=True):

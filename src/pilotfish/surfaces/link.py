@@ -20,7 +20,7 @@ from typing import Any, Self, cast
 
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.protocol.frames import FrameDecoder, FrameError, frame
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, Busy, Missed, NoDaemon, Place, Unsafe, connected
+from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, Busy, Missed, NoDaemon, Place, Unsafe, connected, packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def open_link(introduction: Introduction | None = None, terms: Terms | None = No
     """A connection that has said hello. Raises `Failure`."""
     introduction, terms = introduction or Introduction(), terms or Terms()
     said = {"protocol": PROTOCOL, "build": BUILD, **asdict(introduction)}
+    if introduction.cwd is not None:
+        said["environment"] = packed(terms.environment)
     last: Failure | None = None
     for _ in range(HELLOS):
         link = Link(_connection(terms))

@@ -19,9 +19,10 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import NULL
+from pilotfish.servers.environment import inheritable
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Variables
 from pilotfish.surfaces.calls import About, Checked, Hello, HookCall, Logs, Named, Paths, Served, Welcome
 from pilotfish.surfaces.hosts.dialect import Began, Ended, Nothing, Touched, dialect_of
 from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
@@ -118,7 +119,9 @@ class Methods:
         line.greeted = True
         if hello.cwd is None:
             return Welcome(PROTOCOL, BUILD, os.getpid())
-        line.caller = Caller(hello.cwd, hello.host, hello.conversation, hello.root, hello.pid)
+        line.caller = Caller(
+            hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, _environment(hello.environment)
+        )
         line.client = self.sessions.attach(line.caller, line.hang_up)
         return Welcome(PROTOCOL, BUILD, os.getpid(), line.client.id, line.client.root)
 
@@ -204,16 +207,16 @@ class Methods:
         self._greet(call.protocol, call.build)
         line.greeted = True
         dialect = dialect_of(call.host)
-        cwd = os.fsdecode(_bytes(call.cwd))
+        cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
         match dialect.read(_bytes(call.event)):
             case Touched(touch, conversation, at, root, event):
-                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root))
+                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
                 feedback = await self._feedback(touch, client)
                 # The hook program is silent about it, so this is where a person finds out why nothing was said.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return dialect.written(feedback.text, event).hex() if feedback.text else ""
             case Began(conversation, at, root):
-                self.sessions.keep(Caller(at or cwd, call.host, conversation, root))
+                self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
             case Ended(conversation):
                 self.sessions.end_conversation(call.host, conversation)
             case Nothing():
@@ -266,6 +269,12 @@ def _read(params: Raw, shape: type[T], default: T | None = None) -> T:
         return decode(params, shape)
     except Malformed as malformed:
         raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
+
+
+def _environment(digits: str) -> Variables:
+    """What is kept of a client's variables; the others are none of our business."""
+    entries = (os.fsdecode(entry).partition("=") for entry in _bytes(digits).split(b"\0"))
+    return inheritable((name, value) for name, _, value in entries)
 
 
 def _bytes(digits: str) -> bytes:

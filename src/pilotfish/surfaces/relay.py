@@ -9,7 +9,7 @@ as hexadecimal digits, which need no escaping and no module.
 
 import os
 
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, NoDaemon, Place, connected
+from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, NoDaemon, Place, connected, packed
 
 # `signal` wraps this module in enums. `typing` costs as much.
 TYPE_CHECKING = False
@@ -58,7 +58,7 @@ def deadline(arguments: "Sequence[str]") -> float:
 def relayed(host: str, event: bytes) -> bytes:
     """What the daemon wants printed. One that is just leaving, or has left without a word, is asked for once more."""
     place = Place(os.environ)
-    message = request(host, os.fsencode(os.getcwd()), event)
+    message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ))
     try:
         answer = exchanged(_connected(place), message)
     except ConnectionError:
@@ -68,12 +68,13 @@ def relayed(host: str, event: bytes) -> bytes:
     return printed(answer)
 
 
-def request(host: str, cwd: bytes, event: bytes) -> bytes:
+def request(host: str, cwd: bytes, event: bytes, environment: str) -> bytes:
     """The whole message, framed."""
     if not host.isascii() or not host.replace("-", "").isalnum():
         raise ValueError(host)
-    params = f'{{"protocol":{PROTOCOL},"build":{BUILD},"host":"{host}","cwd":"{cwd.hex()}","event":"{event.hex()}"}}'
-    body = f'{{"jsonrpc":"2.0","id":0,"method":"hook","params":{params}}}'.encode()
+    greeting = f'"protocol":{PROTOCOL},"build":{BUILD},"host":"{host}","cwd":"{cwd.hex()}"'
+    params = f'{greeting},"environment":"{environment}","event":"{event.hex()}"'
+    body = f'{{"jsonrpc":"2.0","id":0,"method":"hook","params":{{{params}}}}}'.encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 

@@ -124,6 +124,11 @@ def peer_user(end: "socket.socket") -> int | None:
     return int.from_bytes(end.getsockopt(*option, 128)[4:8], sys.byteorder)
 
 
+def packed(environment: "Mapping[str, str]") -> str:
+    """The variables of whoever asks, as the daemon takes them: digits, because they may hold any bytes."""
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in environment.items()).hex()
+
+
 def _check_private(folder: str) -> None:
     status = _status(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():

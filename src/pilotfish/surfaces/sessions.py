@@ -21,7 +21,7 @@ from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.host.clock import current_time
 from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
-from pilotfish.service.workspaces import ClientSession
+from pilotfish.service.workspaces import ClientSession, Variables
 from pilotfish.surfaces.worktree import top_of
 
 MAX_SESSIONS = 256
@@ -50,6 +50,7 @@ class Caller(Struct, frozen=True):
     """The workspace; by default the git worktree around `cwd`, or that folder."""
     pid: int | None = None
     """The process that the session shall not outlive."""
+    environment: Variables = ()
 
 
 class Session(Struct):
@@ -124,7 +125,7 @@ class Sessions:
         known = self._known.get(self._kept.get(key, ""))
         if known is not None:
             # A conversation may walk about in its workspace: paths count from where it is now.
-            known.client = ClientSession(known.client.id, known.client.root, AbsPath(caller.cwd), caller.host)
+            known.client = _client(known.client.id, known.client.root, caller)
             return known.client
         client = self._begun(caller, None)
         self._kept[key] = client.id
@@ -183,7 +184,7 @@ class Sessions:
         self._make_room()
         if self._tasks is None:
             raise Bug("a session was opened while nobody watches over sessions")
-        client = ClientSession(f"session {next(self._numbers)}", root, AbsPath(caller.cwd), caller.host)
+        client = _client(f"session {next(self._numbers)}", root, caller)
         session = self._known[client.id] = Session(client, caller, current_time(), hang_up)
         if caller.pid is not None:
             self._tasks.start_soon(self._outlive, session, caller.pid)
@@ -221,6 +222,10 @@ class Sessions:
     def _cut(self, session: Session, why: str) -> None:
         if self.end(session.client.id) and session.hang_up is not None:
             session.hang_up(Code.SHUTTING_DOWN, why)
+
+
+def _client(identifier: str, root: AbsPath, caller: Caller) -> ClientSession:
+    return ClientSession(identifier, root, AbsPath(caller.cwd), caller.host, caller.environment)
 
 
 def _root(caller: Caller) -> AbsPath:

@@ -660,7 +660,7 @@ class Daemon {
 					link = new Link(await reached(), () => {
 						this.#overdue = false;
 					});
-					const said = { protocol: PROTOCOL, pid: process.pid, ...this.#introduction };
+					const said = { protocol: PROTOCOL, pid: process.pid, environment: packed(), ...this.#introduction };
 					await link.request("hello", said, this.#closing.signal);
 					this.#live = link;
 					return link;
@@ -789,6 +789,12 @@ async function reached(): Promise<Socket> {
 		const said = "the daemon is not where this plugin looks for it; run pilotfish setup again";
 		throw error instanceof Failed ? error : new Failed(said, "upgrade");
 	});
+}
+
+/** The variables of this process, as the daemon takes them: digits, because they may hold any characters. */
+function packed(): string {
+	const entries = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
+	return Buffer.from(entries.join("\0")).toString("hex");
 }
 
 /** What `pilotfish setup` wrote beside this file. */

@@ -185,5 +185,5 @@ def test_the_linter_of_aider_is_silent_when_the_daemon_is_not_well(user: DaemonH
         assert linted(user, "a.x") == (0, b"")
         os.kill(int(link.welcome["pid"]), signal.SIGCONT)
     (tmp_path / "file").write_text("no folder")
-    user.environment["PILOTFISH_HOME"] = str(tmp_path / "file" / "below")
-    assert linted(user, "a.x") == (0, b"")
+    homeless = {**user.environment, "PILOTFISH_HOME": str(tmp_path / "file" / "below")}
+    assert linted(DaemonHome(user.root, homeless), "a.x") == (0, b"")

@@ -63,6 +63,26 @@ async def test_the_documents_used_least_recently_are_closed(tmp_path: Path, monk
         assert "bad 1" in (await ground.touched("1.x")).text
 
 
+@pytest.mark.proves("DOC-5")
+async def test_questions_close_the_documents_used_least_recently_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hovering(script: Script) -> None:
+        BY_LINE(script)
+        script.capabilities["hoverProvider"] = True
+        script.on("textDocument/hover", lambda params: {"contents": "a word"})
+
+    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    async with service_on(tmp_path, {"one": hovering}) as ground:
+        for number in (0, 1, 2, 0, 3, 4):
+            file = ground.write(f"{number}.x", "good\n")
+            question = api.Question(operation=api.Operation.HOVER, file_path=file, line=1, character=1)
+            assert (await ground.service.ask(question, ground.client)).ok
+        await anyio.sleep(1)
+        closed = [Path(params["textDocument"]["uri"]).name for params in ground.sent("one", "textDocument/didClose")]
+        assert closed == ["1.x", "2.x"]
+
+
 @pytest.mark.proves("DOC-5", "DIAG-4")
 async def test_a_patch_of_more_files_than_may_be_open_is_answered_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

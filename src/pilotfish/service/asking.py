@@ -4,6 +4,7 @@ A server that fails becomes an error of the answer, never an empty list; one tha
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -243,21 +244,22 @@ class Asking:
         request = row.request
         if request is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
-        standing = self._checks.standing(session)
+        standing, path = self._checks.standing(session), subject.path
         async with standing.shared():
-            if subject.path is not None and subject.text is not None:
-                is_old = self._checks.is_older(subject.path, session)
-                file = FileAtHand(subject.path, candidate.language_id, subject.text.string, is_old=is_old)
-                standing.send(session, file)
-            caveat = await self.indexed(session, candidate)
-            if not session.supports(request.prepare or request.method, subject.path):
-                return Reply(session.server)
-            asked = await self.asked(session, request, question, subject)
-            early = errand.early.get(session)
-            answer = await session.request(request.method, request.build(asked), about=subject.path, early=early)
-            errand.note(session, subject.path)
+            with nullcontext() if path is None else standing.using(path):
+                if path is not None and subject.text is not None:
+                    is_old = self._checks.is_older(path, session)
+                    standing.send(session, FileAtHand(path, candidate.language_id, subject.text.string, is_old=is_old))
+                caveat = await self.indexed(session, candidate)
+                if not session.supports(request.prepare or request.method, path):
+                    return Reply(session.server)
+                asked = await self.asked(session, request, question, subject)
+                early = errand.early.get(session)
+                answer = await session.request(request.method, request.build(asked), about=path, early=early)
+            errand.note(session, path)
             if standing.behind is not None:
                 caveat = f"{session.server}: {standing.behind}"
+            self._checks.close_unused(session)
         try:
             reading = request.read(answer, asked)
         except Malformed as malformed:

@@ -132,6 +132,10 @@ class Checks:
             self._standings = {**alive, session: Standing(habits=self._remembering.recalled(session))}
         return self._standings[session]
 
+    def close_unused(self, session: Session) -> None:
+        """What a server keeps of documents does not grow with the number of files that were ever looked at."""
+        self.standing(session).close_all_but(MAX_OPEN_DOCUMENTS, session)
+
     async def restore(self, session: Session, before: Documents | None) -> None:
         """After a restart: open again what was open, with the text that is on disk now."""
         self._started(session)
@@ -202,7 +206,7 @@ class Checks:
                 outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
             if standing.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=standing.behind)
-            standing.close_all_but(MAX_OPEN_DOCUMENTS, session)
+            self.close_unused(session)
             self._remembering.keep(session, standing.habits)
             return outcome
 

@@ -18,7 +18,7 @@ from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, Phases
 from pilotfish.servers.spec import Pull as Offer
-from pilotfish.service.on_demand import ON_DEMAND, ask_on_demand
+from pilotfish.service.on_demand import COMMAND, ON_DEMAND, ask_on_demand
 from pilotfish.service.standing import Answer, Reach, Standing
 
 REGISTRATION_SECONDS = 5.0
@@ -32,7 +32,6 @@ ASK_AGAIN_SECONDS = 0.02
 """Between an answer that may be old and the next try, so that a server which always says so is not flooded."""
 
 PULL = "textDocument/diagnostic"
-COMMAND = "workspace/executeCommand"
 
 
 class Counterpart(Struct, frozen=True):

@@ -152,7 +152,7 @@ class Standing(Struct):
         self._changed(0, 0)
 
     def close_all_but(self, most: int, session: Session) -> None:
-        """Close the least recently used documents beyond `most`; never one that is being checked."""
+        """Close the least recently used documents beyond `most`; never one that is in use."""
         for path in session.documents.least_recently_used(most):
             if not self._in_use[path]:
                 session.close(path)
@@ -167,7 +167,7 @@ class Standing(Struct):
     # --- Turns -------------------------------------------------------------------------------------------------------
 
     def is_using(self, path: AbsPath) -> bool:
-        """Whether it is being checked."""
+        """Whether it is being checked, or asked about."""
         return self._in_use[path] > 0
 
     @contextmanager

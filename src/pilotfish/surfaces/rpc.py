@@ -224,7 +224,7 @@ class Connection:
             with self._writing:
                 await self._queue.run(self._stream)
         except Stalled:
-            logger.warning("client stopped reading session=%s", self.client)
+            logger.warning("client stopped reading session=%s", self.client.id if self.client else None)
         except BrokenPipe:
             pass
         self._written.set()

@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
 
-from pilotfish import api
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Operation, Question, Touch
 from support.daemons import FAKELS, TESTS, fake_server
 from support.real_service import RealService, real_service
 
@@ -43,15 +44,15 @@ class Watchdog:
 async def flooded(running: RealService, name: str) -> tuple[float, list[float]]:
     """How long the flood took, and each question to the server beside it."""
     asked: list[float] = []
-    hover = api.Question(operation=api.Operation.HOVER, file_path=name, line=1, character=1)
+    hover = Question(operation=Operation.HOVER, file_path=name, line=1, character=1)
 
     async def neighbour() -> None:
         while True:
             began = time.monotonic()
             answer = await running.service.ask(
-                api.Question(operation=api.Operation.HOVER, file_path="good.x", line=1, character=1), running.client
+                Question(operation=Operation.HOVER, file_path="good.x", line=1, character=1), running.client
             )
-            assert answer.meta.state is api.State.FRESH, answer
+            assert answer.meta.state is State.FRESH, answer
             asked.append(time.monotonic() - began)
             await anyio.sleep(0.05)
 
@@ -59,7 +60,7 @@ async def flooded(running: RealService, name: str) -> tuple[float, list[float]]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(neighbour)
         answer = await running.service.ask(hover, running.client)
-        assert answer.meta.state is api.State.FRESH, answer
+        assert answer.meta.state is State.FRESH, answer
         tasks.cancel_scope.cancel()
     return time.monotonic() - began, asked
 
@@ -76,7 +77,7 @@ async def main() -> None:
         servers = {"flood": flood, "toy": fake_server("answering")}
         async with real_service(Path(os.path.realpath(folder)), {"lsp": servers, "timing": LIMITS}) as running:
             for name in ("a.flood", "good.x"):
-                await running.service.touched(api.Touch((running.write(name, "good\n"),), "edit"), running.client)
+                await running.service.touched(Touch((running.write(name, "good\n"),), "edit"), running.client)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             dog = Watchdog()
             async with anyio.create_task_group() as tasks:

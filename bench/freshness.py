@@ -28,9 +28,9 @@ CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
 
 from pilotfish.client.session import Session
-from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Push
+from pilotfish.system.process import spawn
 from support.real_service import PROGRAMS, RealService, real_service
 
 LINES = 12

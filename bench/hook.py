@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.surfaces import hook
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 
 NOTHING = [sys.executable, "-I", "-S", "-c", "pass"]
 HOOK = [sys.executable, "-I", "-S", str(hook.__file__), "plain"]

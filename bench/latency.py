@@ -32,7 +32,7 @@ from parity.fixtures import Fixture, Place, make
 from parity.floor import bare
 from parity.subjects import Kind, Scratch, Subject, environment
 
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 
 MODULES = 12
 FUNCTIONS = 40

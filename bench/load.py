@@ -21,7 +21,7 @@ from threading import Event
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from pilotfish.surfaces.rendezvous import connected
+from pilotfish.ipc.rendezvous import connected
 from support.daemons import DaemonHome, daemon_home
 from support.mixed import REQUESTS, is_right, make_workspace
 

@@ -17,15 +17,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
 
-from pilotfish import api
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.vitals import SystemVitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Why
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.vitals import SystemVitals
 from support.script import Script
 from support.scripted import ScriptedServer, spawning
 
@@ -66,8 +67,8 @@ async def edits(service: Service, root: Path, count: int) -> None:
     file.write_text("0\n")
     step = max(1, count // 10)
     for number in range(count):
-        feedback = await service.touched(api.Touch(("a.soak",), "edit", {"a.soak": f"{number}\n" * 50}), client)
-        if feedback.state is not api.State.FRESH or "version" not in feedback.text:
+        feedback = await service.touched(Touch(("a.soak",), "edit", {"a.soak": f"{number}\n" * 50}), client)
+        if feedback.state is not State.FRESH or "version" not in feedback.text:
             raise SystemExit(f"edit {number}: {feedback}")
         if number % step == 0 or number == count - 1:
             print(f"edit {number:7d}  {facts()}", flush=True)
@@ -80,7 +81,7 @@ async def roots(service: Service, folder: Path, count: int, servers: list[Script
         root.mkdir(exist_ok=True)
         (root / "a.soak").write_text(f"{number}\n")
         client = ClientSession(f"client {number}", AbsPath(str(root)), AbsPath(str(root)))
-        await service.touched(api.Touch(("a.soak",), "edit"), client)
+        await service.touched(Touch(("a.soak",), "edit"), client)
         service.end(client)
         for key in list(service.pool.entries()):
             await service.pool.stop(key, Why.ASKED)

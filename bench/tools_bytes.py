@@ -20,7 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp_connection import Options, serve
+from pilotfish.surfaces.mcp.connection import Options, serve
 
 LIMITS = {ToolSet.NAMED: 8 * 1024, ToolSet.ONE: 3 * 1024}
 HANDSHAKES = ("2024-11-05", "2025-11-25")

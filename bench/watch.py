@@ -21,11 +21,11 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from pilotfish.host.clock import WallClock
-from pilotfish.host.inotify import open_inotify_watcher
-from pilotfish.host.ports import Interest, Watcher
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import watch_registrations
+from pilotfish.system.clock import WallClock
+from pilotfish.system.ports import Interest, Watcher
+from pilotfish.system.watching.inotify import open_inotify_watcher
 
 SOURCES, SOURCE_FOLDERS = 40_000, 2_238
 PACKAGES, PACKAGE_FOLDERS = 60_000, 10_018

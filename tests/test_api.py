@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api import (
+from pilotfish.api.answers import (
     Answer,
     Changes,
     Effort,
@@ -15,15 +15,13 @@ from pilotfish.api import (
     FileChange,
     Hover,
     Location,
-    Operation,
-    Question,
     State,
-    Touch,
-    answer,
-    diagnostic,
-    error,
+    answer_from,
+    diagnostic_of,
+    error_of,
     is_empty,
 )
+from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed
 from pilotfish.model import Diagnostic, Position, Range, Severity
 
@@ -38,7 +36,7 @@ def encoded(value: object) -> bytes:
 
 @pytest.mark.proves("OPS-6")
 def test_a_fresh_answer_leaves_out_what_is_absent() -> None:
-    assert encoded(answer(Operation.DEFINITION, (HERE,), Effort(duration_ms=3, server_hits=1))) == (
+    assert encoded(answer_from(Operation.DEFINITION, (HERE,), Effort(duration_ms=3, server_hits=1))) == (
         b'{"ok":true,"operation":"goToDefinition",'
         b'"data":[{"line":1,"character":1,"endLine":1,"endCharacter":2,"path":"a.py"}],'
         b'"meta":{"durationMs":3,"serverHits":1,"partial":false,"state":"fresh"}}'
@@ -47,7 +45,7 @@ def test_a_fresh_answer_leaves_out_what_is_absent() -> None:
 
 @pytest.mark.proves("OPS-6")
 def test_no_result_is_ok_empty_and_fresh() -> None:
-    assert encoded(answer(Operation.REFERENCES, (), Effort(server_hits=1))) == (
+    assert encoded(answer_from(Operation.REFERENCES, (), Effort(server_hits=1))) == (
         b'{"ok":true,"operation":"findReferences","data":[],'
         b'"meta":{"durationMs":0,"serverHits":1,"partial":false,"state":"fresh","empty":true}}'
     )
@@ -55,7 +53,7 @@ def test_no_result_is_ok_empty_and_fresh() -> None:
 
 @pytest.mark.proves("OPS-6", "T38")
 def test_a_time_out_is_never_an_empty_answer() -> None:
-    assert encoded(answer(Operation.HOVER, (), Effort(duration_ms=10_000, errors=(LATE,)))) == (
+    assert encoded(answer_from(Operation.HOVER, (), Effort(duration_ms=10_000, errors=(LATE,)))) == (
         b'{"ok":false,"operation":"hover","data":null,'
         b'"errors":[{"serverId":"pyright","message":"pyright took too long","code":"ETIMEDOUT"}],'
         b'"meta":{"durationMs":10000,"serverHits":0,"partial":false,"state":"unavailable","timedOut":true,'
@@ -84,12 +82,12 @@ STATES = [
 @pytest.mark.proves("OPS-6")
 @pytest.mark.parametrize(("data", "effort", "state"), STATES)
 def test_the_state_follows_from_how_the_answer_came_about(data: object, effort: Effort, state: State) -> None:
-    assert answer(Operation.REFERENCES, data, effort).meta.state is state
+    assert answer_from(Operation.REFERENCES, data, effort).meta.state is state
 
 
 def test_an_answer_that_nobody_gave_must_say_why() -> None:
     with pytest.raises(Bug):
-        answer(Operation.REFERENCES, (), Effort())
+        answer_from(Operation.REFERENCES, (), Effort())
 
 
 EFFORTS = st.builds(
@@ -113,7 +111,7 @@ def test_whatever_happened_an_empty_fresh_answer_means_that_all_went_well(data: 
     trouble = effort.errors or effort.caveats or effort.stale or effort.timed_out
     if not effort.server_hits and not trouble:
         return
-    made = answer(Operation.HOVER, data, effort)
+    made = answer_from(Operation.HOVER, data, effort)
     assert (made.meta.state is State.FRESH) is (not trouble and effort.server_hits > 0)
     assert made.meta.empty is (made.meta.state is State.FRESH and is_empty(data))
     assert made.ok or made.data is None
@@ -153,29 +151,31 @@ def test_an_answer_that_lies_is_refused_on_every_wire(lie: dict[str, Any]) -> No
 
 def test_a_failure_becomes_an_error_that_says_what_to_do() -> None:
     failed = ServerFailed(Code.SERVER_HUNG, "gopls hangs.", hint="Restart it.", scene=Scene(server="gopls"))
-    assert error(failed) == Error("gopls", "gopls hangs. Restart it.", Code.SERVER_HUNG)
-    assert error(Refused(Code.INVALID_INPUT, "no")) == Error("pilotfish", "no", Code.INVALID_INPUT)
+    assert error_of(failed) == Error("gopls", "gopls hangs. Restart it.", Code.SERVER_HUNG)
+    assert error_of(Refused(Code.INVALID_INPUT, "no")) == Error("pilotfish", "no", Code.INVALID_INPUT)
 
 
 def test_the_reason_names_the_server_that_the_message_does_not() -> None:
-    made: Answer[Any] = answer(Operation.HOVER, None, Effort(errors=(Error("gopls", "no reply", Code.SERVER_ERROR),)))
+    made: Answer[Any] = answer_from(
+        Operation.HOVER, None, Effort(errors=(Error("gopls", "no reply", Code.SERVER_ERROR),))
+    )
     assert made.meta.reason == "gopls: no reply"
 
 
 @pytest.mark.proves("OPS-7")
 def test_a_diagnostic_counts_from_one_and_leaves_out_what_is_absent() -> None:
     found = Diagnostic(Range(Position(2, 4), Position(2, 7)), Severity.WARNING, "unused", "pyright", code="W1")
-    assert encoded(diagnostic(found)) == (
+    assert encoded(diagnostic_of(found)) == (
         b'{"line":3,"character":5,"endLine":3,"endCharacter":8,"severity":"warning","message":"unused",'
         b'"server":"pyright","code":"W1"}'
     )
-    assert diagnostic(found, introduced=False).introduced is False
+    assert diagnostic_of(found, introduced=False).introduced is False
 
 
 @pytest.mark.parametrize("severity", list(Severity))
 def test_every_severity_has_a_word(severity: Severity) -> None:
     found = Diagnostic(Range(Position(0, 0), Position(0, 0)), severity, "m", "s")
-    assert diagnostic(found).severity == severity.name.lower()
+    assert diagnostic_of(found).severity == severity.name.lower()
 
 
 def test_questions_and_touches_refuse_fields_that_they_do_not_have() -> None:

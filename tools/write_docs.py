@@ -15,10 +15,10 @@ from typing import Any
 import click
 
 from pilotfish.config.schema import json_schema
+from pilotfish.hosts.host_rows import HOSTS
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.lifecycle import TRANSITIONS
-from pilotfish.surfaces.cli import SECTIONS, root
-from pilotfish.surfaces.setup.host_rows import HOSTS
+from pilotfish.surfaces.cli.main import SECTIONS, root
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(\n<!-- end of (?P=name) -->)", re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 import pilotfish
 from parity.fixtures import Fixture, Place
 from parity.subjects import CLONE, McpKind, NotOffered, Opening, environment, python, through_mcp
-from pilotfish import api
+from pilotfish.api.answers import Answer, Feedback, State
 from pilotfish.library.workspace import Workspace, computer
 
 
@@ -53,15 +53,15 @@ class Library:
         await self._workspace.after_edit(file)
 
 
-def _fresh(answer: api.Answer[Any]) -> object:
+def _fresh(answer: Answer[Any]) -> object:
     """What is not fresh counts as no answer, however right it may be."""
-    if answer.meta.state is not api.State.FRESH:
+    if answer.meta.state is not State.FRESH:
         raise RuntimeError(f"{answer.meta.state}: {answer.meta.reason}")
     return answer.data
 
 
-def _certain(feedback: api.Feedback) -> api.Feedback:
-    if feedback.state is not api.State.FRESH:
+def _certain(feedback: Feedback) -> Feedback:
+    if feedback.state is not State.FRESH:
         raise RuntimeError(f"{feedback.state}: {feedback.reason}")
     return feedback
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from parity import ours, processes
 from parity.records import Bench
 from parity.subjects import CLONE, Kind, environment
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.surfaces import hook
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
 
 NONE = "–"
 """The language of what has none."""

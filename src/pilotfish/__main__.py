@@ -9,10 +9,10 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["hook"] and not any(word in HELP for word in arguments):
         # It runs for every edit: the rest of the command line would cost more than the edit's own feedback.
-        from pilotfish.surfaces.relay import run as relay
+        from pilotfish.ipc.hook_program import run as relay
 
         relay(arguments[1:])
-    from pilotfish.surfaces.cli import run
+    from pilotfish.surfaces.cli.main import run
 
     sys.exit(run(arguments))
 

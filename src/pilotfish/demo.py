@@ -16,7 +16,7 @@ import anyio
 import psutil
 
 import pilotfish
-from pilotfish import api
+from pilotfish.api.answers import Feedback, State
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.library.workspace import Workspace, computer
 from pilotfish.operations.render import text_of
@@ -55,7 +55,7 @@ async def _show(root: Path, environment: Mapping[str, str]) -> None:
         print("An agent rewrites greeting.py. The result of its edit then carries:\n")
         print(_indented(feedback.text))
         print(f"\n… {milliseconds:.0f} ms after the edit; the answer is {feedback.state}.")
-        if feedback.state is not api.State.FRESH or "main.py" not in feedback.text:
+        if feedback.state is not State.FRESH or "main.py" not in feedback.text:
             raise ServerFailed(Code.PROTOCOL_ERROR, f"the demo did not see both files break: {feedback}")
         feedback, milliseconds = await _after(workspace, root, GREETING)
         verdict = "nothing to add" if not feedback.text else feedback.text
@@ -76,7 +76,7 @@ async def _warm(workspace: Workspace) -> None:
     print(f"ready after {milliseconds / 1000:.1f} s.\n")
 
 
-async def _after(workspace: Workspace, root: Path, text: str) -> tuple[api.Feedback, float]:
+async def _after(workspace: Workspace, root: Path, text: str) -> tuple[Feedback, float]:
     (root / "greeting.py").write_text(text)
     return await _timed(lambda: workspace.after_edit("greeting.py", kind="write"))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pilotfish.errors import Failure
-from pilotfish.surfaces.link import Introduction, Link, open_link
+from pilotfish.ipc.client import Introduction, Link, open_link
 from support.daemons import WAIT_SECONDS, DaemonHome
 from support.process_tree import environment
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.surfaces.link import Introduction, Link, open_link
+from pilotfish.ipc.client import Introduction, Link, open_link
 from support.daemons import WAIT_SECONDS, DaemonHome
 
 NAMES = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.inside import NO_DAEMON
+from pilotfish.surfaces.cli.workspace import NO_DAEMON
 from support.daemons import no_daemon_left
 from support.scripted_workspace import ScriptedWorkspace
 

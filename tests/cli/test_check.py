@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Effort, Operation
+from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, Feedback, State, answer_from
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.answers import read_answer
 from support.scripted_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
@@ -19,15 +19,15 @@ Captured = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.proves("CLI-1")
 
 
-def verdict(path: str, *found: api.Diagnostic, **effort: Any) -> Answer:
-    return api.answer(Operation.DIAGNOSTICS, {path: found}, Effort(server_hits=1, **effort))
+def verdict(path: str, *found: Diagnostic, **effort: Any) -> Answer:
+    return answer_from(Operation.DIAGNOSTICS, {path: found}, Effort(server_hits=1, **effort))
 
 
 def no_verdict(code: Code, message: str = "why") -> Answer:
-    return api.answer(Operation.DIAGNOSTICS, None, Effort(errors=(api.Error(api.OURSELVES, message, code),)))
+    return answer_from(Operation.DIAGNOSTICS, None, Effort(errors=(Error(OURSELVES, message, code),)))
 
 
-CRASHED = api.Error("ty", "ty crashed", Code.SERVER_CRASHED)
+CRASHED = Error("ty", "ty crashed", Code.SERVER_CRASHED)
 ERROR, WARNING, HINT = (diagnostic(severity=severity) for severity in ("error", "warning", "hint"))
 
 
@@ -237,7 +237,7 @@ def test_many_different_reasons_are_counted(tree: Path, workspace: ScriptedWorks
 
 @pytest.mark.proves("FMT-1", "FMT-9")
 def test_touched_prints_the_feedback_word_for_word(workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.feedback = api.Feedback("LSP errors\n<x>", api.State.FRESH, 5, introduced=1)
+    workspace.feedback = Feedback("LSP errors\n<x>", State.FRESH, 5, introduced=1)
     assert workspace.run("touched", "a.py", "b.py", "--kind", "patch", "--only-new") == 0
     assert capsys.readouterr().out == "LSP errors\n<x>"
     assert workspace.touched == [(("a.py", "b.py"), "patch", True)]
@@ -248,14 +248,14 @@ def test_touched_prints_the_feedback_word_for_word(workspace: ScriptedWorkspace,
 
 @pytest.mark.proves("FMT-8")
 def test_touched_says_nothing_when_there_is_nothing_to_say(workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.feedback = api.Feedback("", api.State.UNAVAILABLE, 5, "ty crashed")
+    workspace.feedback = Feedback("", State.UNAVAILABLE, 5, "ty crashed")
     assert workspace.run("touched", "nope.py") == 0
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.proves("FMT-8")
 def test_touched_ends_well_even_without_a_workspace(folder: Path, capsys: Captured) -> None:
-    from pilotfish.surfaces.cli import run
+    from pilotfish.surfaces.cli.main import run
 
     assert run(["touched", "a.py", "--root", str(folder / "gone")]) == 0
     assert capsys.readouterr() == ("", "")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.columns import TAB, Pointed, pointed, width
+from pilotfish.surfaces.cli.terminal.columns import TAB, Pointed, pointed, width
 
 pytestmark = pytest.mark.proves("CLI-1")
 

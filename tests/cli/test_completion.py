@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from pilotfish.surfaces.cli import VERBS, run
+from pilotfish.surfaces.cli.main import VERBS, run
 
 pytestmark = pytest.mark.proves("CLI-1")
 
-PROGRAM = "import sys; from pilotfish.surfaces.cli import run; sys.exit(run(sys.argv[1:]))"
+PROGRAM = "import sys; from pilotfish.surfaces.cli.main import run; sys.exit(run(sys.argv[1:]))"
 
 
 def offered(line: str) -> list[str]:
@@ -47,7 +47,7 @@ def test_a_shell_is_offered(line: str, some: Iterable[str]) -> None:
 
 def test_verbs_are_offered_without_being_imported() -> None:
     code = (
-        "import sys; from pilotfish.surfaces.cli import run\n"
+        "import sys; from pilotfish.surfaces.cli.main import run\n"
         "try: run([])\n"
         "finally: print('pydantic' in sys.modules, 'anyio' in sys.modules)"
     )

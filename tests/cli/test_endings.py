@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
-from pilotfish.surfaces import crash
-from pilotfish.surfaces.cli import run, told
-from pilotfish.surfaces.inside import Opening, OpenWorkspace
+from pilotfish.surfaces.cli import crash
+from pilotfish.surfaces.cli.main import run, told
+from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -152,7 +152,7 @@ HEAVY = {"anyio", "asyncio", "msgspec", "pydantic", "psutil", "rich", "mcp", "te
 )
 def test_a_cheap_verb_imports_nothing_heavy(words: str, allowed: set[str], folder: Path) -> None:
     code = (
-        "import sys; from pilotfish.surfaces.cli import run; "
+        "import sys; from pilotfish.surfaces.cli.main import run; "
         f"run({words.split()!r}); print('imported', *sorted(set(sys.modules) & {HEAVY!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from pilotfish.surfaces.cli import VERBS, root
+from pilotfish.surfaces.cli.main import VERBS, root
 
 pytestmark = pytest.mark.proves("CLI-1")
 

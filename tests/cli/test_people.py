@@ -6,10 +6,24 @@ from typing import Any
 import click
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Effort, Operation, answer
+from pilotfish.api.answers import (
+    Action,
+    Changes,
+    Diagnostic,
+    Edge,
+    Effort,
+    Error,
+    FileChange,
+    HierarchyItem,
+    Hover,
+    Point,
+    Span,
+    Symbol,
+    answer_from,
+)
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
-from pilotfish.surfaces.people import Page, answer_lines, check_lines
+from pilotfish.surfaces.cli.terminal.answers import Page, answer_lines, check_lines
 from support.scripted_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
@@ -52,7 +66,7 @@ def test_places_are_grouped_by_file_with_their_source() -> None:
 
 
 def test_symbols_and_calls_say_what_is_there() -> None:
-    symbol = api.Symbol(
+    symbol = Symbol(
         path="a.py",
         line=1,
         character=7,
@@ -66,11 +80,11 @@ def test_symbols_and_calls_say_what_is_there() -> None:
         "a.py",
         "  1:7  method greet in Host",
     ]
-    span = api.Span(api.Point(0, 0), api.Point(0, 1))
-    caller = api.HierarchyItem(
+    span = Span(Point(0, 0), Point(0, 1))
+    caller = HierarchyItem(
         name="main", uri="file:///w/a.py", range=span, selection_range=span, kind=12, location=place("a.py", 1, 1)
     )
-    edge = api.Edge(calls=(place("a.py", 2, 3, text="  greet()"),), caller=caller)
+    edge = Edge(calls=(place("a.py", 2, 3, text="  greet()"),), caller=caller)
     assert plain(answer_lines(fresh(Operation.INCOMING_CALLS, (edge,)), PAGE)) == [
         "a.py",
         "  1:1  function main",
@@ -87,7 +101,7 @@ def test_a_cut_source_line_has_no_mark() -> None:
 
 def test_a_diff_is_shown_as_it_is() -> None:
     diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-greet\n+hello\n"
-    changes = api.Changes(applied=False, files=(api.FileChange("a.py", edits=1, diff=diff),))
+    changes = Changes(applied=False, files=(FileChange("a.py", edits=1, diff=diff),))
     lines = [*answer_lines(fresh(Operation.RENAME, changes), PAGE)]
     assert plain(lines)[1:] == diff.splitlines()
     assert click.style("+hello", fg="green") in lines
@@ -132,12 +146,12 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
             id="partial",
         ),
         pytest.param(
-            Effort(errors=(api.Error("ruff", "crashed", Code.SERVER_CRASHED),)),
+            Effort(errors=(Error("ruff", "crashed", Code.SERVER_CRASHED),)),
             ["unavailable: ruff: crashed"],
             id="unavailable",
         ),
         pytest.param(
-            Effort(server_hits=1, caveats=("slow",), errors=(api.Error("ty", "crashed", Code.SERVER_CRASHED),)),
+            Effort(server_hits=1, caveats=("slow",), errors=(Error("ty", "crashed", Code.SERVER_CRASHED),)),
             ["partial: slow", "ty: crashed", "No problems known in 1 file (0.0 s)"],
             id="an error beside a reason",
         ),
@@ -148,16 +162,16 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
 )
 @pytest.mark.proves("OPS-6")
 def test_only_what_is_known_to_be_clean_is_called_clean(effort: Effort, expected: list[str]) -> None:
-    data: dict[str, tuple[api.Diagnostic, ...]] = {"a.py": ()}
-    assert plain(check_lines(answer(Operation.DIAGNOSTICS, data, effort), PAGE)) == expected
+    data: dict[str, tuple[Diagnostic, ...]] = {"a.py": ()}
+    assert plain(check_lines(answer_from(Operation.DIAGNOSTICS, data, effort), PAGE)) == expected
 
 
 @pytest.mark.parametrize(
     ("data", "operation", "expected"),
     [
         pytest.param((), Operation.DEFINITION, ["No results found."], id="nothing"),
-        pytest.param(api.Hover(("int",)), Operation.HOVER, ["int"], id="hover"),
-        pytest.param((api.Action(1, "Fix", "ruff"),), Operation.CODE_ACTIONS, ["1. Fix"], id="actions"),
+        pytest.param(Hover(("int",)), Operation.HOVER, ["int"], id="hover"),
+        pytest.param((Action(1, "Fix", "ruff"),), Operation.CODE_ACTIONS, ["1. Fix"], id="actions"),
     ],
 )
 def test_what_has_no_source_is_shown_as_models_read_it(data: Any, operation: Operation, expected: list[str]) -> None:

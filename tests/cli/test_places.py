@@ -3,7 +3,7 @@
 import pytest
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.places import numbered, place_of
+from pilotfish.surfaces.cli.terminal.places import numbered, place_of
 
 FILES = {"a.py", "dir/b c#.py", "odd:3", "src"}
 

@@ -12,7 +12,7 @@ import pytest
 
 from config.test_pwned import foreign_files, own_files
 from pilotfish.protocol.wire import Json
-from pilotfish.surfaces.cli import VERBS, run
+from pilotfish.surfaces.cli.main import VERBS, run
 from support.daemons import no_daemon_left
 from support.raw_mcp import initialize, request
 from support.raw_service import framed

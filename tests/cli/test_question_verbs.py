@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Effort, Operation, Question
+from pilotfish.api.answers import OURSELVES, Effort, Error, answer_from
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.surfaces.cli import VERBS, root, run
+from pilotfish.surfaces.cli.main import VERBS, root, run
 from support.scripted_workspace import ScriptedWorkspace, fresh, place
 
 Captured = pytest.CaptureFixture[str]
@@ -111,7 +111,7 @@ def test_paths_count_from_the_current_folder_in_text_and_from_the_root_in_json(
     assert json.loads(capsys.readouterr().out)["data"][0]["path"] == "a.py"
 
 
-MISSING = api.Error("ty", 'LSP server "ty" is not available.\nInstall it with: pip install ty', Code.SERVER_MISSING)
+MISSING = Error("ty", 'LSP server "ty" is not available.\nInstall it with: pip install ty', Code.SERVER_MISSING)
 
 
 @pytest.mark.parametrize(
@@ -123,22 +123,22 @@ MISSING = api.Error("ty", 'LSP server "ty" is not available.\nInstall it with: p
         pytest.param((), Effort(server_hits=1, caveats=("indexing",)), 2, id="nothing found so far"),
         pytest.param(None, Effort(errors=(MISSING,)), 2, id="no server"),
         pytest.param(None, Effort(timed_out=True), 2, id="time-out"),
-        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.FILE_MISSING),)), 3, id="no such file"),
-        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.AMBIGUOUS),)), 3, id="ambiguous"),
-        pytest.param(None, Effort(errors=(api.Error(api.OURSELVES, "x", Code.UNSUPPORTED),)), 2, id="unserved type"),
+        pytest.param(None, Effort(errors=(Error(OURSELVES, "x", Code.FILE_MISSING),)), 3, id="no such file"),
+        pytest.param(None, Effort(errors=(Error(OURSELVES, "x", Code.AMBIGUOUS),)), 3, id="ambiguous"),
+        pytest.param(None, Effort(errors=(Error(OURSELVES, "x", Code.UNSUPPORTED),)), 2, id="unserved type"),
     ],
 )
 def test_the_exit_code_follows_from_the_answer(
     data: Any, effort: Effort, code: int, workspace: ScriptedWorkspace
 ) -> None:
-    workspace.reply = lambda asked: api.answer(asked.operation, data, effort)
+    workspace.reply = lambda asked: answer_from(asked.operation, data, effort)
     assert workspace.run("definition", "a.py:1:5") == code
     assert workspace.run("definition", "a.py:1:5", "--json") == code
 
 
 @pytest.mark.proves("REG-6")
 def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.reply = lambda asked: api.answer(asked.operation, None, Effort(errors=(MISSING,)))
+    workspace.reply = lambda asked: answer_from(asked.operation, None, Effort(errors=(MISSING,)))
     workspace.run("definition", "a.py:1:5")
     said = capsys.readouterr().out
     assert said == 'unavailable: LSP server "ty" is not available.\nInstall it with: pip install ty\n'

@@ -16,7 +16,7 @@ import pytest
 
 from pilotfish.errors import Code
 from pilotfish.operations.answers import read_answer
-from pilotfish.surfaces.inside import NO_DAEMON
+from pilotfish.surfaces.cli.workspace import NO_DAEMON
 from support.daemons import no_daemon_left, processes_of
 from support.real_servers import User, make_user, require
 from support.scripted_workspace import data_of

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from pilotfish.errors import Refused
 from pilotfish.protocol.wire import Json
-from pilotfish.surfaces.config_verbs import config, trust, untrust
+from pilotfish.surfaces.cli.config import config, trust, untrust
 from support.config_home import Home
 
 
@@ -133,7 +133,7 @@ def test_what_would_run_is_shown_whole_and_harmless(home: Home) -> None:
 
 def at_terminal(home: Home, answer: str) -> tuple[int, str]:
     """Run `trust` in a pseudo-terminal, type `answer`, and return the exit code and what the screen showed."""
-    script = "from pilotfish.surfaces.config_verbs import trust; trust()"
+    script = "from pilotfish.surfaces.cli.config import trust; trust()"
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(home.workspace)],
@@ -269,6 +269,6 @@ def test_a_store_that_is_not_private_is_refused(home: Home) -> None:
 
 
 def test_listing_the_verbs_costs_neither_pydantic_nor_the_catalogue() -> None:
-    script = "import sys, pilotfish.surfaces.config_verbs; print(*sys.modules)"
+    script = "import sys, pilotfish.surfaces.cli.config; print(*sys.modules)"
     modules = subprocess.check_output([sys.executable, "-c", script], text=True).split()
     assert not [name for name in modules if name.startswith(("pydantic", "pilotfish.servers", "pilotfish.config"))]

@@ -6,9 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
+from pilotfish.daemon import connection as rpc
+from pilotfish.daemon import turns
+from pilotfish.ipc import streams
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
-from pilotfish.surfaces import rpc, streams, turns
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
 from support.daemon_scenarios import answering, mute
 from support.desks import DEFINITION, HOVER, closed, desk_on, eventually
 from support.lines import Refusal

@@ -138,7 +138,7 @@ def test_an_idle_daemon_ends_by_itself(home: DaemonHome) -> None:
 def test_newer_code_gets_a_newer_daemon_at_once(home: DaemonHome, monkeypatch: pytest.MonkeyPatch) -> None:
     with home.control(start=True) as link:
         old = int(link.welcome["pid"])
-    monkeypatch.setattr("pilotfish.surfaces.link.BUILD", link.welcome["build"] + 1)
+    monkeypatch.setattr("pilotfish.ipc.client.BUILD", link.welcome["build"] + 1)
     with pytest.raises(Unavailable) as refused:
         home.link()
     # The daemon that comes next is as old as the files are, which only this test says have changed.

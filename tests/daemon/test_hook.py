@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from pilotfish.daemon.start import listening, make_private
+from pilotfish.ipc import hook_program as relay
+from pilotfish.ipc.messages import HookCall
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, packed
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Peer, Requested
-from pilotfish.surfaces import relay
-from pilotfish.surfaces.calls import HookCall
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL, packed
 from support.daemons import HOOK, WAIT_SECONDS, DaemonHome
 from support.process_tree import below
 
@@ -202,7 +202,7 @@ def test_a_warm_hook_imports_next_to_nothing(home: DaemonHome) -> None:
         hook = _imports(home, HOOK, "plain")
     extra = hook - _imports(home, "-c", "import os")
     assert extra == {
-        "_socket", "pilotfish", "pilotfish.surfaces", "pilotfish.surfaces.relay", "pilotfish.surfaces.rendezvous",
+        "_socket", "pilotfish", "pilotfish.surfaces", "pilotfish.ipc.hook_program", "pilotfish.ipc.rendezvous",
     }  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish.daemon.life import Life, Load, departure
-from pilotfish.surfaces.sessions import KEPT_SECONDS, Caller, Sessions
+from pilotfish.daemon.lifetime import Life, Load, departure
+from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, Sessions
 from support.desks import Pids
 
 pytestmark = pytest.mark.anyio

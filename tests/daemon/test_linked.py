@@ -12,9 +12,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
-from pilotfish.surfaces.linked import LinkedWorkspace, driven
+from pilotfish.surfaces.cli.linked import LinkedWorkspace, driven
 from support.daemon_scenarios import mute
 from support.living_daemon import Alive, alive
 
@@ -44,11 +45,11 @@ async def test_every_kind_of_question_is_answered(tmp_path: Path) -> None:
         (here.root / "a.x").write_text("bad\n")
         assert await asked(here, _root) == str(here.root)
         feedback = await asked(here, lambda workspace: workspace.after_edit("a.x", kind="write", only_new=False))
-        assert (feedback.state, "bad word" in feedback.text) == (api.State.FRESH, True)
+        assert (feedback.state, "bad word" in feedback.text) == (State.FRESH, True)
         checked = await asked(here, lambda workspace: workspace.check("a.x", texts={"a.x": "good\n"}))
-        assert (checked.meta.state, checked.data) == (api.State.FRESH, {"a.x": ()})
+        assert (checked.meta.state, checked.data) == (State.FRESH, {"a.x": ()})
         place = {"filePath": "a.x", "line": 1, "character": 1}
-        found = await asked(here, lambda workspace: workspace.ask(api.Operation.DEFINITION, place))
+        found = await asked(here, lambda workspace: workspace.ask(Operation.DEFINITION, place))
         assert [place.path for place in found.data] == ["a.x"]
         status = await asked(here, lambda workspace: workspace.snapshot())
         assert [row.server_id for row in status.rows if row.connected_roots] == ["toy"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.daemon.logs import LogFile
-from pilotfish.surfaces.log_tail import TAIL_BYTES, last_lines
+from pilotfish.ipc.log_tail import TAIL_BYTES, last_lines
 
 
 @pytest.fixture

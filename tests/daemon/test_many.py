@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import anyio
 import pytest
 
-from pilotfish.daemon import door as door_module
+from pilotfish.daemon import accept as door_module
 from pilotfish.errors import Code, Failure, Unavailable
-from pilotfish.surfaces.rendezvous import Place, connected
+from pilotfish.ipc.rendezvous import Place, connected
 from support.daemon_scenarios import mute
 from support.living_daemon import Alive, alive
 from support.mixed import REQUESTS, is_right, make_workspace

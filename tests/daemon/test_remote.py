@@ -5,12 +5,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Operation
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.surfaces.far_wire import far_wire
-from pilotfish.surfaces.link import Introduction, Terms
-from pilotfish.surfaces.remote import open_remote
+from pilotfish.ipc.async_client import open_remote
+from pilotfish.ipc.client import Introduction, Terms
+from pilotfish.surfaces.mcp.daemon_stream import far_wire
 from support.daemon_scenarios import mute
 from support.living_daemon import alive
 
@@ -27,9 +27,9 @@ async def test_every_kind_of_question_is_answered(tmp_path: Path) -> None:
     async with alive(tmp_path) as here, open_remote(str(here.root), str(here.root), terms=here.terms) as workspace:
         (here.root / "a.x").write_text("bad\n")
         feedback = await workspace.after_edit("a.x", kind="write")
-        assert (feedback.state, "bad word" in feedback.text) == (api.State.FRESH, True)
+        assert (feedback.state, "bad word" in feedback.text) == (State.FRESH, True)
         checked = await workspace.check("a.x", texts={"a.x": "good\n"})
-        assert (checked.meta.state, checked.data) == (api.State.FRESH, {"a.x": ()})
+        assert (checked.meta.state, checked.data) == (State.FRESH, {"a.x": ()})
         found = await workspace.definition("a.x", 1, 1)
         assert [place.path for place in found.data or ()] == ["a.x"]
         refused = await workspace.ask(Operation.HOVER, {"filePath": "a.x", "colour": "red"})

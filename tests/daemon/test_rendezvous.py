@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pilotfish.config.places import user_places
 from pilotfish.daemon import start
 from pilotfish.daemon.start import claimed, listening, locked, make_private, maybe_locked
-from pilotfish.surfaces import rendezvous
-from pilotfish.surfaces.rendezvous import (
+from pilotfish.ipc import rendezvous
+from pilotfish.ipc.rendezvous import (
     MAX_SOCKET_PATH,
     Busy,
     NoDaemon,

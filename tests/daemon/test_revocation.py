@@ -12,7 +12,7 @@ from pilotfish.config.load import Catalogue, Request, load_from
 from pilotfish.config.places import user_places
 from pilotfish.config.trust import offer_of
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
-from pilotfish.surfaces.cli import run
+from pilotfish.surfaces.cli.main import run
 from support.daemons import DaemonHome, ended, fake_server
 
 Captured = pytest.CaptureFixture[str]

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.ipc import client_sessions as module
+from pilotfish.ipc.client_sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces import sessions as module
-from pilotfish.surfaces.sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions
-from pilotfish.surfaces.worktree import top_of
+from pilotfish.system.worktree import top_of
 from support.desks import Pids
 
 pytestmark = pytest.mark.anyio

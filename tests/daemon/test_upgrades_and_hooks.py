@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
+from pilotfish.daemon import connection as rpc
+from pilotfish.ipc import client_sessions as sessions
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
+from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
-from pilotfish.surfaces import rpc, sessions
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
-from pilotfish.surfaces.upgrades import Upgraded
 from support.daemon_scenarios import PLACE, answering, mute
 from support.desks import DEFINITION, HOVER, Desk, desk_on, eventually
 from support.lines import MemoryLine, Refusal

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.surfaces import daemon_verbs
-from pilotfish.surfaces.touched_verb import touched
+from pilotfish.surfaces.cli import daemon as daemon_verbs
+from pilotfish.surfaces.cli.touched import touched
 from support.daemons import DaemonHome
 from support.process_tree import alive
 

@@ -12,10 +12,10 @@ import click
 import pytest
 
 from pilotfish.config.jsonc import parse
+from pilotfish.hosts.host_rows import HOSTS
 from pilotfish.servers.language import read_languages
 from pilotfish.servers.reading import read_spec
-from pilotfish.surfaces.cli import root
-from pilotfish.surfaces.setup.host_rows import HOSTS
+from pilotfish.surfaces.cli.main import root
 from support.daemons import no_daemon_left
 from support.pages import DOCTEST, Reader, blocks, invocations, make_reader, matches
 from support.real_servers import PYPI, REPOSITORY

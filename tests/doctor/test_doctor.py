@@ -14,9 +14,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.surfaces.doctor_verb import doctor
+from pilotfish.surfaces.cli.setup import setup
+from pilotfish.surfaces.doctor.verb import doctor
 from pilotfish.surfaces.redaction import redacted, redacted_text
-from pilotfish.surfaces.setup_verb import setup
 from support.daemons import TESTS, DaemonHome, daemon_home, fake_server
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 
 import pilotfish
-from pilotfish.api import Operation
+from pilotfish.api.questions import Operation
 from pilotfish.library.workspace import Workspace, computer
 from support.daemons import FAKELS, TESTS, WAIT_SECONDS, DaemonHome, daemon_home
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Operation, Question, Touch
 from support.daemons import FAKELS, TESTS
 from support.real_service import RealService, real_service
 
@@ -54,22 +55,22 @@ async def _lived_through(running: RealService, number: int) -> list[str]:
     """Edits and questions side by side; what was not answered as it should be."""
     wrong: list[str] = []
     name = f"a.c{number}"
-    hover = api.Question(operation=api.Operation.HOVER, file_path=name, line=1, character=1)
+    hover = Question(operation=Operation.HOVER, file_path=name, line=1, character=1)
 
     async def ask() -> None:
         answer = await running.service.ask(hover, running.client)
-        if answer.meta.state is not api.State.FRESH or not answer.data:
+        if answer.meta.state is not State.FRESH or not answer.data:
             wrong.append(f"{number}: {answer.meta.reason}")
 
     for edit in range(EDITS):
         bad = edit % 2 == 0
         running.write(name, f"{'bad' if bad else 'good'} {edit} {LARGE if edit % 3 == 0 else ''}\n")
-        feedback = api.Feedback("", api.State.UNAVAILABLE, 0)
+        feedback = Feedback("", State.UNAVAILABLE, 0)
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(ask)
-            feedback = await running.service.touched(api.Touch((name,), "edit"), running.client)
-        if feedback.state is not api.State.FRESH or ("bad word" in feedback.text) is not bad:
+            feedback = await running.service.touched(Touch((name,), "edit"), running.client)
+        if feedback.state is not State.FRESH or ("bad word" in feedback.text) is not bad:
             wrong.append(
                 f"{number}: edit {edit} was told {json.dumps(feedback.text)} {feedback.state} {feedback.reason}"
             )

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from faults.matrix import Fault, configure
-from pilotfish import api
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
 from support.daemons import DaemonHome, daemon_home
@@ -74,9 +75,9 @@ async def test_edit_after_edit_of_one_file_leaves_nothing_behind(tmp_path: Path)
 
 async def _edited(ground: ScriptedService, client: ClientSession, numbers: range) -> None:
     for number in numbers:
-        touch = api.Touch(("a.fake",), "edit", {"a.fake": "first\n" + f"{number}\n" * LINES})
+        touch = Touch(("a.fake",), "edit", {"a.fake": "first\n" + f"{number}\n" * LINES})
         feedback = await ground.service.touched(touch, client)
-        assert feedback.state is api.State.FRESH
+        assert feedback.state is State.FRESH
         assert "version" in feedback.text
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Touch
 from pilotfish.errors import Code
 from pilotfish.service.workspaces import ClientSession
 from support.real_service import RealService, real_service
@@ -24,9 +25,9 @@ PATIENT = {
 }
 
 
-async def feedback(running: RealService, text: str, client: ClientSession | None = None) -> api.Feedback:
+async def feedback(running: RealService, text: str, client: ClientSession | None = None) -> Feedback:
     name = running.write("app.py", text)
-    return await running.service.touched(api.Touch((name,), "edit"), client or running.client)
+    return await running.service.touched(Touch((name,), "edit"), client or running.client)
 
 
 @pytest.mark.proves("POOL-6")
@@ -34,7 +35,7 @@ async def test_two_client_sessions_on_one_root_share_one_process(tmp_path: Path)
     async with real_service(tmp_path, PATIENT) as running:
         first = await feedback(running, BROKEN)
         second = await feedback(running, FINE, running.another_client())
-        assert (first.state, second.state) == (api.State.FRESH, api.State.FRESH)
+        assert (first.state, second.state) == (State.FRESH, State.FRESH)
         assert "reportReturnType" in first.text
         assert second.text == ""
         assert running.entry("basedpyright").starts == 1
@@ -48,7 +49,7 @@ async def test_after_kill_nine_the_next_answer_is_right_without_anyone_acting(tm
         assert session is not None
         os.kill(session.pid, signal.SIGKILL)
         after = await feedback(running, BROKEN)
-        assert after.state is api.State.FRESH
+        assert after.state is State.FRESH
         assert "reportReturnType" in after.text
         assert running.entry("basedpyright").starts == 2
 
@@ -78,7 +79,7 @@ async def test_a_start_that_hangs_is_no_verdict_in_time_and_leaves_no_process(tm
     async with real_service(tmp_path, config) as running:
         name = running.write("a.hang", "x")
         answer = await running.service.check(running.client, [name])
-        assert answer.meta.state is api.State.UNAVAILABLE
+        assert answer.meta.state is State.UNAVAILABLE
         assert [error.code for error in answer.errors] == [Code.INIT_TIMEOUT]
         assert not [one for one in psutil.process_iter(["cmdline"]) if hanging[2] in (one.info["cmdline"] or ())]
 
@@ -88,8 +89,8 @@ async def test_a_program_that_is_not_there_says_nothing_after_an_edit_and_the_re
     config = {"lsp": {"absent": {"command": ["no-such-program-anywhere"], "extensions": [".absent"]}}}
     async with real_service(tmp_path, config) as running:
         name = running.write("a.absent", "x")
-        quiet = await running.service.touched(api.Touch((name,), "edit"), running.client)
-        assert (quiet.text, quiet.state) == ("", api.State.UNAVAILABLE)
+        quiet = await running.service.touched(Touch((name,), "edit"), running.client)
+        assert (quiet.text, quiet.state) == ("", State.UNAVAILABLE)
         answer = await running.service.check(running.client, [name])
         assert not answer.ok
         assert answer.errors[0].code is Code.SERVER_MISSING

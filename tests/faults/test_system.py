@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api, open_blocking
+from pilotfish import open_blocking
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Touch
+from pilotfish.ipc.rendezvous import connected
 from pilotfish.library.workspace import computer
-from pilotfish.surfaces.rendezvous import connected
 from support.daemons import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
 from support.real_service import real_service
 
@@ -105,8 +107,8 @@ async def test_a_clock_that_jumps_by_hours_changes_nothing(tmp_path: Path, monke
         for number in range(20):
             bad = number % 2 == 0
             running.write("a.x", f"{'bad' if bad else 'good'} {number}\n")
-            feedback = await running.service.touched(api.Touch(("a.x",), "edit"), running.client)
-            assert feedback.state is api.State.FRESH
+            feedback = await running.service.touched(Touch(("a.x",), "edit"), running.client)
+            assert feedback.state is State.FRESH
             assert ("bad word" in feedback.text) is bad
         assert running.entry("toy").starts == 1
 

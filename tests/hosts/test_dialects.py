@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish import api
+from pilotfish.api.questions import Touch
 from pilotfish.errors import Refused
-from pilotfish.surfaces.hosts.dialect import DIALECTS, Began, Ended, HostEvent, Nothing, Touched, dialect_of
-from pilotfish.surfaces.hosts.patches import patched_files
+from pilotfish.hosts.shared.dialect import DIALECTS, Began, Ended, HostEvent, Nothing, Touched, dialect_of
+from pilotfish.hosts.shared.patches import patched_files
 
 PATCH = """*** Begin Patch
 *** Add File: src/new.py
@@ -83,7 +83,7 @@ CLINE: Mapping[str, Any] = {
 
 def touched(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
     event = more.pop("event", "")
-    return Touched(api.Touch(files, kind, **more), "s1", "/w", event=event)
+    return Touched(Touch(files, kind, **more), "s1", "/w", event=event)
 
 
 def after(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
@@ -105,7 +105,7 @@ def batch(*calls: Mapping[str, Any]) -> Mapping[str, Any]:
 A = ("/w/a.py",)
 OTHER: Mapping[str, Any] = {**WRITE, "tool_input": {"file_path": "/w/b.py", "content": ""}}
 FAILED = {"llmContent": "no", "returnDisplay": "no", "error": {"message": "no such text"}}
-AIDER = Touched(api.Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
+AIDER = Touched(Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write")),

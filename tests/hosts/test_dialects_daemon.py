@@ -13,8 +13,8 @@ import pytest
 import trio.testing
 
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
-from pilotfish.surfaces.hosts import aider_lint
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
+from pilotfish.hosts import aider_lint
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemons import WAIT_SECONDS, DaemonHome, daemon_home
 from support.desks import Desk, desk_on
 from support.script import Script

@@ -18,7 +18,7 @@ from support.model_server import Call, ModelServer, Say
 pytestmark = [pytest.mark.host("claude-code"), pytest.mark.server("ty")]
 
 CLAUDE = next(agent for agent in AGENTS if agent.host == "claude-code")
-PLUGIN = Path(pilotfish.__file__).parent / "integrations" / "claude-code"
+PLUGIN = Path(pilotfish.__file__).parent / "hosts" / "plugins" / "claude-code"
 
 
 def with_options(*options: str, prompt: str | None = None) -> Agent:

@@ -6,7 +6,7 @@ import subprocess
 import msgspec
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Answer
 from support.daemons import DaemonHome
 from support.hosts import pilotfish, run, strangers
 from support.hosts_agents import BROKEN, ERROR, MENDED
@@ -36,7 +36,7 @@ def test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended(versi
         run(agent, home, model)
     mended = appended_once(agent, model, "LSP diagnostics detected in this file")
     assert "\n" not in mended
-    answer = msgspec.json.decode(model.after(3).heard.results[2], type=api.Answer[object])
+    answer = msgspec.json.decode(model.after(3).heard.results[2], type=Answer[object])
     assert (answer.meta.state, answer.data) == ("fresh", {"a.py": []})
     leaves_only_the_edits(home)
 

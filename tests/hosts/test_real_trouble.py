@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.surfaces import relay
-from pilotfish.surfaces.setup import hook_rows
+from pilotfish.hosts import hook_rows
+from pilotfish.ipc import hook_program as relay
 from support.daemons import DaemonHome
 from support.hosts import Agent, left_by_host, pilotfish, run
 from support.hosts_agents import AGENTS, BROKEN, ERROR, MENDED

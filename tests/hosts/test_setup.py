@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import pilotfish
 from hosts.test_setup_json import SETTINGS, texts
-from pilotfish.surfaces.cli import run
-from pilotfish.surfaces.setup import changes
-from pilotfish.surfaces.setup.hook_rows import CLAUDE_EDITS
-from pilotfish.surfaces.setup.host_rows import HOSTS
-from pilotfish.surfaces.setup.json_text import value_of
+from pilotfish.hosts.edits.json_text import value_of
+from pilotfish.hosts.hook_rows import CLAUDE_EDITS
+from pilotfish.hosts.host_rows import HOSTS
+from pilotfish.hosts.shared import changes
+from pilotfish.surfaces.cli.main import run
 from support.daemons import no_daemon_left
 
 pytestmark = pytest.mark.proves("HOOK-3")
@@ -175,7 +176,7 @@ def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> Non
 def test_the_plugin_of_claude_code_says_what_setup_writes(user: User) -> None:
     assert run(["setup", "claude-code"]) == 0
     written = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
-    folder = Path(run.__code__.co_filename).parents[1] / "integrations" / "claude-code"
+    folder = Path(pilotfish.__file__).parent / "hosts" / "plugins" / "claude-code"
     packaged = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
     for hooks in (written, packaged):
         for groups in hooks.values():

@@ -8,11 +8,11 @@ import anyio
 import httpx2
 import pytest
 
-from pilotfish.surfaces import http_events
-from pilotfish.surfaces.http_events import Events
-from pilotfish.surfaces.http_everything import Observatory, Watch
-from pilotfish.surfaces.http_guard import Message
-from pilotfish.surfaces.http_shapes import Everything
+from pilotfish.surfaces.http import events as http_events
+from pilotfish.surfaces.http.events import Events
+from pilotfish.surfaces.http.guard import Message
+from pilotfish.surfaces.http.overview import Observatory, Watch
+from pilotfish.surfaces.http.shapes import Everything
 from support.daemon_scenarios import answering
 from support.http_served import served_here
 from support.living_daemon import alive

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish.surfaces import http_guard, http_listening
-from pilotfish.surfaces.http_admission import MAX_BODY, own_names
-from pilotfish.surfaces.http_guard import Application, Guard, Receive, Scope, Send
-from pilotfish.surfaces.http_keys import Keys
-from pilotfish.surfaces.http_listening import bound, listening
+from pilotfish.surfaces.http import guard as http_guard
+from pilotfish.surfaces.http import listen as http_listening
+from pilotfish.surfaces.http.admission import MAX_BODY, own_names
+from pilotfish.surfaces.http.guard import Application, Guard, Receive, Scope, Send
+from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.listen import bound, listening
 from support.http_served import JSON, HttpServed
 
 pytestmark = pytest.mark.proves("F85", "T27")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 
-from pilotfish.surfaces.http_openapi import document
+from pilotfish.surfaces.http.openapi import document
 from support.http_served import HttpServed
 
 pytestmark = [pytest.mark.proves("HTTP-1"), pytest.mark.slow]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pilotfish.surfaces.http_page import page as served_page
+from pilotfish.surfaces.http.page import page as served_page
 from support.browsers import browser, other_site
 from support.daemons import DaemonHome, daemon_home
 from support.http_served import HttpServed, http_served

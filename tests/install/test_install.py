@@ -23,8 +23,8 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import PINS, Bundle, Tools, bundles
 from pilotfish.servers.locate import Found, Lookup, Origin, locate, tool_folders
 from pilotfish.servers.spec import Manager
-from pilotfish.surfaces.install_verb import install as verb
-from pilotfish.surfaces.installing import install, remove
+from pilotfish.surfaces.install.install import install, remove
+from pilotfish.surfaces.install.verb import install as verb
 
 pytestmark = pytest.mark.proves("REG-7")
 

@@ -29,12 +29,15 @@ from pilotfish.daemon.main import run as serve
 from pilotfish.daemon.settings import settings_of
 from pilotfish.daemon.start import claimed, settle
 from pilotfish.errors import Failure
-from pilotfish.host.strays import TAG
-from pilotfish.host.supervisor import PR_SET_CHILD_SUBREAPER
+from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.ipc.rendezvous import Place
 from pilotfish.servers.install import Tools, bundles
-from pilotfish.surfaces import hook, installing, mcp_proxy, mcp_server
-from pilotfish.surfaces.link import Introduction, Terms, open_link
-from pilotfish.surfaces.rendezvous import Place
+from pilotfish.surfaces import hook
+from pilotfish.surfaces.install import install as installing
+from pilotfish.surfaces.mcp import proxy as mcp_proxy
+from pilotfish.surfaces.mcp import server as mcp_server
+from pilotfish.system.strays import TAG
+from pilotfish.system.supervisor import PR_SET_CHILD_SUBREAPER
 from support.process_tree import below, environment, member, pids
 
 WORKERS = 3

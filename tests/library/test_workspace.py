@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 import pilotfish
-from pilotfish import api, insight
+from pilotfish.api.answers import Answer, State
+from pilotfish.api.status import Counts
 from pilotfish.errors import Code, Refused
 from pilotfish.library.blocking import BlockingWorkspace
 from pilotfish.library.workspace import Workspace
@@ -18,7 +19,7 @@ from support.scripted_shell import ScriptedShell
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("LIB-1")]
 
-Call = Callable[[Workspace], Awaitable[api.Answer[Any]]]
+Call = Callable[[Workspace], Awaitable[Answer[Any]]]
 
 METHODS: dict[str, tuple[Call, list[str]]] = {
     "definition": (lambda ws: ws.definition("a.toy", 2, 1), ["textDocument/definition"]),
@@ -59,7 +60,7 @@ async def test_a_method_asks_the_server_and_answers(method: str, shell: Scripted
     call, methods = METHODS[method]
     async with pilotfish.open(shell.root, shell=shell.host) as workspace:
         said = await call(workspace)
-    assert said.meta.state is api.State.FRESH, said
+    assert said.meta.state is State.FRESH, said
     asked = [name for name in shell.methods() if name in methods]
     assert asked == methods
 
@@ -149,7 +150,7 @@ async def test_after_an_edit_its_errors_are_the_feedback(shell: ScriptedShell) -
         (shell.root / "a.toy").write_text("bad\n")
         broken = await workspace.after_edit("a.toy")
         assert '<diagnostics file="a.toy">\nERROR [1:1] bad word\n</diagnostics>' in broken.text
-        assert (broken.state, broken.introduced) == (api.State.FRESH, 1)
+        assert (broken.state, broken.introduced) == (State.FRESH, 1)
         worse = await workspace.after_edit("a.toy", kind="write", texts={"a.toy": "bad\nbad\n"}, only_new=True)
         assert "[2:1]" in worse.text
         assert "[1:1]" not in worse.text
@@ -187,7 +188,7 @@ async def test_status_has_every_server_and_starts_none(shell: ScriptedShell) -> 
         after = workspace.status()
     first = after.rows[0]
     assert (first.server_id, first.source, first.connected_roots) == ("toy", "global", (str(shell.root),))
-    assert first.diagnostics == insight.Counts(error=1, warning=0, info=0, hint=0, total=1)
+    assert first.diagnostics == Counts(error=1, warning=0, info=0, hint=0, total=1)
     assert first.last_seen_at is not None
     assert after.totals.configured == len(after.rows) == len(before.rows)
     assert [row.server_id for row in after.rows[1:]] == sorted(row.server_id for row in after.rows[1:])

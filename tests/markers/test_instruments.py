@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Operation
+from pilotfish.api.answers import Diagnostic, Effort, Location, answer_from
+from pilotfish.api.questions import Operation
 from support.archive import parse, render
 from support.cases import Case, faults
 from support.expectations import Expected, diagnostics_problem, problem
@@ -92,9 +92,9 @@ def test_an_unknown_setting_is_a_fault(settings: str) -> None:
     assert "unknown setting" in "\n".join(faults(case("-- a.py --\nx = 1\n", settings)))
 
 
-def _diagnostic(character: int, end: int, message: str = "bad", **fields: object) -> api.Diagnostic:
+def _diagnostic(character: int, end: int, message: str = "bad", **fields: object) -> Diagnostic:
     place = {"line": 1, "character": character, "end_line": 1, "end_character": end}
-    return api.Diagnostic(**{**place, "severity": "error", "message": message, "server": "ty", **fields})  # pyright: ignore[reportArgumentType] -- rows of tests
+    return Diagnostic(**{**place, "severity": "error", "message": message, "server": "ty", **fields})  # pyright: ignore[reportArgumentType] -- rows of tests
 
 
 NAME = _diagnostic(5, 9)
@@ -113,9 +113,9 @@ NAME = _diagnostic(5, 9)
         pytest.param((NAME, _diagnostic(1, 2, severity="hint")), None, id="below the severity that counts"),
     ],
 )
-def test_diagnostics_and_markers_match_one_to_one(found: tuple[api.Diagnostic, ...], wrong: str | None) -> None:
+def test_diagnostics_and_markers_match_one_to_one(found: tuple[Diagnostic, ...], wrong: str | None) -> None:
     file = marked("a.py", 'x = name\n#@ diagnostic("name", "^bad")')
-    answer = api.answer(Operation.DIAGNOSTICS, {"a.py": found}, api.Effort(server_hits=1))
+    answer = answer_from(Operation.DIAGNOSTICS, {"a.py": found}, Effort(server_hits=1))
     expected = Expected({}, {}, {"a.py": file.text}, "warning")
     said = diagnostics_problem("a.py", file.markers, answer, expected)
     assert said is None if wrong is None else wrong in str(said)
@@ -124,13 +124,13 @@ def test_diagnostics_and_markers_match_one_to_one(found: tuple[api.Diagnostic, .
 @pytest.mark.parametrize(
     ("effort", "may_be_partial"),
     [
-        pytest.param(api.Effort(server_hits=1, caveats=("indexing",)), False, id="partial"),
-        pytest.param(api.Effort(server_hits=1, stale="an older text"), True, id="stale"),
-        pytest.param(api.Effort(timed_out=True), True, id="unavailable"),
+        pytest.param(Effort(server_hits=1, caveats=("indexing",)), False, id="partial"),
+        pytest.param(Effort(server_hits=1, stale="an older text"), True, id="stale"),
+        pytest.param(Effort(timed_out=True), True, id="unavailable"),
     ],
 )
-def test_an_answer_that_is_not_fresh_is_wrong_even_when_it_matches(effort: api.Effort, may_be_partial: bool) -> None:
-    answer = api.answer(Operation.DIAGNOSTICS, {"a.py": ()}, effort)
+def test_an_answer_that_is_not_fresh_is_wrong_even_when_it_matches(effort: Effort, may_be_partial: bool) -> None:
+    answer = answer_from(Operation.DIAGNOSTICS, {"a.py": ()}, effort)
     expected = Expected({}, {}, {"a.py": "x\n"}, "hint")
     assert "the answer is" in str(diagnostics_problem("a.py", (), answer, expected, may_be_partial=may_be_partial))
 
@@ -140,8 +140,8 @@ def test_an_answer_that_is_not_fresh_is_wrong_even_when_it_matches(effort: api.E
 )
 def test_places_must_be_exactly_those_of_the_labels(character: int, right: bool) -> None:
     file = marked("a.py", 'x = 1\n#@ loc(x, "x"), definition("x", x)')
-    place = api.Location(path="a.py", line=1, character=character, end_line=1, end_character=character + 1)
-    answer = api.answer(Operation.DEFINITION, (place,), api.Effort(server_hits=1))
+    place = Location(path="a.py", line=1, character=character, end_line=1, end_character=character + 1)
+    answer = answer_from(Operation.DEFINITION, (place,), Effort(server_hits=1))
     expected = Expected({"x": file.markers[0].place("x")}, {}, {"a.py": file.text}, "hint")
     assert (problem(file.markers[1], answer, expected) is None) is right
 

@@ -12,7 +12,7 @@ from zlib import crc32
 import anyio
 import pytest
 
-from pilotfish.api import Operation, Question
+from pilotfish.api.questions import Operation, Question
 from pilotfish.config.merge import overlaid
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import Workspaces

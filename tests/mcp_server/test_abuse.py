@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces.mcp_connection import Options
-from pilotfish.surfaces.mcp_lines import MAX_LINE
-from pilotfish.surfaces.mcp_server import serve
-from pilotfish.surfaces.mcp_streams import MAX_BATCH, MAX_OWED
+from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.lines import MAX_LINE
+from pilotfish.surfaces.mcp.server import serve
+from pilotfish.surfaces.mcp.streams import MAX_BATCH, MAX_OWED
 from support.raw_mcp import VERSIONS, RawClient, initialize, raw_client, request
 from support.scripted_service import scripted_service
 from support.wires import MemoryWire

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.mcp_lines import MAX_LINE, LineDecoder, TooLong
+from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder, TooLong
 
 
 def lines(*chunks: bytes) -> list[bytes | TooLong]:

@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.surfaces import mcp_proxy, mcp_sdk
-from pilotfish.surfaces.mcp_proxy import relay
+from pilotfish.surfaces.mcp import proxy as mcp_proxy
+from pilotfish.surfaces.mcp import sdk as mcp_sdk
+from pilotfish.surfaces.mcp.proxy import relay
 from support.wires import MemoryWire
 
 
@@ -67,12 +68,12 @@ async def test_it_ends_when_either_side_does(gone: str) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "pilotfish.surfaces.mcp_proxy",
-        "pilotfish.surfaces.mcp_connection",
+        "pilotfish.surfaces.mcp.proxy",
+        "pilotfish.surfaces.mcp.connection",
         "pilotfish.daemon.main",
-        "pilotfish.surfaces.mcp_tools",
-        "pilotfish.surfaces.host_verbs",
-        "pilotfish.stdio_service",
+        "pilotfish.surfaces.mcp.tools",
+        "pilotfish.surfaces.cli.host_verbs",
+        "pilotfish.surfaces.llxprt.service",
         "pilotfish.library.workspace",
     ],
 )
@@ -84,7 +85,7 @@ def test_nothing_but_the_server_itself_imports_the_sdk(module: str) -> None:
 @pytest.mark.proves("MCP-1")
 def test_the_proxy_imports_no_service_either() -> None:
     heavy = ("mcp", "pydantic", "pilotfish.service", "pilotfish.config", "pilotfish.client")
-    code = f"import sys, pilotfish.surfaces.mcp_proxy; print(*(name for name in {heavy} if name in sys.modules))"
+    code = f"import sys, pilotfish.surfaces.mcp.proxy; print(*(name for name in {heavy} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.split() == []
 

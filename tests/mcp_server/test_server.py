@@ -12,8 +12,8 @@ from mcp_types import ListRootsResult, Root, RootsListChangedNotification, TextC
 
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces.mcp_connection import Options
-from pilotfish.surfaces.mcp_server import MAX_AT_ONCE, MAX_WAITING
+from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.complaining import complaining, silent
 from support.mcp_client import client_on
 from support.script import SILENCE, Script

@@ -17,11 +17,11 @@ from support.process_tree import below, ends
 from support.raw_mcp import initialize, request
 from support.real_servers import User, make_user
 
-MCP = "from pilotfish.surfaces.host_verbs import mcp; mcp()"
+MCP = "from pilotfish.surfaces.cli.host_verbs import mcp; mcp()"
 ALONE = "--in-process"
 NOISY = """
 import os, subprocess, sys
-from pilotfish.surfaces.mcp_proxy import in_process, run
+from pilotfish.surfaces.mcp.proxy import in_process, run
 
 async def noisily(wire):
     print("printed", flush=True)

@@ -19,7 +19,7 @@ from support.raw_mcp import initialize, request
 
 pytestmark = pytest.mark.slow
 
-MCP = "from pilotfish.surfaces.host_verbs import mcp; mcp()"
+MCP = "from pilotfish.surfaces.cli.host_verbs import mcp; mcp()"
 HOVER = {"filePath": "a.x", "line": 1, "character": 1}
 
 

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
+from pilotfish.api.answers import Effort, Location, answer_from
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces import mcp_tools
-from pilotfish.surfaces.mcp_hook import hook_result, touch_of
-from pilotfish.surfaces.mcp_tools import asked, asks_for_known_files, listing, refusal, result
+from pilotfish.surfaces.mcp import tools as mcp_tools
+from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
+from pilotfish.surfaces.mcp.tools import asked, asks_for_known_files, listing, refusal, result
 
 LLXPRT = {
     "lsp_goto_definition",
@@ -105,8 +105,8 @@ def test_a_proposed_text_may_be_long() -> None:
 
 @pytest.mark.proves("MCP-1", "OPS-6", "T31")
 def test_a_result_has_the_compact_text_and_the_clean_envelope() -> None:
-    place = api.Location(path="a.py", line=1, character=2, end_line=1, end_character=3, text="x\x1b[31m = 1")
-    made = result(api.answer(Operation.DEFINITION, (place,), api.Effort(server_hits=1)))
+    place = Location(path="a.py", line=1, character=2, end_line=1, end_character=3, text="x\x1b[31m = 1")
+    made = result(answer_from(Operation.DEFINITION, (place,), Effort(server_hits=1)))
     assert made["content"] == [{"type": "text", "text": "a.py:1:2  x = 1"}]
     assert made["structuredContent"]["data"][0]["text"] == "x = 1"
     assert made["isError"] is False

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api import Changes, FileChange, Operation
+from pilotfish.api.answers import Changes, FileChange
+from pilotfish.api.questions import Operation
 from pilotfish.model import Encoding
 from pilotfish.operations.changes import preview, read_changes
 from pilotfish.operations.diffs import unified

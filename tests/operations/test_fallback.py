@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.api import Operation, Question
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, ripgrep, search_files
 

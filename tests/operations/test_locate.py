@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api import Symbol
+from pilotfish.api.answers import Symbol
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.operations.locate import (
@@ -22,8 +22,8 @@ from pilotfish.operations.locate import (
     place_in,
     refusal,
 )
-from pilotfish.operations.names import bare_name, names_of
-from pilotfish.operations.words import first_occurrence, occurrences, word_at
+from pilotfish.operations.symbol_names import bare_name, names_of
+from pilotfish.operations.tokens import first_occurrence, occurrences, word_at
 from pilotfish.protocol.positions import Text
 
 LABELS = [

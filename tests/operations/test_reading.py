@@ -5,9 +5,10 @@ from typing import Any, cast
 import pytest
 from msgspec import Raw
 
-from pilotfish.api import Edge, HierarchyItem, Hover, Location, Operation, Question, Signature, Symbol
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Found, Reading, Spot
+from pilotfish.api.answers import Edge, HierarchyItem, Hover, Location, Signature, Symbol
+from pilotfish.api.questions import Operation, Question
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Found, Reading, Spot
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.wire import WireCommand

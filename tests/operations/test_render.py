@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from pilotfish.api import (
+from pilotfish.api.answers import (
     Action,
     Answer,
     Changes,
@@ -19,14 +19,14 @@ from pilotfish.api import (
     HierarchyItem,
     Hover,
     Location,
-    Operation,
     Point,
     Signature,
     Span,
     State,
     Symbol,
-    answer,
+    answer_from,
 )
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.cleaning import structured
@@ -216,20 +216,20 @@ FORMS: list[Any] = [
 @pytest.mark.proves("OPS-8")
 @pytest.mark.parametrize(("operation", "data", "text"), FORMS)
 def test_the_text_of_an_answer(operation: Operation, data: object, text: str) -> None:
-    assert text_of(answer(operation, data, FRESH)) == text
+    assert text_of(answer_from(operation, data, FRESH)) == text
 
 
 @pytest.mark.proves("OPS-7")
 @pytest.mark.parametrize(("operation", "data", "text"), FORMS)
 def test_an_answer_that_travelled_as_json_reads_the_same(operation: Operation, data: object, text: str) -> None:
-    made = answer(operation, data, FRESH)
+    made = answer_from(operation, data, FRESH)
     travelled = read_answer(encode(made))
     assert travelled == made
     assert text_of(travelled) == text
 
 
 def test_an_answer_to_no_operation_travels_too() -> None:
-    refused: Answer[Any] = answer("zzz", None, Effort(errors=(Error("pilotfish", "no such", Code.INVALID_INPUT),)))
+    refused: Answer[Any] = answer_from("zzz", None, Effort(errors=(Error("pilotfish", "no such", Code.INVALID_INPUT),)))
     assert read_answer(encode(refused)) == refused
 
 
@@ -277,12 +277,12 @@ STATES = [
 @pytest.mark.proves("OPS-8", "OPS-6", "T38")
 @pytest.mark.parametrize(("data", "effort", "text"), STATES)
 def test_the_text_says_how_much_it_can_be_believed(data: object, effort: Effort, text: str) -> None:
-    assert text_of(answer(Operation.REFERENCES, data, effort)) == text
+    assert text_of(answer_from(Operation.REFERENCES, data, effort)) == text
 
 
 def test_a_hover_in_a_list_is_our_fault() -> None:
     with pytest.raises(Bug):
-        text_of(answer(Operation.REFERENCES, (Hover(("x",)),), FRESH))
+        text_of(answer_from(Operation.REFERENCES, (Hover(("x",)),), FRESH))
 
 
 # --- Opta ---------------------------------------------------------------------------------------------------------
@@ -302,13 +302,13 @@ def test_a_hover_in_a_list_is_our_fault() -> None:
     ],
 )
 def test_the_opta_tools_count_columns_from_zero(data: object, text: str) -> None:
-    assert opta_text(answer(Operation.DEFINITION, data, FRESH)) == text
+    assert opta_text(answer_from(Operation.DEFINITION, data, FRESH)) == text
 
 
 @pytest.mark.proves("OPTA-1", "OPS-6")
 def test_the_opta_tools_say_what_is_not_fresh() -> None:
     effort = Effort(server_hits=1, caveats=("indexing",), truncated=True, warnings=("showing 1 of 2 results",))
-    text = opta_text(answer(Operation.REFERENCES, (HERE,), effort))
+    text = opta_text(answer_from(Operation.REFERENCES, (HERE,), effort))
     assert text == "partial: indexing\nsrc/a.py:10:4\nnote: showing 1 of 2 results"
 
 
@@ -341,7 +341,7 @@ EVIL_ANSWERS: list[Any] = [
 @pytest.mark.parametrize(("operation", "data"), EVIL_ANSWERS, ids=[str(one[0]) for one in EVIL_ANSWERS])
 def test_every_foreign_text_goes_through_the_cleaner(operation: Operation, data: object) -> None:
     effort = Effort(server_hits=1, caveats=(EVIL,), errors=(Error("s", EVIL, Code.SERVER_ERROR),), warnings=(EVIL,))
-    made = answer(operation, data, effort)
+    made = answer_from(operation, data, effort)
     for form in (text_of(made), opta_text(made), encode(structured(made)).decode()):
         assert "evil[U+202E +1]" in form
         assert not {"\x1b", "\u202e", "\u200b"} & set(form)
@@ -350,7 +350,7 @@ def test_every_foreign_text_goes_through_the_cleaner(operation: Operation, data:
 
 @pytest.mark.proves("T31", "OPS-7")
 def test_what_goes_back_to_a_server_stays_word_for_word() -> None:
-    made = answer(Operation.PREPARE_CALLS, (item("greet", HERE, data={"raw": "\u202edata"}),), FRESH)
+    made = answer_from(Operation.PREPARE_CALLS, (item("greet", HERE, data={"raw": "\u202edata"}),), FRESH)
     plain: Any = structured(made)
     assert plain["data"][0]["data"] == {"raw": "\u202edata"}
     assert plain["data"][0]["uri"] == "file:///w/src/a.py"
@@ -370,5 +370,5 @@ def test_what_goes_back_to_a_server_stays_word_for_word() -> None:
     ],
 )
 def test_every_field_of_the_structured_form_has_a_limit(operation: Operation, data: object, limit: int) -> None:
-    form = encode(structured(answer(operation, data, FRESH))).decode()
+    form = encode(structured(answer_from(operation, data, FRESH))).decode()
     assert form.count("z") == limit - 1

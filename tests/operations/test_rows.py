@@ -3,11 +3,12 @@
 import pytest
 from msgspec.structs import fields
 
-from pilotfish.api import HierarchyItem, ItemReference, Location, Operation, Point, Question, Span
+from pilotfish.api.answers import HierarchyItem, ItemReference, Location, Point, Span
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Bug
 from pilotfish.operations.answers import SHAPES
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.form_fields import FIELDS
+from pilotfish.operations.request_context import Asked
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.capabilities import METHODS
 from pilotfish.protocol.codec import encode

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from pilotfish.api import Operation
+from pilotfish.api.questions import Operation
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
 from pilotfish.operations.tools import NAMED, OPTA

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.api import Action, Changes, Edge, Hover, Location, Operation, Question, Symbol
+from pilotfish.api.answers import Action, Changes, Edge, Hover, Location, Symbol
+from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Found, Reading, Spot, excerpt
 from pilotfish.operations.locations import FoundLocation
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Found, Reading, Spot, excerpt
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
 from pilotfish.paths import shown_path

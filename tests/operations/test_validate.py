@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api import Operation
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, Tool
 from pilotfish.operations.validate import question, question_of
 

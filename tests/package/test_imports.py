@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pilotfish.surfaces.cli import VERBS
+from pilotfish.surfaces.cli.main import VERBS
 
 HEAVY = frozenset({
     "anyio", "asyncio", "mcp", "msgspec", "psutil", "pydantic", "rich", "starlette", "textual", "trio", "uvicorn",
@@ -19,7 +19,7 @@ EXTRAS = frozenset({"mcp", "rich", "starlette", "textual", "trio", "uvicorn"})
 """What no verb imports in order to say what it does."""
 
 STARTED = (
-    "import sys; from pilotfish.surfaces.cli import run\n"
+    "import sys; from pilotfish.surfaces.cli.main import run\n"
     "try: run({words!r})\n"
     "finally: print(*sorted({{name.partition('.')[0] for name in sys.modules}}), file=sys.stderr)"
 )

@@ -13,9 +13,9 @@ import anyio.to_thread
 import pytest
 from textual.widgets import Static
 
+from pilotfish.api.status import InstanceDetails, ServerRow, Snapshot
 from pilotfish.errors import Code, Unavailable
-from pilotfish.insight import InstanceDetails, ServerRow, Snapshot
-from pilotfish.surfaces.columns import width as columns
+from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.app import FRAME, PanelApp
 from pilotfish.surfaces.panel.source import DaemonSource
 from support.daemons import DaemonHome, daemon_home

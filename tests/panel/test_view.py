@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.insight import Exchange, InstanceDetails
-from pilotfish.surfaces.columns import width as columns
+from pilotfish.api.status import Exchange, InstanceDetails
+from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.state import Panel, Restart
 from pilotfish.surfaces.panel.verb import summary
 from pilotfish.surfaces.panel.view import lines_of

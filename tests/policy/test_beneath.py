@@ -14,8 +14,8 @@ import pytest
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.policy import beneath
-from pilotfish.policy.beneath import (
+from pilotfish.policy import openat as beneath
+from pilotfish.policy.openat import (
     create_beneath,
     identity_of,
     make_folders_beneath,

@@ -14,13 +14,13 @@ import pytest
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
-from pilotfish.host.ports import Launch
-from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.environment import child_environment, search_path
-from pilotfish.servers.launching import Allowed, Withheld, admitted, filled
+from pilotfish.servers.launch import Allowed, Withheld, admitted, filled
 from pilotfish.servers.locate import Found, Lookup, locate
+from pilotfish.system.ports import Launch
+from pilotfish.system.process import spawn
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("T7", "T9")]
 

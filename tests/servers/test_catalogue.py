@@ -16,7 +16,7 @@ from pilotfish.servers.language import Language
 from pilotfish.servers.matching import language_id
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
 from pilotfish.servers.spec import Manager, Pull, Quirk, Risk, Role, ServerSpec
-from pilotfish.servers.table import BadTable
+from pilotfish.servers.toml_table import BadTable
 
 SPECS = load()
 PYTHON = {"python": Language("python", (".py",), (), ("python",))}

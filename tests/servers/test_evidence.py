@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.servers import evidence
-from pilotfish.servers.evidence import Evidence, Witness
+from pilotfish.servers import cache_evidence as evidence
+from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.tree import DiskTree
 
 pytestmark = pytest.mark.proves("REG-3", "P1")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.servers.grouping import claim
+from pilotfish.servers.nested_roots import claim
 from pilotfish.servers.spec import Grouping
 
 

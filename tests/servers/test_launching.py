@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar
+from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, sidecar
 from pilotfish.servers.spec import FileRule, Restricted, Risk, RootRule, ServerSpec
 
 SPEC = ServerSpec("s", "Server", ("x",), ("s", "--stdio"), FileRule((".x",)), RootRule())

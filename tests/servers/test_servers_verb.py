@@ -13,8 +13,8 @@ from pilotfish.config.sources import project_files
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.locate import Missing
-from pilotfish.surfaces.servers_text import Row, table_lines
-from pilotfish.surfaces.servers_verb import PROJECT_FILES, servers
+from pilotfish.surfaces.cli.servers import PROJECT_FILES, servers
+from pilotfish.surfaces.cli.terminal.servers_text import Row, table_lines
 
 
 class Shell:
@@ -141,7 +141,7 @@ def test_the_files_that_make_it_read_the_configuration_are_those_of_the_configur
     assert list(PROJECT_FILES) == [name for _, name in project_files()]
 
 
-IMPORTS = "import sys\nfrom pilotfish.surfaces.servers_verb import servers\n{run}\nprint(*sorted(sys.modules))"
+IMPORTS = "import sys\nfrom pilotfish.surfaces.cli.servers import servers\n{run}\nprint(*sorted(sys.modules))"
 
 
 @pytest.mark.proves("REG-7")

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 import pilotfish
-from pilotfish import api
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.library.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -61,7 +62,7 @@ async def ready(workspace: Workspace, shell: ScriptedShell) -> None:
 
 async def lines(workspace: Workspace, *place: int) -> list[int]:
     found = await workspace.definition("a.toy", *place)
-    assert found.meta.state is api.State.FRESH, found
+    assert found.meta.state is State.FRESH, found
     return [location.line for location in found.data or ()]
 
 
@@ -139,9 +140,9 @@ async def test_whoever_only_asks_questions_has_the_first_diagnostics_asked_for_o
     async with service_on(tmp_path, {"basedpyright": answering}, config) as ground:
         ground.write("a.py", "good = 1\ngood\n")
         for _ in range(3):
-            question = api.Question(operation=api.Operation.DEFINITION, file_path="a.py", line=2, character=1)
+            question = Question(operation=Operation.DEFINITION, file_path="a.py", line=2, character=1)
             found = await ground.service.ask(question, ground.client)
-            assert found.meta.state is api.State.FRESH, found
+            assert found.meta.state is State.FRESH, found
         asked = [message.method for message in ground.server("basedpyright").received if message.id is not None]
     assert asked.count("textDocument/diagnostic") == 1
     assert asked.count(DEFINITION) == 3

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Answer, Changes, Feedback, FileChange, State
 from pilotfish.config.places import user_places
 from pilotfish.errors import Code
 from support.editing_server import CAPABILITIES
@@ -31,14 +31,12 @@ async def test_a_rename_is_shown_and_nothing_is_written(tmp_path: Path) -> None:
     async with editing_service(tmp_path, TWO) as service:
         answer = await service.rename()
         assert service.files() == TWO
-    assert answer.meta.state is api.State.FRESH
-    assert answer.data == api.Changes(
+    assert answer.meta.state is State.FRESH
+    assert answer.data == Changes(
         applied=False,
         files=(
-            api.FileChange("a.fake", edits=1, diff="--- a/a.fake\n+++ b/a.fake\n@@ -1 +1 @@\n-old = 1\n+new = 1\n"),
-            api.FileChange(
-                "b.fake", edits=1, diff="--- a/b.fake\n+++ b/b.fake\n@@ -1,2 +1,2 @@\n-use old\n+use new\n x\n"
-            ),
+            FileChange("a.fake", edits=1, diff="--- a/a.fake\n+++ b/a.fake\n@@ -1 +1 @@\n-old = 1\n+new = 1\n"),
+            FileChange("b.fake", edits=1, diff="--- a/b.fake\n+++ b/b.fake\n@@ -1,2 +1,2 @@\n-use old\n+use new\n x\n"),
         ),
     )
 
@@ -53,7 +51,7 @@ async def test_a_rename_is_written_where_it_was_asked_for(tmp_path: Path) -> Non
         assert {"a.fake", "b.fake"} <= set(service.mind.saved)
     assert changes(answer).applied
     assert changes(answer).files == changes(shown).files
-    assert feedback(answer) == api.Feedback("", api.State.FRESH, feedback(answer).duration_ms)
+    assert feedback(answer) == Feedback("", State.FRESH, feedback(answer).duration_ms)
 
 
 @pytest.mark.proves("OPS-4", "DIAG-8")
@@ -62,7 +60,7 @@ async def test_the_answer_says_what_became_of_the_changed_files(tmp_path: Path) 
     async with editing_service(tmp_path, files) as service:
         answer = await service.rename(new_name="bad", apply=True)
     found = feedback(answer)
-    assert found.state is api.State.FRESH
+    assert found.state is State.FRESH
     assert (found.introduced, found.fixed) == (2, 0)
     assert '<diagnostics file="a.fake">' in found.text
     assert "bad = 1" in found.text
@@ -127,7 +125,7 @@ async def test_an_edit_for_another_version_is_not_believed(tmp_path: Path) -> No
 async def test_of_two_renames_at_once_one_is_done_and_the_other_refused(tmp_path: Path) -> None:
     async with editing_service(tmp_path, TWO) as service:
         await service.rename()
-        answers: list[api.Answer[Any]] = []
+        answers: list[Answer[Any]] = []
 
         async def rename(new_name: str) -> None:
             answers.append(await service.rename(new_name=new_name, apply=True))
@@ -305,7 +303,7 @@ async def test_a_server_that_is_still_indexing_is_not_trusted_with_a_rename(tmp_
         preview = await service.rename()
         code, message = refusal(await service.rename(apply=True))
         assert service.files() == TWO
-    assert preview.meta.state is api.State.PARTIAL
+    assert preview.meta.state is State.PARTIAL
     assert code is Code.REQUEST_TIMEOUT
     assert "still indexing" in message
 

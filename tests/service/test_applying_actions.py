@@ -6,7 +6,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Action, Changes, State
 from pilotfish.errors import Code
 from support.editing_server import EditingServer
 from support.editing_service import EditingService, action, changes, editing_service, feedback, refusal
@@ -42,13 +42,13 @@ async def test_an_action_is_listed_then_shown_then_done(tmp_path: Path) -> None:
         done = await service.act("Fix", apply=True)
         assert service.files() == {**TWO, "a.fake": "fixed = 1\n"}
         assert service.heard("codeAction/resolve")[-1]["data"] == 1
-    titles = [(one.number, one.title) for one in cast("tuple[api.Action, ...]", listed.data)]
+    titles = [(one.number, one.title) for one in cast("tuple[Action, ...]", listed.data)]
     assert titles == [(1, "Fix"), (2, "Other")]
     assert (action(shown).number, action(shown).title) == (1, "Fix")
     assert not changes(shown).applied
     assert "+fixed = 1" in (changes(shown).files[0].diff or "")
     assert changes(done).applied
-    assert feedback(done).state is api.State.FRESH
+    assert feedback(done).state is State.FRESH
 
 
 @pytest.mark.proves("C109")
@@ -145,7 +145,7 @@ async def test_what_a_command_does_is_not_tried_out_for_a_preview(tmp_path: Path
         service.mind.actions = [{"title": "Do", "command": {"command": "do"}}]
         shown = await service.act("Do")
         assert service.heard("workspace/executeCommand") == []
-    assert changes(shown) == api.Changes(applied=False, files=())
+    assert changes(shown) == Changes(applied=False, files=())
     assert any("'do'" in warning for warning in shown.meta.warnings)
 
 

@@ -12,8 +12,8 @@ import pytest
 from pilotfish.errors import Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.staged import Staged
-from pilotfish.service import writing
-from pilotfish.service.transaction import Recovery, perform, recover
+from pilotfish.service.changes import writing
+from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.edits import Written, contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
 from support.faulty_files import Faults, Killed, error, full_disk, gone_bad, injected, kill
 from support.folders import IN_MEMORY

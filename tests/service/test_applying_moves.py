@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import State
 from pilotfish.errors import Code
 from support.editing_server import CAPABILITIES, never
 from support.editing_service import changes, editing_service, feedback, refusal
@@ -59,7 +59,7 @@ async def test_a_move_that_no_server_follows_says_so(tmp_path: Path, filters: li
         assert service.files() == {"c.fake": "a\n", "b.fake": IMPORTS["b.fake"]}
         assert service.heard("workspace/willRenameFiles") == service.heard("workspace/didRenameFiles") == []
     assert changes(answer).applied
-    assert answer.meta.state is api.State.PARTIAL
+    assert answer.meta.state is State.PARTIAL
     assert "imports were not updated" in (answer.meta.reason or "")
 
 

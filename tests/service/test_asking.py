@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import trio.testing
 
-from pilotfish import api
+from pilotfish.api.answers import State, error_of
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from support.fake_watcher import FakeWatcher
 from support.importer import importer
@@ -38,7 +39,7 @@ async def watched(folder: Path, watcher: FakeWatcher) -> AsyncGenerator[WatchedS
         yield work
 
 
-HOVER = api.Question(operation=api.Operation.HOVER, file_path=MAIN, line=1, character=8)
+HOVER = Question(operation=Operation.HOVER, file_path=MAIN, line=1, character=8)
 
 
 @pytest.mark.proves("F60", "P1", "P2")
@@ -46,7 +47,7 @@ async def test_a_server_that_could_not_be_told_of_all_changes_answers_in_part(tm
     async with watched(tmp_path, FakeWatcher(covers=False)) as work:
         answer = await work.service.ask(HOVER, work.client)
         assert answer.data is not None
-        assert answer.meta.state is api.State.PARTIAL
+        assert answer.meta.state is State.PARTIAL
         assert answer.meta.reason == "importer: it has not been told of all changes on disk"
 
 
@@ -57,7 +58,7 @@ async def test_a_server_that_may_not_run_is_allowed_and_not_installed(tmp_path: 
         own = '{"lsp": {"one": {"command": ["/bin/true"], "extensions": [".x"]}}}'
         ground.write(".pilotfish/lsp.json", own)
         ground.write("a.x", "greet\n")
-        question = api.Question(operation=api.Operation.HOVER, file_path="a.x", line=1, character=1)
+        question = Question(operation=Operation.HOVER, file_path="a.x", line=1, character=1)
         answer = await ground.service.ask(question, ground.session())
         (error,) = answer.errors
         assert error.code is Code.UNTRUSTED
@@ -77,4 +78,4 @@ async def test_a_server_that_may_not_run_is_allowed_and_not_installed(tmp_path: 
 )
 @pytest.mark.proves("OPS-6")
 def test_what_to_do_is_a_sentence_of_its_own(message: str, hint: str | None, said: str) -> None:
-    assert api.error(Refused(Code.OUTSIDE_WORKSPACE, message, hint=hint)).message == said
+    assert error_of(Refused(Code.OUTSIDE_WORKSPACE, message, hint=hint)).message == said

@@ -7,7 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Touch
 from pilotfish.errors import Code
 from pilotfish.pool.plan import Broken
 from support.checks import full, server_with
@@ -27,7 +28,7 @@ FIRST, LATER = 10_000, 3_000
 @pytest.mark.proves("DIAG-4", "DIAG-2")
 async def test_a_patch_of_twenty_files_costs_the_slowest_and_not_the_sum(tmp_path: Path) -> None:
     mute = server_with(diagnosticProvider={})
-    feedback: list[api.Feedback] = []
+    feedback: list[Feedback] = []
     async with service_on(tmp_path, {"one": mute}) as ground, anyio.create_task_group() as tasks:
         names = [ground.write(f"{number}.x") for number in range(20)]
 
@@ -46,7 +47,7 @@ async def test_a_patch_of_twenty_files_costs_the_slowest_and_not_the_sum(tmp_pat
             ground.server("one").reply(message.id, full("wrong"))
             await anyio.sleep(0.1)
     (said,) = feedback
-    assert said.state is api.State.FRESH
+    assert said.state is State.FRESH
     assert said.duration_ms == 1_901
     assert said.text.count("<diagnostics file=") == 20
 
@@ -65,7 +66,7 @@ async def test_all_servers_of_a_file_are_asked_side_by_side_and_their_words_are_
     async with service_on(tmp_path, scenarios, PYTHON) as ground:
         ground.write("a.py")
         answer = await ground.check("a.py")
-    assert answer.meta.state is api.State.FRESH
+    assert answer.meta.state is State.FRESH
     assert answer.meta.server_hits == 2
     assert answer.data is not None
     assert sorted(found.message for found in answer.data["a.py"]) == ["a lint", "a type error", "said twice"]
@@ -86,7 +87,7 @@ async def test_one_server_failing_leaves_the_answer_of_the_other(
     async with service_on(tmp_path, scenarios, PYTHON) as ground:
         ground.write("a.py")
         feedback = await ground.touched("a.py")
-        assert feedback.state is api.State.PARTIAL
+        assert feedback.state is State.PARTIAL
         assert feedback.duration_ms == milliseconds
         assert feedback.reason is not None
         assert "a lint" in feedback.text
@@ -101,7 +102,7 @@ async def test_one_file_that_times_out_leaves_the_answers_of_the_others(tmp_path
 
     async with service_on(tmp_path, {"one": scenario}) as ground:
         feedback = await ground.touched(ground.write("a.x"), ground.write("b.x"), kind="patch")
-    assert feedback.state is api.State.PARTIAL
+    assert feedback.state is State.PARTIAL
     assert feedback.duration_ms == FIRST
     assert 'file="a.x"' in feedback.text
     assert 'file="b.x"' not in feedback.text
@@ -139,13 +140,13 @@ async def test_a_start_goes_on_in_the_background_after_the_first_touch_gave_up(t
     async with service_on(tmp_path, {"one": slow}) as ground:
         ground.write("a.x", "bad\n")
         feedback = await ground.touched("a.x")
-        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert (feedback.text, feedback.state) == ("", State.UNAVAILABLE)
         assert feedback.duration_ms == FIRST
         (request,) = ground.server("one").received
         assert request.id is not None
         ground.server("one").reply(request.id, {"capabilities": ground.server("one").capabilities})
         feedback = await ground.touched("a.x")
-        assert feedback.state is api.State.FRESH
+        assert feedback.state is State.FRESH
         assert "bad" in feedback.text
         assert len(ground.launches) == 1
 
@@ -168,7 +169,7 @@ async def test_a_time_out_adds_no_text_and_is_never_an_empty_list(tmp_path: Path
         ground.write("a.x")
         feedback = await ground.touched("a.x")
         assert feedback.text == ""
-        assert feedback.state is api.State.UNAVAILABLE
+        assert feedback.state is State.UNAVAILABLE
         assert feedback.reason == "one: the server has said nothing about this text"
         answer = await ground.check("a.x")
     assert not answer.ok
@@ -193,10 +194,10 @@ async def test_a_crash_in_the_middle_of_a_check_is_followed_by_a_restart_that_an
 
     async with service_on(tmp_path, {"one": [crashing, BY_LINE]}) as ground:
         ground.write("a.x", "good\n")
-        assert (await ground.touched("a.x")).state is api.State.FRESH
+        assert (await ground.touched("a.x")).state is State.FRESH
         ground.write("a.x", "bad\n")
         feedback = await ground.touched("a.x")
-        assert feedback.state is api.State.FRESH
+        assert feedback.state is State.FRESH
         assert "bad" in feedback.text
         assert len(ground.launches) == 2
 
@@ -208,7 +209,7 @@ async def test_a_server_that_dies_at_its_start_adds_no_text_and_the_state_says_w
     async with service_on(tmp_path, {"one": dying}) as ground:
         ground.write("a.x")
         feedback = await ground.touched("a.x")
-        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert (feedback.text, feedback.state) == ("", State.UNAVAILABLE)
         assert feedback.reason is not None
         assert feedback.reason.startswith("one ")
         (entry,) = ground.service.pool.entries().values()
@@ -236,7 +237,7 @@ async def test_what_cannot_be_checked_adds_no_text_starts_nothing_and_says_why(
             ground.write(name, content)
         feedback = await ground.touched(name)
         assert feedback.text == ""
-        assert feedback.state is api.State.UNAVAILABLE
+        assert feedback.state is State.UNAVAILABLE
         assert feedback.reason
         assert reason in feedback.reason
         assert ground.launches == []
@@ -246,7 +247,7 @@ async def test_what_cannot_be_checked_adds_no_text_starts_nothing_and_says_why(
 async def test_one_file_of_a_patch_that_cannot_be_read_does_not_make_the_edit_fail(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": answering("wrong")}) as ground:
         feedback = await ground.touched(ground.write("a.x"), ground.write("b.x", b"\0"), kind="patch")
-    assert feedback.state is not api.State.FRESH
+    assert feedback.state is not State.FRESH
     assert feedback.reason
 
 
@@ -256,7 +257,7 @@ async def test_a_server_that_is_not_installed_adds_no_text_and_the_state_says_wh
     async with service_on(tmp_path, {"one": answering()}, missing) as ground:
         ground.write("a.x")
         feedback = await ground.touched("a.x")
-        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert (feedback.text, feedback.state) == ("", State.UNAVAILABLE)
         assert feedback.reason is not None
         assert "one" in feedback.reason
         answer = await ground.check("a.x")
@@ -270,7 +271,7 @@ async def test_a_command_of_an_untrusted_project_is_not_run_and_the_state_says_w
         ground.write(".pilotfish/lsp.json", '{"lsp": {"one": {"command": ["/bin/true"], "extensions": [".x"]}}}')
         ground.write("a.x")
         feedback = await ground.touched("a.x")
-        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert (feedback.text, feedback.state) == ("", State.UNAVAILABLE)
         assert feedback.reason
         assert ground.launches == []
 
@@ -280,7 +281,7 @@ async def test_switched_off_means_that_nothing_starts(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": answering("wrong")}, {"lsp": False}) as ground:
         ground.write("a.x")
         feedback = await ground.touched("a.x")
-        assert (feedback.text, feedback.state) == ("", api.State.UNAVAILABLE)
+        assert (feedback.text, feedback.state) == ("", State.UNAVAILABLE)
         assert feedback.reason == "LSP disabled by configuration"
         assert ground.launches == []
 
@@ -314,9 +315,9 @@ async def test_two_client_sessions_on_one_root_share_one_server(tmp_path: Path) 
     async with service_on(tmp_path, {"one": BY_LINE}) as ground:
         ground.write("a.x", "bad\n")
         other = type(ground.client)("another", ground.client.root, ground.client.cwd)
-        touch = api.Touch(("a.x",), "edit")
+        touch = Touch(("a.x",), "edit")
         both = [await ground.service.touched(touch, client) for client in (ground.client, other)]
-        assert [feedback.state for feedback in both] == [api.State.FRESH] * 2
+        assert [feedback.state for feedback in both] == [State.FRESH] * 2
         assert len(ground.launches) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 import pilotfish
 from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
-from pilotfish.servers import evidence
+from pilotfish.servers import cache_evidence as evidence
 from pilotfish.servers.tree import DiskTree
 from support.scripted_shell import ScriptedShell, scripted_shell
 

@@ -9,8 +9,8 @@ from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.servers.spec import Freshness, Phases, Pull
-from pilotfish.service.checking import Outcome
-from pilotfish.service.inquiry import REGISTRATION_SECONDS
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS
 from support.checks import COMMAND, COMMANDS, OTHER, PULL, PULLED, Bench, Taker, bench, full, item, later, messages
 from support.script import Fail
 from support.sessions import FILE, URI

@@ -8,10 +8,10 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
+from pilotfish.api.answers import Answer, Diagnostic, Hover, State
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
-from pilotfish.service.checks import Patience
+from pilotfish.service.diagnostics.runner import Patience
 from support.editing_server import CAPABILITIES
 from support.editing_service import editing_service
 from support.script import SILENCE
@@ -28,10 +28,10 @@ def anyio_backend() -> str:
 FILES = {"a.fake": "good\nbad old\n", "b.fake": "use a.fake\n"}
 
 
-def found(answer: api.Answer[Any], name: str = "a.fake") -> list[tuple[str, bool | None]]:
+def found(answer: Answer[Any], name: str = "a.fake") -> list[tuple[str, bool | None]]:
     """What was found in a file, and whether the text brought it."""
-    assert answer.meta.state is api.State.FRESH, answer
-    listed = cast("Mapping[str, tuple[api.Diagnostic, ...]]", answer.data)[name]
+    assert answer.meta.state is State.FRESH, answer
+    listed = cast("Mapping[str, tuple[Diagnostic, ...]]", answer.data)[name]
     return [(one.message, one.introduced) for one in listed]
 
 
@@ -165,7 +165,7 @@ async def test_previews_and_edits_at_once_do_not_mix(tmp_path: Path) -> None:
     """Every answer is about its own text, whatever the others ask at the same time; in the end the disk's stands."""
     async with editing_service(tmp_path, FILES) as service:
         await service.check("a.fake", "b.fake")
-        answers: dict[str, api.Answer[Any]] = {}
+        answers: dict[str, Answer[Any]] = {}
 
         async def preview(word: str) -> None:
             answers[word] = await service.preview(f"bad {word}\n")
@@ -193,7 +193,7 @@ async def test_a_question_is_not_answered_from_a_proposed_text(tmp_path: Path) -
         service.server.on("textDocument/hover", lambda params: {"contents": service.mind.open_texts()["a.fake"]})
         settled = {message.id for message in service.server.received}
         service.server.on("textDocument/diagnostic", lambda params: SILENCE)
-        answers: list[api.Answer[Any]] = []
+        answers: list[Answer[Any]] = []
 
         async def hover() -> None:
             question = Question(operation=Operation.HOVER, file_path="a.fake", line=1, character=1)
@@ -211,7 +211,7 @@ async def test_a_question_is_not_answered_from_a_proposed_text(tmp_path: Path) -
                     assert message.id is not None
                     service.server.reply(message.id, service.mind.diagnose(message.params))
     (answer,) = answers
-    assert cast("api.Hover", answer.data).contents == (FILES["a.fake"].rstrip("\n"),)
+    assert cast("Hover", answer.data).contents == (FILES["a.fake"].rstrip("\n"),)
 
 
 @pytest.mark.proves("PATH-2", "T28")
@@ -241,7 +241,7 @@ async def test_a_server_that_checks_saved_files_is_not_said_to_have_found_everyt
 ) -> None:
     config = {"lsp": {server: {"command": [sys.executable]}}}
     async with editing_service(tmp_path, {}, config) as service:
-        answers: list[api.Answer[Any]] = []
+        answers: list[Answer[Any]] = []
 
         async def preview() -> None:
             answers.append(await service.preview("bad new\n", name))
@@ -253,5 +253,5 @@ async def test_a_server_that_checks_saved_files_is_not_said_to_have_found_everyt
             await service.server.until("initialized")
             service.server.notify("experimental/serverStatus", {"health": "ok", "quiescent": True})
     (answer,) = answers
-    assert answer.meta.state is not api.State.FRESH
+    assert answer.meta.state is not State.FRESH
     assert reason in (answer.meta.reason or "")

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.host.ports import FileText, Identity
 from pilotfish.model import AbsPath
-from pilotfish.service.checking import Check
-from pilotfish.service.proposals import proposal
-from pilotfish.service.standing import FileAtHand
+from pilotfish.service.diagnostics.check import Check
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.diagnostics.proposals import proposal
 from pilotfish.service.texts import Texts
+from pilotfish.system.ports import FileText, Identity
 from support.checks import Bench, bench, messages
 from support.script import SILENCE
 from support.sessions import FILE

@@ -4,7 +4,7 @@ import pytest
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.feedback.learned import ENOUGH, Habits
-from pilotfish.service.remembering import Remembering
+from pilotfish.service.diagnostics.habits import Remembering
 from support.checks import server_with
 from support.sessions import session_on
 

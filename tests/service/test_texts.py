@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from pilotfish.errors import Code, Refused
-from pilotfish.host.ports import FileText, Identity
 from pilotfish.model import AbsPath
 from pilotfish.service import texts as texts_module
 from pilotfish.service.texts import DOUBT_SECONDS, Texts
+from pilotfish.system.ports import FileText, Identity
 
 pytestmark = pytest.mark.anyio
 

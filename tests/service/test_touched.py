@@ -5,9 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Operation, Question
 from pilotfish.pool.plan import Why
-from pilotfish.service import checks
+from pilotfish.service.diagnostics import runner as checks
 from support.script import SILENCE, Script
 from support.services import BY_LINE, answering, service_on
 
@@ -44,10 +45,10 @@ async def test_a_file_of_a_patch_that_cannot_be_read_takes_nothing_from_the_othe
         ground.write("a.x", "bad text\n")
         feedback = await ground.touched("gone.x", "a.x", "/etc/passwd", kind="patch")
         assert "bad text" in feedback.text
-        assert feedback.state is api.State.PARTIAL
+        assert feedback.state is State.PARTIAL
         assert "gone.x" in (feedback.reason or "")
         nothing = await ground.touched("gone.x", "/etc/passwd", kind="patch")
-        assert (nothing.text, nothing.state) == ("", api.State.UNAVAILABLE)
+        assert (nothing.text, nothing.state) == ("", State.UNAVAILABLE)
 
 
 @pytest.mark.proves("DOC-5")
@@ -76,7 +77,7 @@ async def test_questions_close_the_documents_used_least_recently_too(
     async with service_on(tmp_path, {"one": hovering}) as ground:
         for number in (0, 1, 2, 0, 3, 4):
             file = ground.write(f"{number}.x", "good\n")
-            question = api.Question(operation=api.Operation.HOVER, file_path=file, line=1, character=1)
+            question = Question(operation=Operation.HOVER, file_path=file, line=1, character=1)
             assert (await ground.service.ask(question, ground.client)).ok
         await anyio.sleep(1)
         closed = [Path(params["textDocument"]["uri"]).name for params in ground.sent("one", "textDocument/didClose")]
@@ -91,7 +92,7 @@ async def test_a_patch_of_more_files_than_may_be_open_is_answered_whole(
     async with service_on(tmp_path, {"one": BY_LINE}) as ground:
         names = [ground.write(f"{number}.x", f"bad {number}\n") for number in range(10)]
         feedback = await ground.touched(*names, kind="patch")
-        assert feedback.state is api.State.FRESH
+        assert feedback.state is State.FRESH
         assert feedback.text.count("<diagnostics file=") == 10
         (entry,) = ground.service.pool.entries().values()
         assert entry.session is not None
@@ -127,7 +128,7 @@ async def test_a_server_that_was_sent_away_has_the_time_of_a_first_touch_again(t
         await ground.service.pool.stop(key, Why.UNUSED)
         for limit in (10.0, 3.0):
             before = anyio.current_time()
-            assert (await ground.touched("a.x")).state is api.State.UNAVAILABLE
+            assert (await ground.touched("a.x")).state is State.UNAVAILABLE
             assert anyio.current_time() - before == pytest.approx(limit)
 
 
@@ -142,10 +143,10 @@ async def test_a_check_that_a_crash_interrupted_goes_on_with_the_text_that_is_on
 
     async with service_on(tmp_path, {"one": BY_LINE}) as ground:
         ground.write("a.x", "good\n")
-        assert (await ground.touched("a.x")).state is api.State.FRESH
+        assert (await ground.touched("a.x")).state is State.FRESH
         ground.server("one").on("textDocument/diagnostic", lambda params: SILENCE)
         ground.write("a.x", "bad\n")
-        feedback: list[api.Feedback] = []
+        feedback: list[Feedback] = []
 
         async def edit() -> None:
             feedback.append(await ground.touched("a.x", texts=given))
@@ -155,7 +156,7 @@ async def test_a_check_that_a_crash_interrupted_goes_on_with_the_text_that_is_on
             await anyio.sleep(1)
             ground.write("a.x", "good again\n")
             ground.server("one").leave(-11)
-        assert feedback[0].state is api.State.FRESH
+        assert feedback[0].state is State.FRESH
         assert said in feedback[0].text
         assert bool(feedback[0].text) == bool(said)
 
@@ -192,11 +193,11 @@ async def test_a_verdict_that_is_not_fresh_is_no_baseline(tmp_path: Path) -> Non
         await ground.touched(ground.write("a.x", "bad a\n"))
         ground.server("one").leave(-9)
         await anyio.sleep(1)
-        assert (await ground.touched(ground.write("a.x", "good\n"))).state is api.State.UNAVAILABLE
+        assert (await ground.touched(ground.write("a.x", "good\n"))).state is State.UNAVAILABLE
         ground.server("one").leave(-9)
         await anyio.sleep(10)
         feedback = await ground.touched(ground.write("a.x", "bad a\nbad b\n"))
-    assert (feedback.state, feedback.reason) == (api.State.FRESH, None)
+    assert (feedback.state, feedback.reason) == (State.FRESH, None)
     assert (feedback.introduced, feedback.fixed) == (1, 0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilotfish import api
+from pilotfish.api.answers import State
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import workspaces as workspaces_module
@@ -122,13 +122,13 @@ async def test_a_changed_entry_has_a_server_of_its_own_from_the_next_use_on(tmp_
     config = {"lsp": {"one": custom(), "two": custom(".y")}}
     async with service_on(tmp_path, {"one": answering, "two": answering}, config) as ground:
         for name in ("a.x", "b.y"):
-            assert (await ground.touched(ground.write(name))).state is api.State.FRESH
+            assert (await ground.touched(ground.write(name))).state is State.FRESH
         user_file = Path(
             ground.service.workspaces.of(ground.client).config.origins[("lsp", "one", "command")].file or ""
         )
         write_later(user_file, user_file.read_text().replace('".x"]', '".x"], "initialization": {"changed": true}'))
         for name in ("a.x", "b.y"):
-            assert (await ground.touched(name)).state is api.State.FRESH
+            assert (await ground.touched(name)).state is State.FRESH
         assert [launch.name for launch in ground.launches] == ["one", "two", "one"]
         (asked,) = ground.sent("one", "initialize")
         assert asked["initializationOptions"] == {"changed": True}

@@ -8,10 +8,11 @@ import anyio
 import pytest
 import trio.testing
 
-from pilotfish import api, insight
+from pilotfish.api.answers import State
+from pilotfish.api.status import Counts, ServerRow, Snapshot
 from pilotfish.errors import Refused
 from pilotfish.pool.plan import Key, Limits, Slot
-from pilotfish.service.status import ORDER, state_of
+from pilotfish.service.status.snapshot import ORDER, state_of
 from support.pools import FakeVitals
 from support.script import Script
 from support.services import MUTE, Ground, answering, custom, dying, hanging, service_on
@@ -24,7 +25,7 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
-def row(snapshot: insight.Snapshot, server: str) -> insight.ServerRow:
+def row(snapshot: Snapshot, server: str) -> ServerRow:
     return next(row for row in snapshot.rows if row.server_id == server)
 
 
@@ -42,7 +43,7 @@ async def test_a_running_server_is_shown_with_all_that_is_known_of_it(tmp_path: 
     assert (instance.restarts, instance.last_error) == (0, None)
     assert instance.uptime_ms is not None
     assert instance.last_latency_ms is not None
-    assert found.diagnostics == insight.Counts(error=1, warning=0, info=0, hint=0, total=1)
+    assert found.diagnostics == Counts(error=1, warning=0, info=0, hint=0, total=1)
 
 
 def vitals(ground: Ground) -> FakeVitals:
@@ -162,7 +163,7 @@ async def test_restarting_starts_again_where_it_ran_and_stopping_does_not(tmp_pa
         assert await ground.service.steering.halt(workspace, "toy") == (str(ground.root),)
         assert row(ground.service.status(ground.client), "toy").instances[0].state == "idle"
         assert await ground.service.steering.halt(workspace, "toy") == ()
-        assert (await ground.touched("a.x")).state == api.State.FRESH
+        assert (await ground.touched("a.x")).state == State.FRESH
         assert len(ground.launches) == 3
 
 

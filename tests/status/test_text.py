@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.columns import width as columns
-from pilotfish.surfaces.quantities import duration, latency, memory
-from pilotfish.surfaces.status_text import status_lines
+from pilotfish.surfaces.cli.terminal.columns import width as columns
+from pilotfish.surfaces.cli.terminal.quantities import duration, latency, memory
+from pilotfish.surfaces.cli.terminal.status_text import status_lines
 from support.snapshots import active, broken, disabled, idle, snapshot, starting, unavailable
 
 pytestmark = pytest.mark.proves("TUI-2")

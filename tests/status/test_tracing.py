@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from pilotfish.client.tap import Direction, Tap
+from pilotfish.daemon.tracing import MAX_READ, MAX_WAITING, Lines
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.tracing import MAX_READ, MAX_WAITING, Lines
 from support.daemons import DaemonHome
 from support.services import MUTE, WallClock, service_on
 

@@ -10,11 +10,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.surfaces.logs_verb import logs
-from pilotfish.surfaces.restart_verb import restart, stop
-from pilotfish.surfaces.stats_verb import stats
-from pilotfish.surfaces.status_verb import status
-from pilotfish.surfaces.trace_verb import trace
+from pilotfish.surfaces.cli.logs import logs
+from pilotfish.surfaces.cli.restart import restart, stop
+from pilotfish.surfaces.cli.stats import stats
+from pilotfish.surfaces.cli.status import status
+from pilotfish.surfaces.cli.trace import trace
 from support.daemons import DaemonHome
 from support.process_tree import alive
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from pilotfish.host import vitals
-from pilotfish.host.vitals import MIB, SystemVitals
+from pilotfish.system import vitals
+from pilotfish.system.vitals import MIB, SystemVitals
 
 pytestmark = pytest.mark.anyio
 

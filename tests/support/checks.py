@@ -11,8 +11,8 @@ from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, OnDemand, Pull
-from pilotfish.service.checking import Check, Outcome
-from pilotfish.service.standing import FileAtHand, Standing
+from pilotfish.service.diagnostics.check import Check, Outcome
+from pilotfish.service.diagnostics.ledger import FileAtHand, Standing
 from support.script import SILENCE, Script
 from support.scripted import ScriptedServer
 from support.sessions import FILE, session_on

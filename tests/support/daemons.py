@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilotfish.host.strays import TAG
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
+from pilotfish.ipc.rendezvous import Place
 from pilotfish.surfaces import hook
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
-from pilotfish.surfaces.rendezvous import Place
+from pilotfish.system.strays import TAG
 from support.process_tree import alive, ends, environment, pids
 
 TESTS = Path(__file__).parents[1]

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from pilotfish.daemon.life import Life
-from pilotfish.surfaces.calls import About
-from pilotfish.surfaces.methods import Methods
-from pilotfish.surfaces.rpc import Connection
-from pilotfish.surfaces.sessions import Sessions
-from pilotfish.surfaces.upgrades import Upgrades
+from pilotfish.daemon.connection import Connection
+from pilotfish.daemon.lifetime import Life
+from pilotfish.daemon.methods import Methods
+from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.messages import About
+from pilotfish.ipc.upgrades import Upgrades
 from support.lines import MemoryLine
 from support.scripted import Scenario
 from support.services import Ground, service_on

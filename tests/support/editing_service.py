@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
+from pilotfish.api.answers import Action, Answer, Changes, Feedback
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
 from support.editing_server import EditingServer
 from support.scripted import ScriptedServer
@@ -21,23 +21,23 @@ class EditingService(ScriptedService):
         """The one that was started last."""
         return self.servers[-1]
 
-    async def ask(self, operation: Operation, **fields: Any) -> api.Answer[Any]:
+    async def ask(self, operation: Operation, **fields: Any) -> Answer[Any]:
         return await self.service.ask(Question(operation=operation, **fields), self.session())
 
-    async def rename(self, line: int = 1, character: int = 1, new_name: str = "new", **fields: Any) -> api.Answer[Any]:
+    async def rename(self, line: int = 1, character: int = 1, new_name: str = "new", **fields: Any) -> Answer[Any]:
         place = {"file_path": "a.fake", "line": line, "character": character, **fields}
         return await self.ask(Operation.RENAME, new_name=new_name, **place)
 
-    async def move(self, old: str, new: str, *, apply: bool = True) -> api.Answer[Any]:
+    async def move(self, old: str, new: str, *, apply: bool = True) -> Answer[Any]:
         return await self.ask(Operation.RENAME_FILE, file_path=old, new_path=new, apply=apply)
 
-    async def act(self, action: str | None, *, apply: bool = False) -> api.Answer[Any]:
+    async def act(self, action: str | None, *, apply: bool = False) -> Answer[Any]:
         return await self.ask(Operation.CODE_ACTIONS, file_path="a.fake", line=1, action=action, apply=apply)
 
-    async def preview(self, text: str, name: str = "a.fake") -> api.Answer[Any]:
+    async def preview(self, text: str, name: str = "a.fake") -> Answer[Any]:
         return await self.ask(Operation.DIAGNOSTICS, file_path=name, text=text)
 
-    async def check(self, *names: str, texts: Mapping[str, str] | None = None) -> api.Answer[Any]:
+    async def check(self, *names: str, texts: Mapping[str, str] | None = None) -> Answer[Any]:
         return await self.service.check(self.session(), names, texts=texts)
 
     def files(self) -> dict[str, str]:
@@ -78,25 +78,25 @@ async def editing_service(
         yield service
 
 
-def changes(answer: api.Answer[Any]) -> api.Changes:
+def changes(answer: Answer[Any]) -> Changes:
     """What was changed or would be, by whatever operation."""
     data = action(answer).changes if isinstance(answer.data, tuple) else answer.data
-    assert isinstance(data, api.Changes), answer
+    assert isinstance(data, Changes), answer
     return data
 
 
-def action(answer: api.Answer[Any]) -> api.Action:
-    (found,) = cast("tuple[api.Action, ...]", answer.data)
+def action(answer: Answer[Any]) -> Action:
+    (found,) = cast("tuple[Action, ...]", answer.data)
     return found
 
 
-def feedback(answer: api.Answer[Any]) -> api.Feedback:
+def feedback(answer: Answer[Any]) -> Feedback:
     found = changes(answer).feedback
     assert found is not None
     return found
 
 
-def refusal(answer: api.Answer[Any]) -> tuple[Code, str]:
+def refusal(answer: Answer[Any]) -> tuple[Code, str]:
     """Why nothing was done."""
     assert not answer.ok
     assert answer.data is None

@@ -11,7 +11,7 @@ from pilotfish.operations.staging import Stage
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.uris import uri_of
-from pilotfish.service.disk import DiskNow
+from pilotfish.service.changes.disk import DiskNow
 
 
 def uri(root: Path, name: str) -> str:

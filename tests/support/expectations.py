@@ -19,8 +19,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
+from pilotfish.api import answers
+from pilotfish.api.answers import (
+    Action,
+    Changes,
+    Diagnostic,
+    Edge,
+    Extent,
+    HierarchyItem,
+    Hover,
+    Location,
+    Signature,
+    State,
+    Symbol,
+)
+from pilotfish.api.questions import Operation, Question
 from support.markers import Golden, Label, Marker, Place
 
 LOC = "loc"
@@ -29,7 +42,7 @@ NO_VERDICT = "no_verdict"
 EXTERNAL = "external"
 SEVERITIES = ("error", "warning", "information", "hint")
 
-Answer = api.Answer[Any]
+Answer = answers.Answer[Any]
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class Expected:
     ends: bool = True
     """Whether a diagnostic says where it ends."""
 
-    def place(self, file: str, extent: api.Extent) -> Place:
+    def place(self, file: str, extent: Extent) -> Place:
         """The extent; one over several lines counts up to the end of its first line."""
         line = extent.line - 1
         one_line = extent.end_line == extent.line
@@ -79,7 +92,7 @@ def visible(text: str) -> str:
 
 
 def not_fresh(answer: Answer) -> str | None:
-    if answer.meta.state is api.State.FRESH:
+    if answer.meta.state is State.FRESH:
         return None
     return f"the answer is {answer.meta.state}: {answer.meta.reason} {answer.errors or ''}"
 
@@ -99,7 +112,7 @@ def diagnostics_problem(
     if stale is not None and not (may_be_partial and answer.meta.partial):
         return stale
     counted = SEVERITIES[: SEVERITIES.index(expected.severity) + 1]
-    data = cast("Mapping[str, Sequence[api.Diagnostic]]", answer.data)
+    data = cast("Mapping[str, Sequence[Diagnostic]]", answer.data)
     unexpected = [one for one in data.get(file, ()) if one.severity in counted]
     missing: list[Marker] = []
     for marker in markers:
@@ -113,7 +126,7 @@ def diagnostics_problem(
     return "\n".join(["diagnostics:", *told]) if told else None
 
 
-def _is_meant(marker: Marker, found: api.Diagnostic, expected: Expected) -> bool:
+def _is_meant(marker: Marker, found: Diagnostic, expected: Expected) -> bool:
     text, pattern, *rest = marker.arguments
     assert isinstance(text, str), f"{marker}: diagnostic(text, pattern, severity)"
     assert isinstance(pattern, str), f"{marker}: diagnostic(text, pattern, severity)"
@@ -162,20 +175,17 @@ def _wrong_places(marker: Marker, answer: Answer, expected: Expected) -> str | N
     return None if found == wanted else f"expected {wanted}, found {found}"
 
 
-def _location(item: object) -> api.Location:
+def _location(item: object) -> Location:
     match item:
-        case api.HierarchyItem(location=location):
+        case HierarchyItem(location=location):
             return location
-        case (
-            api.Edge(caller=api.HierarchyItem(location=location))
-            | api.Edge(callee=api.HierarchyItem(location=location))
-        ):
+        case Edge(caller=HierarchyItem(location=location)) | Edge(callee=HierarchyItem(location=location)):
             return location
         case _:
-            return cast("api.Location", item)
+            return cast("Location", item)
 
 
-def _told(location: api.Location, expected: Expected) -> str:
+def _told(location: Location, expected: Expected) -> str:
     return EXTERNAL if location.external else str(expected.place(location.path, location))
 
 
@@ -240,7 +250,7 @@ def _rename_file(marker: Marker) -> Question:
     return Question(operation=Operation.RENAME_FILE, file_path=marker.file, new_path=_text(marker))
 
 
-def _outline(symbols: Iterable[api.Symbol]) -> str:
+def _outline(symbols: Iterable[Symbol]) -> str:
     return "\n".join(
         f"{'  ' * symbol.depth}{symbol.kind} {symbol.name} {symbol.line}:{symbol.character}-{symbol.end_character}"
         f" ({symbol.first_line}-{symbol.last_line})"
@@ -248,19 +258,19 @@ def _outline(symbols: Iterable[api.Symbol]) -> str:
     )
 
 
-def _titles(actions: Iterable[api.Action]) -> str:
+def _titles(actions: Iterable[Action]) -> str:
     return "\n".join(action.title for action in actions)
 
 
-def _labels(signatures: Iterable[api.Signature]) -> str:
+def _labels(signatures: Iterable[Signature]) -> str:
     return "\n".join(signature.label for signature in signatures)
 
 
-def _contents(hover: api.Hover) -> str:
+def _contents(hover: Hover) -> str:
     return "\n\n".join(hover.contents)
 
 
-def _diff(changes: api.Changes) -> str:
+def _diff(changes: Changes) -> str:
     return "".join(file.diff or f"{file.kind} {file.path} {file.new_path or ''}\n" for file in changes.files)
 
 

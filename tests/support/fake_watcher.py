@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from pilotfish.host.ports import Interest, Watcher, WatchHealth
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.system.ports import Interest, Watcher, WatchHealth
 
 
 @dataclass

@@ -16,7 +16,6 @@ from anyio.abc import TaskGroup
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.values import Restart, ServerConfig, Timing
 from pilotfish.errors import Code, Refused
-from pilotfish.host.ports import FileText, Identity, Launch
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
 from pilotfish.pool.entry import Recipe, Restore
@@ -24,11 +23,12 @@ from pilotfish.pool.plan import Key
 from pilotfish.pool.pool import Pool
 from pilotfish.servers.resolve import Candidate, Choice
 from pilotfish.servers.spec import FileRule, RootRule, ServerSpec
-from pilotfish.service.checking import Outcome
-from pilotfish.service.checks import Checks, Patience
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.runner import Checks, Patience
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.ports import FileText, Identity, Launch
 from support.honest import Honest, Kind, Whims, truth
 from support.pools import FakeVitals
 from support.script import Script

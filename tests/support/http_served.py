@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from pilotfish.surfaces.link import Introduction, open_link
+from pilotfish.ipc.client import Introduction, open_link
 from support.daemons import WAIT_SECONDS, DaemonHome
 from support.living_daemon import Alive
 

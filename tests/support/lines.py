@@ -7,10 +7,10 @@ import anyio
 import msgspec
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.host.ports import BrokenPipe, Stalled
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Answered, Failed, Notified, Outgoing, Peer, RequestId, ResponseError
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
+from pilotfish.system.ports import BrokenPipe, Stalled
 
 
 class Refusal(Exception):

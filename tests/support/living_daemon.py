@@ -16,13 +16,13 @@ from pilotfish.config.places import user_places
 from pilotfish.daemon.main import Daemon
 from pilotfish.daemon.settings import Settings
 from pilotfish.daemon.start import claimed
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
+from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Host
-from pilotfish.surfaces.link import Introduction, Link, Terms, open_link
-from pilotfish.surfaces.rendezvous import Place
-from pilotfish.surfaces.upgrades import Upgraded
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
 from support.daemon_scenarios import answering
 from support.pools import FakeVitals
 from support.scripted import Scenario, ScriptedServer, spawning

@@ -10,8 +10,8 @@ from mcp import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from pilotfish.surfaces.mcp_connection import Options
-from pilotfish.surfaces.mcp_server import serve
+from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.server import serve
 from support.scripted_service import ScriptedService
 from support.wires import MemoryWire, Peer
 

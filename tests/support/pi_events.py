@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from pilotfish import api
+from pilotfish.api.answers import Answer
 from support.pi_plugins import Driven
 
 WROTE = {"type": "text", "text": "Successfully wrote 4 bytes"}
@@ -28,9 +28,9 @@ def status_after(pi: Driven) -> str:
     return pi("seen")["statuses"][-1][1]
 
 
-def asked(pi: Driven, **question: Any) -> api.Answer[Any]:
+def asked(pi: Driven, **question: Any) -> Answer[Any]:
     """The answer of the tool `lsp`, checked against the rules of every answer."""
     told = pi("tool", name="lsp", parameters=question)
-    answer = msgspec.json.decode(told["content"][0]["text"], type=api.Answer[Any])
-    assert msgspec.convert(told["details"], api.Answer[Any]) == answer
+    answer = msgspec.json.decode(told["content"][0]["text"], type=Answer[Any])
+    assert msgspec.convert(told["details"], Answer[Any]) == answer
     return answer

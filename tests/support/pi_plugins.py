@@ -19,7 +19,7 @@ from support.daemons import WAIT_SECONDS, DaemonHome
 from support.hosts import program
 
 SUPPORT = Path(__file__).parent
-INTEGRATIONS = Path(pilotfish.__file__).parent / "integrations"
+INTEGRATIONS = Path(pilotfish.__file__).parent / "hosts" / "plugins"
 COMMAND = [sys.executable, "-I", "-m", "pilotfish"]
 NOWHERE = ["/nonexistent/pilotfish"]
 """For a plugin that can start no daemon."""

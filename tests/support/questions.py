@@ -4,10 +4,10 @@ import json
 
 from msgspec import Raw
 
-from pilotfish.api import Operation, Question
+from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import View
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import View
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pilotfish.surfaces.mcp_connection import Options
+from pilotfish.surfaces.mcp.connection import Options
 from support.mcp_client import peer_on
 from support.scripted_service import ScriptedService
 from support.wires import Peer

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from pilotfish.model import AbsPath
-from pilotfish.stdio_service import run
+from pilotfish.surfaces.llxprt.service import run
 from support.scripted_service import Scripted
 from support.wires import MemoryWire, Peer
 

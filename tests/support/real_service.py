@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.config.places import user_places
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.process import spawn
-from pilotfish.host.vitals import SystemVitals
-from pilotfish.host.watcher import open_watcher
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.process import spawn
+from pilotfish.system.vitals import SystemVitals
+from pilotfish.system.watching.watcher import open_watcher
 
 CLONE = Path(__file__).resolve().parents[2]
 PROGRAMS = (CLONE / ".venv" / "bin", CLONE / ".tools" / "npm" / "node_modules" / ".bin")

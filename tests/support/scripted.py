@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.host.ports import BrokenPipe, Exit, Launch, Process, Spawner, Stalled
+from pilotfish.system.ports import BrokenPipe, Exit, Launch, Process, Spawner, Stalled
 from support.script import Message, Script
 
 Scenario = Callable[[Script], None]

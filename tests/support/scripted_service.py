@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.config.places import user_places
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
 from support.complaining import silent
 from support.pools import FakeVitals
 from support.scripted import Scenario, ScriptedServer, spawning

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.config.places import user_places
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
 from pilotfish.service.service import Host
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
 from support.pools import FakeVitals
 from support.script import Script
 from support.scripted import ScriptedServer, spawning

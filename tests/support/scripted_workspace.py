@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pilotfish import api, insight
-from pilotfish.api import Operation, Question
+from pilotfish.api import answers
+from pilotfish.api.answers import Diagnostic, Effort, Error, Feedback, Location, State, answer_from, error_of
+from pilotfish.api.questions import Operation, Question
+from pilotfish.api.status import Snapshot
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
-from pilotfish.surfaces.cli import run
-from pilotfish.surfaces.inside import Opening, OpenWorkspace
+from pilotfish.surfaces.cli.main import run
+from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 
-Answer = api.Answer[Any]
+Answer = answers.Answer[Any]
 
-NOTHING_TO_SAY = api.Feedback("", api.State.FRESH, 1)
+NOTHING_TO_SAY = Feedback("", State.FRESH, 1)
 
 
 def data_of(printed: str) -> Any:
@@ -28,18 +30,18 @@ def data_of(printed: str) -> Any:
 
 
 def fresh(operation: str, data: object) -> Answer:
-    return api.answer(operation, data, api.Effort(duration_ms=12, server_hits=1))
+    return answer_from(operation, data, Effort(duration_ms=12, server_hits=1))
 
 
-def place(path: str = "a.py", line: int = 1, character: int = 5, **more: Any) -> api.Location:
+def place(path: str = "a.py", line: int = 1, character: int = 5, **more: Any) -> Location:
     end = more.pop("end_character", character + 5)
-    return api.Location(path=path, line=line, character=character, end_line=line, end_character=end, **more)
+    return Location(path=path, line=line, character=character, end_line=line, end_character=end, **more)
 
 
-def diagnostic(line: int = 1, character: int = 1, **more: Any) -> api.Diagnostic:
+def diagnostic(line: int = 1, character: int = 1, **more: Any) -> Diagnostic:
     values: dict[str, Any] = {"severity": "error", "message": "wrong", "server": "fakels", **more}
     end = values.pop("end_character", character + 3)
-    return api.Diagnostic(line=line, character=character, end_line=line, end_character=end, **values)
+    return Diagnostic(line=line, character=character, end_line=line, end_character=end, **values)
 
 
 @dataclass
@@ -49,7 +51,7 @@ class ScriptedWorkspace:
     root: AbsPath
     reply: Callable[[Question], Answer] = lambda asked: fresh(asked.operation, None)
     verdicts: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
-    feedback: api.Feedback = NOTHING_TO_SAY
+    feedback: Feedback = NOTHING_TO_SAY
     lacking: Mapping[str, Unavailable] = field(default_factory=dict[str, Unavailable])
     """Why a server is not there, by extension."""
     asked: list[Question] = field(default_factory=list[Question])
@@ -61,7 +63,7 @@ class ScriptedWorkspace:
         try:
             asked = question(OPERATIONS[operation], arguments)
         except Refused as refusal:
-            return api.answer(operation, None, api.Effort(errors=(api.error(refusal),)))
+            return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
         self.asked.append(asked)
         return self.reply(asked)
 
@@ -74,15 +76,15 @@ class ScriptedWorkspace:
     async def warm(self, *paths: str) -> None:
         self.warmed += paths
 
-    async def after_edit(self, *paths: str, kind: str, only_new: bool) -> api.Feedback:
+    async def after_edit(self, *paths: str, kind: str, only_new: bool) -> Feedback:
         self.touched.append((paths, kind, only_new))
         return self.feedback
 
-    async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
+    async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
         kinds = {path: os.path.splitext(path)[1] for path in paths if not path.endswith(".py")}
-        return {path: api.error(self.lacking[kind]) if kind in self.lacking else None for path, kind in kinds.items()}
+        return {path: error_of(self.lacking[kind]) if kind in self.lacking else None for path, kind in kinds.items()}
 
-    async def snapshot(self) -> insight.Snapshot:
+    async def snapshot(self) -> Snapshot:
         raise NotImplementedError
 
     def opening(self) -> Opening:

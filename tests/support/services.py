@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pilotfish import api
+from pilotfish.api.answers import Answer, Diagnostic, Feedback
+from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.ports import Launch, Process, Spawner
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.ports import Launch, Process, Spawner
 from support.checks import full, server_with
 from support.pools import FakeVitals
 from support.script import SILENCE, Script
@@ -68,10 +69,10 @@ class Ground:
         """The parameters of every message of a method that the last process of a server got."""
         return [message.params for message in self.server(server).received if message.method == method]
 
-    async def touched(self, *names: str, kind: Any = "edit", **more: Any) -> api.Feedback:
-        return await self.service.touched(api.Touch(names, kind, **more), self.client)
+    async def touched(self, *names: str, kind: Any = "edit", **more: Any) -> Feedback:
+        return await self.service.touched(Touch(names, kind, **more), self.client)
 
-    async def check(self, *names: str, **more: Any) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
+    async def check(self, *names: str, **more: Any) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         return await self.service.check(self.client, names, **more)
 
 

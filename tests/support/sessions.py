@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
-from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
+from pilotfish.system.ports import Launch
 from support.scripted import Scenario, ScriptedServer, spawning
 
 ROOT = AbsPath("/w")

@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import anyio
 
-from pilotfish.host.ports import Launch, Process
-from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
+from pilotfish.system.ports import Launch, Process
+from pilotfish.system.process import spawn
 from support.process_tree import member
 
 BOUND_SECONDS = 10.0

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from pilotfish import insight
-from pilotfish.service.status import state_of
+from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, Snapshot, Totals, WatchState
+from pilotfish.service.status.snapshot import state_of
 
 NOW = 1_700_000_000_000
 ROOT = "/home/you/project"
 
 
-def row(server: str, **changes: Any) -> insight.ServerRow:
+def row(server: str, **changes: Any) -> ServerRow:
     usual: dict[str, Any] = {
         "source": "builtin",
         "disabled": False,
@@ -18,11 +18,11 @@ def row(server: str, **changes: Any) -> insight.ServerRow:
         "connected_roots": (),
         "spawning_roots": (),
     }
-    return insight.ServerRow(server, **{**usual, **changes})
+    return ServerRow(server, **{**usual, **changes})
 
 
-def active(server: str, **changes: Any) -> insight.ServerRow:
-    instance = insight.Instance(
+def active(server: str, **changes: Any) -> ServerRow:
+    instance = Instance(
         root=ROOT,
         state="active",
         pid=4242,
@@ -31,41 +31,41 @@ def active(server: str, **changes: Any) -> insight.ServerRow:
         last_latency_ms=12,
         sessions=2,
         documents=1,
-        watching=insight.WatchState("ok", watched=12),
+        watching=WatchState("ok", watched=12),
     )
-    counts = insight.Counts(error=2, warning=1, info=0, hint=0, total=3)
+    counts = Counts(error=2, warning=1, info=0, hint=0, total=3)
     usual = {"configured_roots": (ROOT,), "connected_roots": (ROOT,), "diagnostics": counts, "instances": (instance,)}
     return row(server, **{**usual, **changes})
 
 
-def broken(server: str, error: str = "gopls exited with code 2") -> insight.ServerRow:
-    instance = insight.Instance(root=f"{ROOT}/tools", state="broken", last_error=error, restarts=2)
-    state = insight.BrokenState(attempts=3, retry_at=NOW + 20_000, last_error=error)
+def broken(server: str, error: str = "gopls exited with code 2") -> ServerRow:
+    instance = Instance(root=f"{ROOT}/tools", state="broken", last_error=error, restarts=2)
+    state = BrokenState(attempts=3, retry_at=NOW + 20_000, last_error=error)
     return row(server, broken=state, configured_roots=(f"{ROOT}/tools",), instances=(instance,))
 
 
-def starting(server: str) -> insight.ServerRow:
-    instance = insight.Instance(root=ROOT, state="starting")
+def starting(server: str) -> ServerRow:
+    instance = Instance(root=ROOT, state="starting")
     return row(server, configured_roots=(ROOT,), spawning_roots=(ROOT,), instances=(instance,))
 
 
-def idle(server: str) -> insight.ServerRow:
+def idle(server: str) -> ServerRow:
     return row(server)
 
 
 def unavailable(
     server: str, why: str = 'LSP server "zls" is not available.\nInstall it with: brew install zls'
-) -> insight.ServerRow:
+) -> ServerRow:
     return row(server, unavailable=why)
 
 
-def disabled(server: str) -> insight.ServerRow:
+def disabled(server: str) -> ServerRow:
     return row(server, disabled=True, source="global")
 
 
-def snapshot(*rows: insight.ServerRow, **changes: Any) -> insight.Snapshot:
+def snapshot(*rows: ServerRow, **changes: Any) -> Snapshot:
     states = [state_of(row) for row in rows]
-    totals = insight.Totals(
+    totals = Totals(
         configured=len(rows),
         connected=states.count("connected"),
         spawning=states.count("spawning"),
@@ -74,4 +74,4 @@ def snapshot(*rows: insight.ServerRow, **changes: Any) -> insight.Snapshot:
         unavailable=states.count("unavailable"),
     )
     usual: dict[str, Any] = {"root": ROOT, "trusted": True}
-    return insight.Snapshot(NOW, rows, totals, **{**usual, **changes})
+    return Snapshot(NOW, rows, totals, **{**usual, **changes})

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 import msgspec
 
 import pilotfish
-from pilotfish import api
-from pilotfish.api import Question
+from pilotfish.api import answers
+from pilotfish.api.questions import Question
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
 from support.real_servers import User
 
-Answer = api.Answer[Any]
+Answer = answers.Answer[Any]
 Accepts = Callable[[Answer], bool]
 
 

@@ -16,19 +16,21 @@ import anyio.to_thread
 from anyio.from_thread import BlockingPortal
 
 import pilotfish
-from pilotfish import api, insight
-from pilotfish.api import Operation, Question
+from pilotfish.api import answers
+from pilotfish.api.answers import Diagnostic, Error, Feedback
+from pilotfish.api.questions import Operation, Question
+from pilotfish.api.status import Snapshot
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.surfaces.cli import run
-from pilotfish.surfaces.inner import InnerWorkspace
-from pilotfish.surfaces.inside import Kind, Opening, OpenWorkspace
+from pilotfish.surfaces.cli.in_process import InnerWorkspace
+from pilotfish.surfaces.cli.main import run
+from pilotfish.surfaces.cli.workspace import Kind, Opening, OpenWorkspace
 from support.daemons import no_daemon_left
 from support.real_servers import User
 from support.via import Accepts, Answer, Ground, Surface
 from support.via_mcp import is_shown_whole
 
-Diagnostics = api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]
+Diagnostics = answers.Answer[Mapping[str, tuple[Diagnostic, ...]]]
 
 
 def words_of(question: Question, root: str) -> list[str]:
@@ -93,7 +95,7 @@ class Bridged:
     def root(self) -> str:
         return self._inner.root
 
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> answers.Answer[Any]:
         return self._portal.call(self._inner.ask, operation, arguments)
 
     async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Diagnostics:
@@ -102,13 +104,13 @@ class Bridged:
     async def warm(self, *paths: str) -> None:
         self._portal.call(partial(self._inner.warm, *paths))
 
-    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> api.Feedback:
+    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> Feedback:
         return self._portal.call(partial(self._inner.after_edit, *paths, kind=kind, only_new=only_new))
 
-    async def unserved(self, paths: Sequence[str]) -> Mapping[str, api.Error | None]:
+    async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
         return self._portal.call(self._inner.unserved, paths)
 
-    async def snapshot(self) -> insight.Snapshot:
+    async def snapshot(self) -> Snapshot:
         return self._portal.call(self._inner.snapshot)
 
 

@@ -8,11 +8,11 @@ import anyio
 import msgspec
 from mcp import Client
 
-from pilotfish import api
+from pilotfish.api.questions import Question
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.surfaces.mcp_connection import Options
-from pilotfish.surfaces.mcp_server import serve
+from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.server import serve
 from support.mcp_client import transport
 from support.via import Accepts, Answer, Ground, Surface, fields_of
 from support.wires import MemoryWire
@@ -44,20 +44,20 @@ class ViaMcp:
         finally:
             wire.close()
 
-    def takes(self, question: api.Question) -> bool:
+    def takes(self, question: Question) -> bool:
         return is_shown_whole(question, self._workspace)
 
-    async def ask(self, question: api.Question, accepts: Accepts) -> Answer:
+    async def ask(self, question: Question, accepts: Accepts) -> Answer:
         return await called(self._client, question)
 
 
-async def called(client: Client, question: api.Question) -> Answer:
+async def called(client: Client, question: Question) -> Answer:
     """The answer of the tool that is for the question."""
     result = await client.call_tool(ROWS[question.operation].tool, fields_of(question))
     return read_answer(msgspec.json.encode(result.structured_content))
 
 
-def is_shown_whole(question: api.Question, workspace: Path) -> bool:
+def is_shown_whole(question: Question, workspace: Path) -> bool:
     """A diff is shown clean, and has no carriage returns: where the goldens have some, they cannot be met."""
     if not ROWS[question.operation].writes or question.file_path is None:
         return True

@@ -8,10 +8,10 @@ from typing import Any, Literal, cast
 import anyio
 from mcp import Client
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
-from pilotfish.stdio_service import converse
-from pilotfish.surfaces.llxprt_bootstrap import HOST
+from pilotfish.api.answers import Diagnostic, Effort, State, answer_from
+from pilotfish.api.questions import Operation, Question
+from pilotfish.surfaces.llxprt.bootstrap import HOST
+from pilotfish.surfaces.llxprt.service import converse
 from support.mcp_client import transport
 from support.raw_service import ServiceHost
 from support.via import Accepts, Answer, Ground, Surface
@@ -64,15 +64,15 @@ class ViaService:
         data = {path: tuple(_diagnostic(one) for one in found if one["file"] == path)}
         verdicts = [said["params"] for said in self._host.notifications if said["method"] == "lsp/verdict"]
         if not verdicts:
-            return api.answer(Operation.DIAGNOSTICS, data, api.Effort(server_hits=1))
-        is_partial = verdicts[-1]["state"] == api.State.PARTIAL
-        effort = api.Effort(server_hits=int(is_partial), caveats=(str(verdicts[-1]["reason"]),))
-        return api.answer(Operation.DIAGNOSTICS, data if is_partial else None, effort)
+            return answer_from(Operation.DIAGNOSTICS, data, Effort(server_hits=1))
+        is_partial = verdicts[-1]["state"] == State.PARTIAL
+        effort = Effort(server_hits=int(is_partial), caveats=(str(verdicts[-1]["reason"]),))
+        return answer_from(Operation.DIAGNOSTICS, data if is_partial else None, effort)
 
 
-def _diagnostic(found: dict[str, Any]) -> api.Diagnostic:
+def _diagnostic(found: dict[str, Any]) -> Diagnostic:
     severity = "information" if found["severity"] == "info" else found["severity"]
-    return api.Diagnostic(
+    return Diagnostic(
         line=found["line"],
         character=found["character"],
         end_line=found["line"],

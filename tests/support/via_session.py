@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal, cast
 import anyio
 import msgspec
 
-from pilotfish import api
-from pilotfish.api import Operation, Question
+from pilotfish.api.answers import Diagnostic, Effort, Hover, Location, answer_from
+from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session, open_session
-from pilotfish.host.process import spawn
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Push
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic
 from pilotfish.service.workspaces import Workspaces
+from pilotfish.system.process import spawn
 from support import naive_text
 from support.expectations import SEVERITIES
 from support.real_servers import User
@@ -63,7 +63,7 @@ class ViaSession:
     async def ask(self, question: Question, accepts: Accepts) -> Answer:
         name = question.file_path or ""
         self._show(name)
-        answer: Answer = api.answer(question.operation, None, api.Effort(caveats=("nothing has come yet",)))
+        answer: Answer = answer_from(question.operation, None, Effort(caveats=("nothing has come yet",)))
         with anyio.move_on_after(self.seconds):
             while not accepts(answer):
                 answer = await self._once(question, name)
@@ -84,10 +84,10 @@ class ViaSession:
         else:
             data = await self._asked(question, name)
         if data is None:
-            return api.answer(question.operation, None, api.Effort(caveats=("the server has said nothing yet",)))
-        return api.answer(question.operation, data, api.Effort(server_hits=1))
+            return answer_from(question.operation, None, Effort(caveats=("the server has said nothing yet",)))
+        return answer_from(question.operation, data, Effort(server_hits=1))
 
-    async def _diagnostics(self, name: str) -> Mapping[str, tuple[api.Diagnostic, ...]] | None:
+    async def _diagnostics(self, name: str) -> Mapping[str, tuple[Diagnostic, ...]] | None:
         path = self._path(name)
         if self._session.supports("textDocument/diagnostic", path):
             await self._session.pull(path)
@@ -97,12 +97,12 @@ class ViaSession:
         found = tuple(self._diagnostic(name, item) for report in reports for item in report.items)
         return {name: found} if reports else None
 
-    def _diagnostic(self, name: str, item: WireDiagnostic) -> api.Diagnostic:
+    def _diagnostic(self, name: str, item: WireDiagnostic) -> Diagnostic:
         severity = cast("Literal['error']", SEVERITIES[(item.severity or 1) - 1])
         place = self._extent(name, msgspec.to_builtins(item.range))
-        return api.Diagnostic(**place, severity=severity, message=str(item.message), server=self._session.server)
+        return Diagnostic(**place, severity=severity, message=str(item.message), server=self._session.server)
 
-    async def _asked(self, question: Question, name: str) -> tuple[api.Location, ...] | api.Hover | None:
+    async def _asked(self, question: Question, name: str) -> tuple[Location, ...] | Hover | None:
         method, extra = _METHODS[question.operation]
         line, character = (question.line or 1) - 1, (question.character or 1) - 1
         before = naive_text.lines(self._text(name))[line][0][:character]
@@ -113,16 +113,16 @@ class ViaSession:
         }
         said = json.loads(bytes(await self._session.request(method, params, about=self._path(name))))
         if question.operation is Operation.HOVER:
-            return None if said is None else api.Hover(_strings(said["contents"]))
+            return None if said is None else Hover(_strings(said["contents"]))
         places = cast("list[dict[str, Any]]", said if isinstance(said, list) else [said] if said else [])
         return tuple(self._location(place) for place in places)
 
-    def _location(self, place: dict[str, Any]) -> api.Location:
+    def _location(self, place: dict[str, Any]) -> Location:
         path = path_of(place.get("targetUri") or place["uri"]) or ""
         if not path.startswith(f"{self._root}/"):
-            return api.Location(path=path, external=True, line=1, character=1, end_line=1, end_character=1)
+            return Location(path=path, external=True, line=1, character=1, end_line=1, end_character=1)
         name = path.removeprefix(f"{self._root}/")
-        return api.Location(path=name, **self._extent(name, place.get("targetSelectionRange") or place["range"]))
+        return Location(path=name, **self._extent(name, place.get("targetSelectionRange") or place["range"]))
 
     def _extent(self, name: str, wire: dict[str, dict[str, int]]) -> dict[str, Any]:
         def place(end: str) -> tuple[int, int]:

@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 from asyncinotify import Inotify
 
-from pilotfish.host.clock import WallClock
-from pilotfish.host.inotify import open_inotify_watcher
-from pilotfish.host.ports import Interest, Watcher, WatchHealth
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_registrations
+from pilotfish.system.clock import WallClock
+from pilotfish.system.ports import Interest, Watcher, WatchHealth
+from pilotfish.system.watching.inotify import open_inotify_watcher
 
 BOUND_SECONDS = 10.0
 """For a whole test: none takes a second."""

@@ -11,16 +11,17 @@ from typing import Any
 
 import anyio
 
-from pilotfish import api, insight
+from pilotfish.api.answers import Answer, State
+from pilotfish.api.status import ServerRow
 from pilotfish.client.session import Session
 from pilotfish.config.places import user_places
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.ports import OpenWatcher, Spawner, WatchHealth
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.ports import OpenWatcher, Spawner, WatchHealth
 from support.importer import WATCHED_FILES
 from support.pools import FakeVitals
 from support.script import Message
@@ -61,13 +62,13 @@ class WatchedService:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    async def check(self, name: str = MAIN) -> api.Answer[Any]:
+    async def check(self, name: str = MAIN) -> Answer[Any]:
         return await self.service.check(self.client, [name])
 
     async def errors(self, name: str = MAIN) -> list[str]:
         """What the servers say about a file now."""
         answer = await self.check(name)
-        assert answer.meta.state is api.State.FRESH, answer
+        assert answer.meta.state is State.FRESH, answer
         assert answer.data is not None
         return [diagnostic.message for diagnostic in answer.data[name]]
 
@@ -89,7 +90,7 @@ class WatchedService:
     def health(self) -> WatchHealth | None:
         return self.service.watching.health(AbsPath(str(self.root)))
 
-    def row(self, server: str = SERVER) -> insight.ServerRow:
+    def row(self, server: str = SERVER) -> ServerRow:
         """What status says of a server."""
         (found,) = [row for row in self.service.status(self.client).rows if row.server_id == server]
         return found

@@ -5,7 +5,7 @@ import math
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pilotfish.host.ports import BrokenPipe
+from pilotfish.system.ports import BrokenPipe
 
 
 class MemoryWire:

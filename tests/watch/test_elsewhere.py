@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish.host import tree
-from pilotfish.host.clock import WallClock
-from pilotfish.host.elsewhere import open_events_watcher
+from pilotfish.system.clock import WallClock
+from pilotfish.system.watching import tree
+from pilotfish.system.watching.portable import open_events_watcher
 from support.churn import Churn, Reader, picture
 from support.watched import BOUND_SECONDS, EVERYTHING, Watched, registered
 

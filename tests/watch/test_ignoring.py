@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilotfish.host.ignoring import MAX_IGNORE_BYTES, IgnoreRules, is_ignored, read_rules
 from pilotfish.model import AbsPath
+from pilotfish.system.watching.ignoring import MAX_IGNORE_BYTES, IgnoreRules, is_ignored, read_rules
 
 pytestmark = pytest.mark.proves("WATCH-4")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish.host import inotify, listing, tree
-from pilotfish.host.inotify import InotifyWatcher, remote_mounts
+from pilotfish.system.watching import inotify, listing, tree
+from pilotfish.system.watching.inotify import InotifyWatcher, remote_mounts
 from support.short_of import FewWatches, TinyQueue
 from support.watched import EVERYTHING, absolute, registered, watched
 

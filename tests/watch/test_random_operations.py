@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from asyncinotify import Inotify
 
-from pilotfish.host import inotify
+from pilotfish.system.watching import inotify
 from support.churn import Churn, Reader, picture
 from support.folders import IN_MEMORY
 from support.short_of import FewWatches, TinyQueue

@@ -8,16 +8,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish import api
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.ports import OpenWatcher
-from pilotfish.host.process import spawn
-from pilotfish.host.vitals import SystemVitals
-from pilotfish.host.watcher import open_watcher
+from pilotfish.api.answers import State
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.ports import OpenWatcher
+from pilotfish.system.process import spawn
+from pilotfish.system.vitals import SystemVitals
+from pilotfish.system.watching.watcher import open_watcher
 from support.real_servers import make_user, require
 
 BOUND_SECONDS = 50.0
@@ -95,7 +95,7 @@ class Ground:
 
     async def messages(self, name: str) -> list[str]:
         answer = await self.service.check(self.client, [name])
-        assert answer.meta.state is api.State.FRESH or not self.tells, answer
+        assert answer.meta.state is State.FRESH or not self.tells, answer
         assert answer.data is not None
         return [diagnostic.message for diagnostic in answer.data[name]]
 

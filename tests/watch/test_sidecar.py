@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish.host.ports import OpenWatcher
-from pilotfish.host.process import spawn
-from pilotfish.host.watcher import open_watcher
+from pilotfish.system.ports import OpenWatcher
+from pilotfish.system.process import spawn
+from pilotfish.system.watching.watcher import open_watcher
 from support.process_tree import alive
 from support.watched import BOUND_SECONDS
 from support.watched_service import MAIN, SERVER, WatchedService, serving, watched_service

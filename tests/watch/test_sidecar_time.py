@@ -11,9 +11,9 @@ import pytest
 import trio.testing
 
 from pilotfish.errors import Code, ServerFailed, Unavailable
-from pilotfish.host.ports import Launch, Process, Spawner
 from pilotfish.model import AbsPath
 from pilotfish.pool.sidecar import LONGEST_DELAY, STEADY_SECONDS, Sidecar, SidecarState, running_sidecar
+from pilotfish.system.ports import Launch, Process, Spawner
 from support.scripted import ScriptedProcess, ScriptedServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("WATCH-3")]

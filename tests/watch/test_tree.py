@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.host.ports import Interest
-from pilotfish.host.pruning import tops
-from pilotfish.host.tree import Tree
 from pilotfish.model import AbsPath
+from pilotfish.system.ports import Interest
+from pilotfish.system.watching.pruning import tops
+from pilotfish.system.watching.tree import Tree
 from support.watched import EVERYTHING, absolute, registered
 
 pytestmark = pytest.mark.proves("WATCH-2")

@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from pilotfish.host.ports import OpenWatcher
-from pilotfish.host.watcher import open_watcher
 from pilotfish.model import AbsPath
+from pilotfish.system.ports import OpenWatcher
+from pilotfish.system.watching.watcher import open_watcher
 from support.folders import IN_MEMORY
 from support.importer import EVERYTHING, WATCHED_FILES, importer, importing, register, unregister
 from support.scripted import Scenario
@@ -267,7 +267,7 @@ async def test_a_root_is_watched_as_long_as_a_server_runs_for_it(tmp_path: Path)
 async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotfish.host.inotify._inotify", lambda: FewWatches(0))
+    monkeypatch.setattr("pilotfish.system.watching.inotify._inotify", lambda: FewWatches(0))
     async with ground(tmp_path) as work:
         work.write(MAIN, "import later.fake\n")
         assert await work.errors() == ["there is no later.fake"]

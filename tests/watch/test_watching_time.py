@@ -10,11 +10,11 @@ import anyio
 import pytest
 import trio.testing
 
-from pilotfish import api
+from pilotfish.api.answers import Answer, State
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
-from pilotfish.service import watching
-from pilotfish.service.watching import CATCH_UP_SECONDS, GATHER_SECONDS, QUIET_SECONDS
+from pilotfish.service import disk_changes as watching
+from pilotfish.service.disk_changes import CATCH_UP_SECONDS, GATHER_SECONDS, QUIET_SECONDS
 from support.fake_watcher import FakeWatcher, gone, made, written
 from support.importer import importer
 from support.script import SILENCE, Script
@@ -102,7 +102,7 @@ async def test_a_tree_that_takes_for_ever_to_cover_holds_up_no_answer_for_ever_a
         before = anyio.current_time()
         answer = await on.work.check()
         assert anyio.current_time() - before == pytest.approx(CATCH_UP_SECONDS)
-        assert answer.meta.state is api.State.PARTIAL
+        assert answer.meta.state is State.PARTIAL
         assert "has not been told of all changes on disk" in (answer.meta.reason or "")
 
 
@@ -113,7 +113,7 @@ async def test_a_server_that_missed_too_much_is_started_anew(tmp_path: Path, mon
         await on.work.check()
         on.watcher.find(*(made(on.path(f"{number}")) for number in range(11)))
         answer = await on.work.check()
-        assert answer.meta.state is api.State.FRESH
+        assert answer.meta.state is State.FRESH
         assert len(on.work.servers) == 2
         assert on.sizes() == []
 
@@ -138,7 +138,7 @@ async def test_a_document_is_not_closed_while_it_is_being_checked(tmp_path: Path
         script.on("textDocument/diagnostic", lambda params: SILENCE)
 
     async with ground(tmp_path, hesitating) as on:
-        answers: list[api.Answer[Any]] = []
+        answers: list[Answer[Any]] = []
 
         async def check() -> None:
             answers.append(await on.work.check())
@@ -187,7 +187,7 @@ async def test_a_server_that_died_meanwhile_is_no_trouble(tmp_path: Path) -> Non
         on.work.server.leave(1)
         on.watcher.find(made(on.path("later")))
         answer = await on.work.check()
-        assert answer.meta.state is api.State.FRESH
+        assert answer.meta.state is State.FRESH
 
 
 async def test_only_the_roots_that_a_question_concerns_are_caught_up_with(tmp_path: Path) -> None:

@@ -15,9 +15,6 @@ from pilotfish.client.calls import Call, Calls, Exchange, Outcome
 from pilotfish.client.outbox import Outbox, Overflow
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import BrokenPipe, Exit, Process, Stalled
-from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.lifecycle import Lifecycle, Phase, Step
@@ -35,6 +32,9 @@ from pilotfish.protocol.rpc import (
     ResponseError,
     decode_message,
 )
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled
+from pilotfish.system.tasks import owned_tasks
 
 EXIT_GRACE_SECONDS = 0.5
 """Between the end of a server's output and its exit status: a crash needs milliseconds; one that closed its output and

@@ -8,13 +8,13 @@ from msgspec import Struct, field
 from pilotfish.client.connection import Connection
 from pilotfish.client.tap import Tap
 from pilotfish.errors import Code, ServerFailed
-from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
 from pilotfish.protocol.capabilities import client_capabilities
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
+from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
 
 

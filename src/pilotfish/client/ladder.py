@@ -6,8 +6,8 @@ import anyio
 
 from pilotfish.client.connection import Connection
 from pilotfish.errors import Failure
-from pilotfish.host.ports import Process
 from pilotfish.protocol.lifecycle import Phase
+from pilotfish.system.ports import Process
 
 SHUTDOWN_SECONDS = 1.5
 EXIT_SECONDS = 0.5

@@ -9,7 +9,7 @@ from collections import deque
 
 import anyio
 
-from pilotfish.host.ports import Process
+from pilotfish.system.ports import Process
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Twice the largest message. A server that lets this pile up has stopped reading."""

@@ -26,9 +26,6 @@ from pilotfish.client.ladder import STOP_SECONDS, walk_down
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.retries import retry_delay
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import Process, Spawner
-from pilotfish.host.tasks import owned_tasks, side_by_side
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.codec import Malformed, decode
@@ -48,6 +45,9 @@ from pilotfish.protocol.wire import (
     TextDocumentIdentifier,
     WorkspaceFolder,
 )
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Process, Spawner
+from pilotfish.system.tasks import owned_tasks, side_by_side
 
 logger = logging.getLogger(__name__)
 

@@ -17,28 +17,28 @@ from typing import Never
 import anyio
 from msgspec.structs import replace
 
-from pilotfish.daemon.door import Door
-from pilotfish.daemon.life import Life
+from pilotfish.daemon.accept import Door
+from pilotfish.daemon.connection import Connection
+from pilotfish.daemon.lifetime import Life
 from pilotfish.daemon.logs import LogFile
+from pilotfish.daemon.methods import Methods
 from pilotfish.daemon.pids import gone
 from pilotfish.daemon.revocation import heed_revocations
 from pilotfish.daemon.settings import Settings, settings_of
 from pilotfish.daemon.start import Claim
-from pilotfish.daemon.upgrading import UPGRADES
-from pilotfish.host.clock import current_time
+from pilotfish.daemon.upgrades import UPGRADES
+from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.log_tail import last_lines
+from pilotfish.ipc.messages import About, Attendee
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
+from pilotfish.ipc.upgrades import Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Host, Service
 from pilotfish.store import Store
-from pilotfish.surfaces.calls import About, Attendee
-from pilotfish.surfaces.http_serving import Daemon as ToServe
-from pilotfish.surfaces.http_serving import Serving
-from pilotfish.surfaces.log_tail import last_lines
-from pilotfish.surfaces.methods import Methods
-from pilotfish.surfaces.rendezvous import BUILD, PROTOCOL
-from pilotfish.surfaces.rpc import Connection
-from pilotfish.surfaces.sessions import Sessions
-from pilotfish.surfaces.upgrades import Upgrades
+from pilotfish.surfaces.http.serve import Daemon as ToServe
+from pilotfish.surfaces.http.serve import Serving
+from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 
 from pilotfish.config.places import Places
-from pilotfish.host.ports import Interest, OpenWatcher
 from pilotfish.model import AbsPath
+from pilotfish.system.ports import Interest, OpenWatcher
 
 
 async def heed_revocations(watch: OpenWatcher, places: Places, look_again: Callable[[], None]) -> None:

@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import Never
 
-from pilotfish.surfaces.rendezvous import Busy, NoDaemon, Place, Unsafe, check_socket, connected
+from pilotfish.ipc.rendezvous import Busy, NoDaemon, Place, Unsafe, check_socket, connected
 
 START_SECONDS = 30
 """How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""

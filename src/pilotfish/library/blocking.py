@@ -18,7 +18,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from pilotfish import insight
+from pilotfish.api.status import Snapshot
 from pilotfish.errors import Unavailable
 from pilotfish.library.questions import Path
 from pilotfish.library.workspace import Workspace
@@ -99,6 +99,6 @@ class BlockingWorkspace:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         return self.workspace.missing(path)
 
-    def status(self) -> insight.Snapshot:
+    def status(self) -> Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
         return self.portal.call(self.workspace.status)

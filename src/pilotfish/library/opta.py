@@ -16,7 +16,8 @@ from typing import Literal, cast
 
 import msgspec
 
-from pilotfish.api import Answer, Question
+from pilotfish.api.answers import Answer
+from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.text import appended
 from pilotfish.library.blocking import BlockingWorkspace

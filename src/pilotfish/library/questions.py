@@ -12,23 +12,35 @@ from typing import Any
 
 import msgspec
 
-from pilotfish import api
-from pilotfish.api import Operation
+from pilotfish.api.answers import (
+    Action,
+    Answer,
+    Changes,
+    Diagnostic,
+    Edge,
+    HierarchyItem,
+    Hover,
+    ItemReference,
+    Location,
+    Signature,
+    Symbol,
+)
+from pilotfish.api.questions import Operation
 
 Path = str | os.PathLike[str]
 
-Locations = api.Answer[tuple[api.Location, ...]]
-Symbols = api.Answer[tuple[api.Symbol, ...]]
-Edges = api.Answer[tuple[api.Edge, ...]]
-Items = api.Answer[tuple[api.HierarchyItem, ...]]
-Diagnostics = api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]
+Locations = Answer[tuple[Location, ...]]
+Symbols = Answer[tuple[Symbol, ...]]
+Edges = Answer[tuple[Edge, ...]]
+Items = Answer[tuple[HierarchyItem, ...]]
+Diagnostics = Answer[Mapping[str, tuple[Diagnostic, ...]]]
 
 
 class Questions(ABC):
     """No method raises for what a caller, a file or a server got wrong: that is in the answer."""
 
     @abstractmethod
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
 
     # --- Places ----------------------------------------------------------------------------------------------------
@@ -99,7 +111,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-    ) -> api.Answer[api.Hover]:
+    ) -> Answer[Hover]:
         """Type and documentation of a symbol."""
         return await self.ask(Operation.HOVER, place(file, line, character, symbol))
 
@@ -110,7 +122,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-    ) -> api.Answer[tuple[api.Signature, ...]]:
+    ) -> Answer[tuple[Signature, ...]]:
         """Signatures of the call around a position."""
         return await self.ask(Operation.SIGNATURE, place(file, line, character, symbol))
 
@@ -131,7 +143,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-        item: api.ItemReference | None = None,
+        item: ItemReference | None = None,
     ) -> Edges:
         """Who calls a function, and where; `item` is one of an earlier answer."""
         more = {"callHierarchyItem": handed_back(item)}
@@ -144,7 +156,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-        item: api.ItemReference | None = None,
+        item: ItemReference | None = None,
     ) -> Edges:
         """What a function calls, and where; `item` is one of an earlier answer."""
         more = {"callHierarchyItem": handed_back(item)}
@@ -157,7 +169,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-        item: api.ItemReference | None = None,
+        item: ItemReference | None = None,
     ) -> Items:
         """What a type is derived from; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item)}
@@ -170,7 +182,7 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
-        item: api.ItemReference | None = None,
+        item: ItemReference | None = None,
     ) -> Items:
         """What is derived from a type; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item)}
@@ -187,12 +199,12 @@ class Questions(ABC):
         new_name: str,
         symbol: str | None = None,
         apply: bool = False,
-    ) -> api.Answer[api.Changes]:
+    ) -> Answer[Changes]:
         """Rename a symbol everywhere: a diff, unless `apply` says to write it."""
         more = {"newName": new_name, "apply": apply}
         return await self.ask(Operation.RENAME, place(file, line, character, symbol) | more)
 
-    async def rename_file(self, file: Path, new_path: Path, *, apply: bool = False) -> api.Answer[api.Changes]:
+    async def rename_file(self, file: Path, new_path: Path, *, apply: bool = False) -> Answer[Changes]:
         """Move a file and let imports follow: a diff, unless `apply` says to do it."""
         more = {"newPath": os.fspath(new_path), "apply": apply}
         return await self.ask(Operation.RENAME_FILE, place(file) | more)
@@ -206,7 +218,7 @@ class Questions(ABC):
         kind: str | None = None,
         action: int | str | None = None,
         apply: bool = False,
-    ) -> api.Answer[tuple[api.Action, ...]]:
+    ) -> Answer[tuple[Action, ...]]:
         """Quick fixes and refactorings on a line; `action` picks one by number or title and shows what it would do."""
         more = {"kind": kind, "action": action, "apply": apply}
         return await self.ask(Operation.CODE_ACTIONS, place(file, line, character) | more)
@@ -220,6 +232,6 @@ def place(
     return {"filePath": path, "line": line, "character": character, "symbol": symbol}
 
 
-def handed_back(item: api.ItemReference | None) -> object:
+def handed_back(item: ItemReference | None) -> object:
     """An item of an earlier answer as a question has it."""
     return None if item is None else msgspec.to_builtins(item)

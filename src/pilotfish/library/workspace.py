@@ -20,24 +20,25 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from pilotfish import api, insight
-from pilotfish.api import Operation
+from pilotfish.api.answers import Answer, Effort, Feedback, answer_from, error_of
+from pilotfish.api.questions import Operation, Question, Touch
+from pilotfish.api.status import Snapshot
 from pilotfish.config.places import user_places
 from pilotfish.errors import Refused, Unavailable
-from pilotfish.host.clock import WallClock
-from pilotfish.host.files import DiskFiles
-from pilotfish.host.process import spawn
-from pilotfish.host.vitals import SystemVitals
-from pilotfish.host.watcher import open_watcher
 from pilotfish.library.questions import Diagnostics, Path, Questions
 from pilotfish.model import AbsPath, Position
+from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
-from pilotfish.operations.words import word_at
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.positions import Text
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.files import DiskFiles
+from pilotfish.system.process import spawn
+from pilotfish.system.vitals import SystemVitals
+from pilotfish.system.watching.watcher import open_watcher
 
 Kind = Literal["edit", "write", "patch"]
 
@@ -92,27 +93,27 @@ class Workspace(Questions):
         config = self._service.workspaces.of(self._client).config
         return config.enabled and config.navigation_tools
 
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> api.Answer[Any]:
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
         try:
             asked = question(OPERATIONS[operation], arguments)
         except Refused as refusal:
-            return api.answer(operation, None, api.Effort(errors=(api.error(refusal),)))
+            return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
         return await self.answer(asked)
 
-    async def answer(self, question: api.Question) -> api.Answer[Any]:
+    async def answer(self, question: Question) -> Answer[Any]:
         """The answer to a question that some tool has checked already."""
         return await self._service.ask(question, self._client)
 
     async def after_edit(
         self, *paths: Path, kind: Kind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
-    ) -> api.Feedback:
+    ) -> Feedback:
         """What to append to the result of the tool that changed these files: often nothing.
 
         `texts` has the new text of files by path as given; of the others, the disk is read. `kind` says what was done:
         an `edit` shows the edited file, a `write` also others that it broke, a `patch` every file that it changed.
         """
-        touch = api.Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
+        touch = Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
         return await self._service.touched(touch, self._client)
 
     async def check(self, *paths: Path, texts: Mapping[str, str] | None = None) -> Diagnostics:
@@ -135,7 +136,7 @@ class Workspace(Questions):
             return None
         return workspace.why_unavailable(choice.expected)
 
-    async def word(self, question: api.Question) -> str | None:
+    async def word(self, question: Question) -> str | None:
         """The identifier at the place that a question gives in numbers, if its file may be read."""
         if question.file_path is None or question.line is None or question.character is None:
             return None
@@ -146,7 +147,7 @@ class Workspace(Questions):
             return None
         return word_at(text, Position(question.line - 1, question.character - 1))
 
-    def status(self) -> insight.Snapshot:
+    def status(self) -> Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
         return self._service.status(self._client)
 

@@ -9,11 +9,11 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from pilotfish.api import Action
+from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Reading, Spot, View
-from pilotfish.operations.shapes import is_null, is_string, one_or_many
+from pilotfish.operations.lenient import is_null, is_string, one_or_many
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from pilotfish.api import (
+from pilotfish.api.answers import (
     Action,
     Answer,
     Changes,
@@ -14,10 +14,10 @@ from pilotfish.api import (
     HierarchyItem,
     Hover,
     Location,
-    Operation,
     Signature,
     Symbol,
 )
+from pilotfish.api.questions import Operation
 
 SHAPES: Mapping[str, Any] = {
     Operation.DEFINITION: tuple[Location, ...],

@@ -10,11 +10,11 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from pilotfish.api import Changes, FileChange
-from pilotfish.operations.asked import Asked
+from pilotfish.api.answers import Changes, FileChange
 from pilotfish.operations.diffs import ordered, unified
-from pilotfish.operations.found import NOWHERE, Reading, Spot, View
-from pilotfish.operations.shapes import is_null
+from pilotfish.operations.lenient import is_null
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import NOWHERE, Reading, Spot, View
 from pilotfish.protocol.edits import (
     Create,
     Delete,

@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from pilotfish.api import Api
+from pilotfish.api.answers import Api
 from pilotfish.sanitise import sanitised, sanitised_lines
 
 MAX_PATH = 500

@@ -6,7 +6,7 @@ Lines end at `\\n` here, as in every diff tool: the `\\r` of a Windows line is p
 from collections.abc import Iterable
 from difflib import unified_diff
 
-from pilotfish.api import FileChange
+from pilotfish.api.answers import FileChange
 
 NO_FILE = "/dev/null"
 """What stands for the side on which there is no file."""

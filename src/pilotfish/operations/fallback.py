@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from pilotfish.api import Operation, Question
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Unavailable
 
 _IDENTIFIER = re.compile(r"[\w$]{1,100}")

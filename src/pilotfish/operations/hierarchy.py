@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from pilotfish.api import Edge, HierarchyItem, ItemReference, Point, Span
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Reading, Spot, View
-from pilotfish.operations.shapes import one_or_many
+from pilotfish.api.answers import Edge, HierarchyItem, ItemReference, Point, Span
+from pilotfish.operations.lenient import one_or_many
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WirePosition, WireRange
 

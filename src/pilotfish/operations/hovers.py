@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
-from pilotfish.api import Hover
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Reading, Spot, View
-from pilotfish.operations.shapes import one_or_none, texts_of
+from pilotfish.api.answers import Hover
+from pilotfish.operations.lenient import one_or_none, texts_of
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.wire import Raw, WireHover
 
 

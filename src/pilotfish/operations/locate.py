@@ -17,11 +17,11 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from pilotfish.api import Location, Symbol
+from pilotfish.api.answers import Location, Symbol
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
-from pilotfish.operations.names import names_of
-from pilotfish.operations.words import occurrences
+from pilotfish.operations.symbol_names import names_of
+from pilotfish.operations.tokens import occurrences
 from pilotfish.protocol.positions import Text
 
 MAX_CANDIDATES = 10

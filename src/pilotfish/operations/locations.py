@@ -6,10 +6,10 @@ that mix the two. Of a link, the place is that of the name, which is where a fur
 
 from msgspec import Struct
 
-from pilotfish.api import Location
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Reading, Spot, View
-from pilotfish.operations.shapes import one_or_many
+from pilotfish.api.answers import Location
+from pilotfish.operations.lenient import one_or_many
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.wire import Raw, WirePlace
 
 

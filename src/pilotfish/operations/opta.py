@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from pilotfish.api import Answer, Location, State, Symbol
+from pilotfish.api.answers import Answer, Location, State, Symbol
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.operations.render import state_line, text_of
 from pilotfish.sanitise import sanitised

@@ -1,7 +1,7 @@
 """The parameters of each request, exactly as the protocol has them."""
 
-from pilotfish.operations.asked import Asked
 from pilotfish.operations.hierarchy import protocol_item
+from pilotfish.operations.request_context import Asked
 from pilotfish.protocol.wire import FileRename, TextDocumentIdentifier, TextDocumentPositionParams
 
 _INVOKED = 1

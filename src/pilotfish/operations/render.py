@@ -8,7 +8,7 @@ only where a fresh answer is empty.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never, cast
 
-from pilotfish.api import (
+from pilotfish.api.answers import (
     Action,
     Answer,
     Changes,
@@ -22,13 +22,13 @@ from pilotfish.api import (
     Item,
     Location,
     Meta,
-    Operation,
     Signature,
     State,
     Symbol,
+    error_text,
     is_empty,
-    told,
 )
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug
 from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_NAME, MAX_PATH, MAX_SOURCE
 from pilotfish.operations.symbols import kind_word
@@ -44,7 +44,7 @@ def text_of(answer: Answer[Any]) -> str:
     """The answer as a model reads it."""
     meta = answer.meta
     head = [] if meta.state is State.FRESH else [state_line(meta)]
-    failed = [_message(told(error)) for error in answer.errors if error.message not in (meta.reason or "")]
+    failed = [_message(error_text(error)) for error in answer.errors if error.message not in (meta.reason or "")]
     warnings = [f"note: {_message(warning)}" for warning in meta.warnings]
     return "\n".join([*head, *_body(answer), *failed, *warnings])
 

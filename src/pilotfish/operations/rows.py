@@ -10,12 +10,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from pilotfish.api import Operation
+from pilotfish.api.questions import Operation
 from pilotfish.operations.actions import read_actions
-from pilotfish.operations.asked import Asked
 from pilotfish.operations.changes import read_changes
-from pilotfish.operations.fields import AT, PLACE, Form
-from pilotfish.operations.found import Found, Reading
+from pilotfish.operations.form_fields import AT, PLACE, Form
 from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
 from pilotfish.operations.hovers import read_hover
 from pilotfish.operations.locations import read_locations
@@ -29,6 +27,8 @@ from pilotfish.operations.params import (
     of_references,
     of_rename,
 )
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Found, Reading
 from pilotfish.operations.signatures import read_signatures
 from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
 from pilotfish.protocol.wire import Raw

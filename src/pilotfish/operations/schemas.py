@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
-from pilotfish.operations.fields import FIELDS
+from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, Tool
 
 Schema = Mapping[str, object]

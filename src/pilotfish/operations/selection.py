@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Operation, Question, Symbol
+from pilotfish.api.answers import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Symbol
+from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
-from pilotfish.operations.found import Found, Reading, View
 from pilotfish.operations.hovers import joined
-from pilotfish.operations.names import bare_name
+from pilotfish.operations.results import Found, Reading, View
 from pilotfish.operations.rows import Row
+from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
 

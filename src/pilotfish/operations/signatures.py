@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
-from pilotfish.api import Signature
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import Reading, Spot, View
-from pilotfish.operations.shapes import one_or_none, text_of
+from pilotfish.api.answers import Signature
+from pilotfish.operations.lenient import one_or_none, text_of
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import decode_items
 from pilotfish.protocol.wire import UNSET, Raw, WireParameter, WireSignature, WireSignatureHelp
 

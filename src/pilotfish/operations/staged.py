@@ -7,12 +7,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from pilotfish.api import FileChange
-from pilotfish.host.ports import Identity
+from pilotfish.api.answers import FileChange
 from pilotfish.model import AbsPath
 from pilotfish.operations.diffs import ordered, unified
 from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Admitted
+from pilotfish.system.ports import Identity
 
 
 class Free(Struct, frozen=True):

@@ -10,12 +10,12 @@ text is not at hand, the place is where the declaration starts.
 
 from msgspec import Struct
 
-from pilotfish.api import Symbol
+from pilotfish.api.answers import Symbol
 from pilotfish.model import Position, Range
-from pilotfish.operations.asked import Asked
-from pilotfish.operations.found import NOWHERE, Reading, Spot, View
-from pilotfish.operations.names import bare_name
-from pilotfish.operations.words import first_occurrence
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import NOWHERE, Reading, Spot, View
+from pilotfish.operations.symbol_names import bare_name
+from pilotfish.operations.tokens import first_occurrence
 from pilotfish.protocol.codec import Malformed, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WirePlace, WireRange, WireSymbol
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from pilotfish.operations.fields import Form
+from pilotfish.operations.form_fields import Form
 from pilotfish.operations.rows import ROWS, Row
 
 ONE_TOOL = "lsp"

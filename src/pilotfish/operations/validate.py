@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import msgspec.structs
 
-from pilotfish.api import ItemReference, Question
+from pilotfish.api.answers import ItemReference
+from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.fields import FIELDS, Form
+from pilotfish.operations.form_fields import FIELDS, Form
 from pilotfish.operations.tools import OPERATIONS, Tool
 from pilotfish.protocol.codec import encode
 

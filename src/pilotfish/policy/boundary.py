@@ -18,7 +18,7 @@ from msgspec import Struct
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import below, is_dependency, is_inside, is_library
-from pilotfish.policy.beneath import open_beneath
+from pilotfish.policy.openat import open_beneath
 from pilotfish.policy.protected import protected
 
 MAX_PATH = 4_096

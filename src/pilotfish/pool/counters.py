@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from msgspec import Struct, field
 
 from pilotfish.errors import Code, Failure
-from pilotfish.host.clock import current_time
+from pilotfish.system.clock import current_time
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the latency histogram."""

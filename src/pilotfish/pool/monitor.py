@@ -11,10 +11,10 @@ import anyio
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import Vitals
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Limits, Running, next_upkeep, upkeep
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Vitals
 
 SUSPICION_SECONDS = 3.0
 """A question this old, to a server that has said nothing since, makes us look whether the server works at all."""

@@ -19,9 +19,6 @@ from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
 from pilotfish.config.values import Restart
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import Spawner, Vitals
-from pilotfish.host.tasks import owned_tasks
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
@@ -44,6 +41,9 @@ from pilotfish.pool.plan import (
     admission,
 )
 from pilotfish.pool.sidecar import running_sidecar
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Spawner, Vitals
+from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 

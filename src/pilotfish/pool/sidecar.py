@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.errors import Failure
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import Exit, Launch, Process, Spawner
-from pilotfish.host.tasks import owned_tasks
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Exit, Launch, Process, Spawner
+from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 

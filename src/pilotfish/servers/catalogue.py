@@ -19,7 +19,7 @@ from pilotfish.errors import Bug
 from pilotfish.servers.language import Language, language_ids, read_languages
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
 from pilotfish.servers.spec import FileRule, Rank, Risk, RootRule, ServerSpec
-from pilotfish.servers.table import BadTable
+from pilotfish.servers.toml_table import BadTable
 
 if TYPE_CHECKING:
     from pilotfish.config.values import ServerConfig

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from pilotfish.servers.table import BadTable, Table
+from pilotfish.servers.toml_table import BadTable, Table
 
 
 class Language(Struct, frozen=True):

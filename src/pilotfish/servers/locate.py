@@ -19,7 +19,7 @@ from pilotfish.paths import ancestors
 from pilotfish.servers.environment import lies_in
 
 if TYPE_CHECKING:
-    from pilotfish.host.ports import Identity
+    from pilotfish.system.ports import Identity
 
 PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs they depend on, nearest first from the root up to the workspace."""
@@ -148,6 +148,6 @@ def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> Located:
         return replace(missing, unusable=path)
     if not lookup.trusted and lies_in(path, lookup.territory):
         return Gated(path, "the program lies inside the workspace, which is not trusted")
-    from pilotfish.host.ports import Identity  # Only what is found needs it, and `servers` finds little.
+    from pilotfish.system.ports import Identity  # Only what is found needs it, and `servers` finds little.
 
     return Found(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))

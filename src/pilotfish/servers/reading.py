@@ -27,7 +27,7 @@ from pilotfish.servers.spec import (
     RootStrategy,
     ServerSpec,
 )
-from pilotfish.servers.table import BadTable, Table
+from pilotfish.servers.toml_table import BadTable, Table
 
 OVERRIDABLE = (
     "command", "extensions", "env", "initialization", "settings", "roots", "languageId", "watch", "restart", "timeouts",

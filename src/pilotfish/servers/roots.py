@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pilotfish.paths import below
-from pilotfish.servers.grouping import MANIFESTS, MAX_MANIFEST, claim
 from pilotfish.servers.matching import fits
+from pilotfish.servers.nested_roots import MANIFESTS, MAX_MANIFEST, claim
 from pilotfish.servers.spec import NpmRequirement, RootRule, RootStrategy
 from pilotfish.servers.tree import Tree
 

@@ -14,35 +14,37 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish import api, insight
+from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, diagnostic_of, error_of
+from pilotfish.api.questions import Operation, Question, Touch
+from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.delta import Change, Delta
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
-from pilotfish.host.clock import current_time
-from pilotfish.host.ports import Clock, Files, Memory, OpenWatcher, Spawner, Vitals
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
-from pilotfish.service.applying import Applying, changes_files
-from pilotfish.service.asking import Asking
-from pilotfish.service.baselines import Baselines
-from pilotfish.service.checks import Checks, FileVerdict, Patience
-from pilotfish.service.inspecting import Inspecting
-from pilotfish.service.lately import Lately, Shown
-from pilotfish.service.others import Others
-from pilotfish.service.preview import Previews
-from pilotfish.service.status import snapshot
-from pilotfish.service.steering import Steering
-from pilotfish.service.supposing import Supposing
+from pilotfish.service.changes.apply import Applying, changes_files
+from pilotfish.service.changes.transaction import Recovery, recover
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.preview import Previews
+from pilotfish.service.diagnostics.related_files import Others
+from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.supposing import Supposing
+from pilotfish.service.disk_changes import Watching
+from pilotfish.service.questions.ask import Asking
+from pilotfish.service.status.control import Steering
+from pilotfish.service.status.details import Inspecting
+from pilotfish.service.status.recent_feedback import Lately, Shown
+from pilotfish.service.status.snapshot import snapshot
 from pilotfish.service.texts import Texts
-from pilotfish.service.transaction import Recovery, recover
-from pilotfish.service.watching import Watching
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Clock, Files, Memory, OpenWatcher, Spawner, Vitals
 
 logger = logging.getLogger(__name__)
 
@@ -102,11 +104,11 @@ class Service:
     def _started(self, session: Session) -> None:
         self.watching.join(session)
 
-    def status(self, client: ClientSession) -> insight.Snapshot:
+    def status(self, client: ClientSession) -> Snapshot:
         """Every known server as it stands for this workspace."""
         return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.watching.health)
 
-    async def inspect(self, client: ClientSession) -> insight.Snapshot:
+    async def inspect(self, client: ClientSession) -> Snapshot:
         """The same, with the memory of the servers that run, measured now."""
         return await self.inspecting.snapshot(self.workspaces.of(client))
 
@@ -114,21 +116,21 @@ class Service:
         """The client session is over; ending it twice is harmless."""
         self.pool.release(client.id)
 
-    async def touched(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
+    async def touched(self, touch: Touch, client: ClientSession) -> Feedback:
         """Feedback after an edit. The text is empty when there is nothing to say, whatever the reason."""
         feedback = await self._judged(touch, client)
         if touch.kind != "read":
             self.lately.add(Shown(self._clock.wall(), client, touch.paths, feedback))
         return feedback
 
-    async def _judged(self, touch: api.Touch, client: ClientSession) -> api.Feedback:
+    async def _judged(self, touch: Touch, client: ClientSession) -> Feedback:
         started = current_time()
         if not touch.paths:
-            return api.Feedback("", api.State.UNAVAILABLE, 0, "no file was named")
+            return Feedback("", State.UNAVAILABLE, 0, "no file was named")
         with self.pool.counters.timed(touch.kind):
             return await self._told(touch, client, started)
 
-    async def _told(self, touch: api.Touch, client: ClientSession, started: float) -> api.Feedback:
+    async def _told(self, touch: Touch, client: ClientSession, started: float) -> Feedback:
         refused: tuple[Refused, ...] = ()
         try:
             workspace = await self._workspace(client)
@@ -139,17 +141,17 @@ class Service:
                 touch, refused = await self._checks.sorted_out(workspace, touch)
                 verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
         except Failure as failure:
-            return api.Feedback("", api.State.UNAVAILABLE, _milliseconds(started), failure.message)
+            return Feedback("", State.UNAVAILABLE, _milliseconds(started), failure.message)
         changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
         others = await self._related(touch, client, workspace, verdicts, started)
         text = _text(workspace, touch, changes, others)
         effort = _effort(verdicts, _milliseconds(started), refused)
         return _feedback(text, verdicts, tuple(changes.values()), effort)
 
-    async def ask(self, question: api.Question, client: ClientSession) -> api.Answer[Any]:
+    async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
         started = current_time()
-        if question.operation is api.Operation.DIAGNOSTICS and question.file_path is not None:
+        if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
             texts = None if question.text is None else {question.file_path: question.text}
             return await self.check(client, (question.file_path,), texts=texts)
         try:
@@ -157,8 +159,8 @@ class Service:
                 return await self._applying.run(question, client, await self._workspace(client))
             return await self._asking.answer(question, client, self._workspace)
         except Failure as failure:
-            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
-            return api.answer(question.operation, None, effort)
+            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            return answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.took(question.operation, current_time() - started)
 
@@ -170,7 +172,7 @@ class Service:
         texts: Mapping[str, str] | None = None,
         written: bool = False,
         patience: Patience = CERTAIN,
-    ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
+    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         """The verdict on files: errors, clean, or none and why.
 
         Files in `texts` are judged as if they had those texts, which nobody keeps; so are the others with them.
@@ -184,15 +186,15 @@ class Service:
                 workspace = await self._workspace(client)
                 verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
-            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
-            return api.answer(api.Operation.DIAGNOSTICS, None, effort)
+            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            return answer_from(Operation.DIAGNOSTICS, None, effort)
         changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
-        return api.answer(api.Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
+        return answer_from(Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
 
     async def preview(
         self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
-    ) -> api.Answer[Mapping[str, tuple[api.Diagnostic, ...]]]:
+    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         """The verdict on files if some had other texts, and on those elsewhere that this would break."""
         started = current_time()
         try:
@@ -200,10 +202,10 @@ class Service:
                 workspace = await self._workspace(client)
                 previewed = await self._previews.run(client, workspace, paths, texts, patience)
         except Failure as failure:
-            effort = api.Effort(_milliseconds(started), errors=(api.error(failure),))
-            return api.answer(api.Operation.DIAGNOSTICS, None, effort)
+            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            return answer_from(Operation.DIAGNOSTICS, None, effort)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
-        return api.answer(api.Operation.DIAGNOSTICS, data, _effort(previewed.asked, _milliseconds(started)))
+        return answer_from(Operation.DIAGNOSTICS, data, _effort(previewed.asked, _milliseconds(started)))
 
     async def _recover(self) -> None:
         """Finish or undo what a process that was killed had begun to write."""
@@ -219,7 +221,7 @@ class Service:
 
     async def _related(
         self,
-        touch: api.Touch,
+        touch: Touch,
         client: ClientSession,
         workspace: Workspace,
         edited: Sequence[FileVerdict],
@@ -233,12 +235,12 @@ class Service:
         return {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
 
 
-def _listed(change: Change) -> tuple[api.Diagnostic, ...]:
-    return tuple(api.diagnostic(found.diagnostic, introduced=found.introduced) for found in findings(change))
+def _listed(change: Change) -> tuple[Diagnostic, ...]:
+    return tuple(diagnostic_of(found.diagnostic, introduced=found.introduced) for found in findings(change))
 
 
 def _text(
-    workspace: Workspace, touch: api.Touch, changes: Mapping[AbsPath, Change], others: Mapping[AbsPath, Change]
+    workspace: Workspace, touch: Touch, changes: Mapping[AbsPath, Change], others: Mapping[AbsPath, Change]
 ) -> str:
     if touch.kind == "read":
         return ""
@@ -252,13 +254,11 @@ def _text(
     return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most))
 
 
-def _feedback(
-    text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], effort: api.Effort
-) -> api.Feedback:
+def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], effort: Effort) -> Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in verdicts}
-    envelope = api.answer(api.Operation.DIAGNOSTICS, found, effort)
-    return api.Feedback(
+    envelope = answer_from(Operation.DIAGNOSTICS, found, effort)
+    return Feedback(
         text,
         envelope.meta.state,
         effort.duration_ms,
@@ -268,19 +268,19 @@ def _feedback(
     )
 
 
-def _effort(verdicts: Sequence[FileVerdict], duration_ms: int, refused: Sequence[Refused] = ()) -> api.Effort:
+def _effort(verdicts: Sequence[FileVerdict], duration_ms: int, refused: Sequence[Refused] = ()) -> Effort:
     outcomes = [outcome for verdict in verdicts for outcome in verdict.outcomes]
     failed = [outcome for outcome in outcomes if outcome.failure is not None]
     silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
     unserved = [verdict.path for verdict in verdicts if not verdict.outcomes]
     caveats = [f"{outcome.server}: {outcome.why or 'some of its answer could not be read'}" for outcome in silent]
     caveats += [f"No LSP server configured for {path}" for path in unserved]
-    return api.Effort(
+    return Effort(
         duration_ms=duration_ms,
         server_hits=sum(verdict.answered for verdict in verdicts),
         errors=(
-            *(api.error(outcome.failure) for outcome in failed if outcome.failure is not None),
-            *map(api.error, refused),
+            *(error_of(outcome.failure) for outcome in failed if outcome.failure is not None),
+            *map(error_of, refused),
         ),
         caveats=tuple(dict.fromkeys(caveats)),
         timed_out=any(outcome.diagnostics is None for outcome in silent),

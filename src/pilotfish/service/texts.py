@@ -8,9 +8,9 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from pilotfish.host.ports import Clock, Files, FileText
 from pilotfish.model import AbsPath
 from pilotfish.protocol.positions import Text
+from pilotfish.system.ports import Clock, Files, FileText
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 """Texts that are kept: thousands of ordinary files, a few large ones."""

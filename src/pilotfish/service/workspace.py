@@ -18,7 +18,6 @@ from pilotfish.config.load import Loaded
 from pilotfish.config.places import Places
 from pilotfish.config.values import ServerConfig, Source
 from pilotfish.errors import Code, Failure, Scene, Unavailable
-from pilotfish.host.ports import Launch
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Boundary
@@ -26,16 +25,17 @@ from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.advice import install_command, unavailable
+from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
+from pilotfish.servers.default_watches import own_files
 from pilotfish.servers.environment import child_environment, search_path
-from pilotfish.servers.evidence import Evidence, Witness
-from pilotfish.servers.launching import Allowed, Unfilled, Withheld, admitted, filled, sidecar
+from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree
-from pilotfish.servers.unasked import own_files
 from pilotfish.service.recent import Recent
+from pilotfish.system.ports import Launch
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; of others the folders are searched again."""

@@ -9,7 +9,7 @@ import sys
 if __name__ == "__main__":
     try:
         sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-        from pilotfish.surfaces.relay import run
+        from pilotfish.ipc.hook_program import run
 
         run(sys.argv[1:])
     finally:

@@ -4,7 +4,7 @@ import msgspec
 
 from fuzz.pieces import Pieces
 from pilotfish.errors import Refused
-from pilotfish.surfaces.hosts.dialect import DIALECTS, Touched, dialect_of
+from pilotfish.hosts.shared.dialect import DIALECTS, Touched, dialect_of
 
 WORDS = (
     b'"tool_name":"',

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import anyio
 
 from fuzz.pieces import Pieces
-from pilotfish.surfaces import mcp_lines
-from pilotfish.surfaces.mcp_streams import message_streams
+from pilotfish.surfaces.mcp import lines as mcp_lines
+from pilotfish.surfaces.mcp.streams import message_streams
 from support.wires import MemoryWire
 
 WORDS = (

@@ -3,9 +3,9 @@
 from msgspec import Raw
 
 from fuzz.pieces import Pieces
-from pilotfish.api import Operation, Question
+from pilotfish.api.questions import Operation, Question
 from pilotfish.model import Encoding
-from pilotfish.operations.asked import Asked
+from pilotfish.operations.request_context import Asked
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, resolved, selected
 from pilotfish.protocol.codec import Malformed, encode

@@ -17,8 +17,8 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.widgets import Static
 
+from pilotfish.api.status import InstanceDetails, Snapshot
 from pilotfish.errors import Failure
-from pilotfish.insight import InstanceDetails, Snapshot
 from pilotfish.surfaces.panel.state import Close, Effect, Inspect, Panel, Refresh, Restart, Stop, pressed, read
 from pilotfish.surfaces.panel.view import Line, Style, lines_of
 

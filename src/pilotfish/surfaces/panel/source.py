@@ -3,11 +3,11 @@
 import msgspec
 from msgspec import Struct
 
+from pilotfish.api.status import InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
-from pilotfish.insight import InstanceDetails, Restarted, Snapshot
-from pilotfish.surfaces.link import Terms
-from pilotfish.surfaces.quantities import latency
-from pilotfish.surfaces.reaching import NO_DAEMON, running_daemon, snapshot
+from pilotfish.ipc.client import Terms
+from pilotfish.surfaces.cli.running_daemon import NO_DAEMON, running_daemon, snapshot
+from pilotfish.surfaces.cli.terminal.quantities import latency
 
 
 class DaemonSource(Struct, frozen=True):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.insight import InstanceDetails, ServerRow, Snapshot
-from pilotfish.service.status import state_of
-from pilotfish.surfaces.status_text import WORDS
+from pilotfish.api.status import InstanceDetails, ServerRow, Snapshot
+from pilotfish.service.status.snapshot import state_of
+from pilotfish.surfaces.cli.terminal.status_text import WORDS
 
 MAX_QUERY = 100
 """Characters of a filter."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.inside import root_option
+from pilotfish.surfaces.cli.workspace import root_option
 
 if TYPE_CHECKING:
-    from pilotfish import insight
+    from pilotfish.api.status import Snapshot
 
 MAX_TROUBLES = 10
 
@@ -40,9 +40,9 @@ def panel(root: str | None) -> None:
     PanelApp(source).run()
 
 
-def summary(snapshot: insight.Snapshot) -> Iterator[str]:
+def summary(snapshot: Snapshot) -> Iterator[str]:
     """The totals, and the servers that need a person."""
-    from pilotfish.surfaces.status_text import totals_line, trouble
+    from pilotfish.surfaces.cli.terminal.status_text import totals_line, trouble
 
     yield snapshot.disabled or totals_line(snapshot.totals)
     troubled = [(row, why) for row in snapshot.rows if (why := trouble(row, snapshot.generated_at)) is not None]

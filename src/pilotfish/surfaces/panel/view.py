@@ -9,13 +9,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from pilotfish.insight import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
+from pilotfish.api.status import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
 from pilotfish.sanitise import sanitised
-from pilotfish.service.status import state_of
-from pilotfish.surfaces.columns import width as columns
+from pilotfish.service.status.snapshot import state_of
+from pilotfish.surfaces.cli.terminal.columns import width as columns
+from pilotfish.surfaces.cli.terminal.quantities import counted, duration, latency, memory
+from pilotfish.surfaces.cli.terminal.status_text import WORDS, cut, relative, totals_line, trouble
 from pilotfish.surfaces.panel.state import Panel, Restart, selected, visible
-from pilotfish.surfaces.quantities import counted, duration, latency, memory
-from pilotfish.surfaces.status_text import WORDS, cut, relative, totals_line, trouble
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
 

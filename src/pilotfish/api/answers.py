@@ -1,0 +1,381 @@
+"""Our own questions and answers: all that a surface sees.
+
+On the wire names are camel case, and what is absent is left out.
+Lines and characters are 1-based here, as people and models count, and a character is a Unicode code point; an end is
+where the thing has ended, so a name of three characters at 1:5 ends at 1:8.
+
+Invariant: an answer says how much it can be believed. Its state follows from how it came about (`Effort`) and is never
+chosen; `answer` is the one way to make an answer, and `Answer` refuses any other, read from a wire or not.
+Only a fresh answer can be `empty`: a failure, a time-out or a server that is still indexing never is.
+
+The file is long because it is a list: one shape after the other, and no behaviour but that invariant.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Generic, Literal, TypeVar, cast
+
+from msgspec import UNSET, Struct, field
+
+from pilotfish.errors import Bug, Code, Failure
+from pilotfish.model import Diagnostic as ModelDiagnostic
+
+OURSELVES = "pilotfish"
+"""The `serverId` of an error that is no server's."""
+
+
+class State(StrEnum):
+    """How much an answer can be believed."""
+
+    FRESH = "fresh"
+    """Everybody who should answer did, about the text as it is."""
+    PARTIAL = "partial"
+    """What is here is right, but there may be more."""
+    STALE = "stale"
+    """About an older text."""
+    UNAVAILABLE = "unavailable"
+    """Nobody answered."""
+
+
+class Api(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Common settings of every shape here."""
+
+
+# --- Places -------------------------------------------------------------------------------------------------------
+
+
+class Extent(Api, frozen=True):
+    """From a character up to but not including another."""
+
+    line: int
+    character: int
+    end_line: int
+    end_character: int
+
+
+class Location(Extent, frozen=True, kw_only=True):
+    """A place in a file.
+
+    `path` is relative to the workspace, absolute outside of it, and the URI itself where that names no file.
+    An external file is never read: there is no `text`, and its characters are in the server's units, which are the same
+    for a line of ASCII.
+    """
+
+    path: str
+    external: bool = False
+    text: str | None = None
+    """The source line; of a very long one, the part around the place, with `…` where it was cut."""
+
+
+class Symbol(Location, frozen=True, kw_only=True):
+    """A named thing. The place is that of its name; `first_line` and `last_line` bound all of it."""
+
+    name: str
+    kind: str
+    detail: str | None = None
+    container: str | None = None
+    depth: int = 0
+    first_line: int | None = None
+    last_line: int | None = None
+    deprecated: bool = False
+
+
+class Hover(Api, frozen=True):
+    contents: tuple[str, ...]
+    range: Extent | None = None
+
+
+class Signature(Api, frozen=True):
+    label: str
+    documentation: str | None = None
+    parameters: tuple[str, ...] = ()
+    active_parameter: int | None = None
+    """An index into `parameters`."""
+    active: bool = False
+
+
+# --- Hierarchies --------------------------------------------------------------------------------------------------
+
+
+class Point(Api, frozen=True):
+    """A position word for word as a server gave it: 0-based, in the server's units."""
+
+    line: int
+    character: int
+
+
+class Span(Api, frozen=True):
+    start: Point
+    end: Point
+
+
+class ItemReference(Api, frozen=True, kw_only=True):
+    """An item of a call or type hierarchy as the protocol has it, to be handed back as it came."""
+
+    name: str
+    uri: str
+    range: Span
+    selection_range: Span
+    kind: int = 0
+    detail: str | None = None
+    tags: tuple[int, ...] | None = None
+    data: Any = UNSET
+    server: str | None = None
+    """Who gave it: nobody else understands its `data`."""
+
+
+class HierarchyItem(ItemReference, frozen=True, kw_only=True):
+    """An item, and where its name is."""
+
+    location: Location
+
+
+class Edge(Api, frozen=True):
+    """Who calls (`from`) or is called (`to`), and every place where that is written."""
+
+    calls: tuple[Location, ...]
+    caller: HierarchyItem | None = field(name="from", default=None)
+    callee: HierarchyItem | None = field(name="to", default=None)
+
+
+# --- Diagnostics, changes, actions --------------------------------------------------------------------------------
+
+
+class Diagnostic(Extent, frozen=True, kw_only=True):
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    server: str
+    code: str | None = None
+    source: str | None = None
+    introduced: bool | None = None
+    """Whether the edit that was asked about brought it; None where nobody knows."""
+
+
+class FileChange(Api, frozen=True):
+    """What happens to one file. `diff` is unified, and absent where no text changes."""
+
+    path: str
+    kind: Literal["edit", "create", "rename", "delete"] = "edit"
+    new_path: str | None = None
+    edits: int = 0
+    diff: str | None = None
+
+
+class Changes(Api, frozen=True):
+    """A rename, a move or an action: what it would do, or did."""
+
+    applied: bool
+    files: tuple[FileChange, ...]
+    confirm: tuple[str, ...] = ()
+    """What the server wants a person to confirm; such changes are never applied here."""
+    feedback: "Feedback | None" = None
+    """What the servers say about the changed files, once the changes were applied."""
+
+
+class Action(Api, frozen=True):
+    """A code action on offer; `number` (from 1) or the title names it when asking for it."""
+
+    number: int
+    title: str
+    server: str
+    kind: str | None = None
+    preferred: bool = False
+    disabled: str | None = None
+    """Why it cannot be done."""
+    changes: Changes | None = None
+
+
+Item = Location | Symbol | Hover | Signature | HierarchyItem | Edge | Action | Changes
+"""One result of one server."""
+
+Data = tuple[Item, ...] | Hover | Changes | Mapping[str, tuple[Diagnostic, ...]] | None
+
+
+def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> Diagnostic:
+    """A diagnostic as surfaces see it."""
+    return Diagnostic(
+        line=found.range.start.line + 1,
+        character=found.range.start.character + 1,
+        end_line=found.range.end.line + 1,
+        end_character=found.range.end.character + 1,
+        severity=_SEVERITIES[found.severity - 1],
+        message=found.message,
+        server=found.server,
+        code=found.code,
+        source=found.source,
+        introduced=introduced,
+    )
+
+
+_SEVERITIES: tuple[Literal["error", "warning", "information", "hint"], ...] = (
+    "error",
+    "warning",
+    "information",
+    "hint",
+)
+
+
+# --- Questions ----------------------------------------------------------------------------------------------------
+
+
+class Feedback(Api, frozen=True):
+    """What to append to the tool's result: nothing at all when `text` is empty."""
+
+    text: str
+    state: State
+    duration_ms: int
+    reason: str | None = None
+    introduced: int = 0
+    fixed: int = 0
+
+
+# --- Answers ------------------------------------------------------------------------------------------------------
+
+
+class Error(Api, frozen=True):
+    server_id: str
+    message: str
+    code: Code
+
+
+class Meta(Api, frozen=True):
+    duration_ms: int
+    server_hits: int
+    partial: bool
+    state: State
+    timed_out: bool = False
+    empty: bool = False
+    truncated: bool = False
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+class Effort(Struct, frozen=True):
+    """How an answer came about: all that its state follows from."""
+
+    duration_ms: int = 0
+    server_hits: int = 0
+    """How many servers answered."""
+    errors: tuple[Error, ...] = ()
+    caveats: tuple[str, ...] = ()
+    """Why there may be more than was found: `rust-analyzer is still indexing`."""
+    stale: str | None = None
+    """Why this is about an older text."""
+    timed_out: bool = False
+    truncated: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+D = TypeVar("D")
+
+
+class Answer(Api, Generic[D], frozen=True, kw_only=True):
+    """The envelope of every operation. `operation` is the caller's own word where it named none that exists."""
+
+    ok: bool
+    operation: str
+    data: D | None
+    errors: tuple[Error, ...] = ()
+    meta: Meta
+
+    def __post_init__(self) -> None:
+        if _is_plain(self):
+            return
+        broken = [rule for rule, holds in _rules(self).items() if not holds]
+        if broken:
+            raise ValueError(f"an answer that lies: {'; '.join(broken)}")
+
+
+def answer_from(operation: str, data: D | None, effort: Effort) -> Answer[D]:
+    """The answer, its state as `effort` makes it. What nobody answered has no data, however empty."""
+    empty = is_empty(data)
+    state = _state(effort, empty=empty)
+    if state is State.UNAVAILABLE:
+        data = None
+    return Answer(
+        ok=state is not State.UNAVAILABLE,
+        operation=operation,
+        data=data,
+        errors=effort.errors,
+        meta=Meta(
+            duration_ms=effort.duration_ms,
+            server_hits=effort.server_hits,
+            partial=state is State.PARTIAL,
+            state=state,
+            timed_out=_timed_out(effort),
+            empty=state is State.FRESH and empty,
+            truncated=effort.truncated,
+            warnings=effort.warnings,
+            reason=None if state is State.FRESH else _reason(effort),
+        ),
+    )
+
+
+def error_of(failure: Failure) -> Error:
+    """A failure as it stands in an answer; what to do about it follows the message."""
+    message = failure.message
+    if failure.hint:
+        stop = "" if message.endswith((".", "!", "?", ":")) else "."
+        message = f"{message}{stop} {failure.hint}"
+    return Error(server_id=failure.scene.server or OURSELVES, message=message, code=failure.code)
+
+
+def error_text(error: Error) -> str:
+    """An error in one sentence that names the server."""
+    known = error.server_id in error.message or error.server_id == OURSELVES
+    return error.message if known else f"{error.server_id}: {error.message}"
+
+
+def is_empty(data: object) -> bool:
+    """Whether there is nothing in `data`, of whatever shape."""
+    if isinstance(data, tuple):
+        return not data
+    if isinstance(data, Changes):
+        return not data.files
+    if isinstance(data, dict | Mapping):
+        return not any(cast("Mapping[str, object]", data).values())
+    if isinstance(data, Hover):
+        return not data.contents
+    return not data
+
+
+def _state(effort: Effort, *, empty: bool) -> State:
+    trouble = bool(effort.errors or effort.caveats or effort.stale or _timed_out(effort))
+    if effort.server_hits == 0 and not trouble:
+        raise Bug("an answer that nobody gave must say why")
+    if effort.server_hits == 0 and empty:
+        return State.UNAVAILABLE
+    if effort.stale:
+        return State.STALE
+    return State.PARTIAL if trouble else State.FRESH
+
+
+def _timed_out(effort: Effort) -> bool:
+    return effort.timed_out or any(error.code is Code.REQUEST_TIMEOUT for error in effort.errors)
+
+
+def _reason(effort: Effort) -> str:
+    reasons = [*((effort.stale,) if effort.stale else ()), *effort.caveats]
+    return "; ".join(reasons or map(error_text, effort.errors)) or "the time limit has passed"
+
+
+def _is_plain(answer: Answer[D]) -> bool:
+    """Whether it is as nearly all are: fresh, with something in it and no trouble. Every rule then holds."""
+    meta = answer.meta
+    fresh = answer.ok and meta.state is State.FRESH and meta.server_hits > 0
+    trouble = meta.partial or meta.timed_out or meta.empty or answer.errors
+    return fresh and not trouble and not is_empty(answer.data)
+
+
+def _rules(answer: Answer[D]) -> dict[str, bool]:
+    """What must hold of every answer, wherever it comes from."""
+    meta, fresh = answer.meta, answer.meta.state is State.FRESH
+    return {
+        "ok means that somebody answered": answer.ok is (meta.state is not State.UNAVAILABLE),
+        "an answer that nobody gave has no data": answer.ok or answer.data is None,
+        "what is not fresh says why": fresh or bool(meta.reason),
+        "a fresh answer came from a server": not fresh or meta.server_hits > 0,
+        "a fresh answer has no errors": not fresh or not (answer.errors or meta.timed_out),
+        "partial is said twice alike": meta.partial is (meta.state is State.PARTIAL),
+        "empty means fresh and nothing there": meta.empty is (fresh and is_empty(answer.data)),
+    }

@@ -1,0 +1,64 @@
+"""What a client asks: the operations, a question, and the report of an edit."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pilotfish.api.answers import Api, ItemReference
+
+
+class Operation(StrEnum):
+    """What can be asked. `operations.rows` says how."""
+
+    DEFINITION = "goToDefinition"
+    DECLARATION = "goToDeclaration"
+    TYPE_DEFINITION = "goToTypeDefinition"
+    IMPLEMENTATION = "goToImplementation"
+    REFERENCES = "findReferences"
+    HOVER = "hover"
+    SIGNATURE = "signature"
+    DOCUMENT_SYMBOL = "documentSymbol"
+    WORKSPACE_SYMBOL = "workspaceSymbol"
+    PREPARE_CALLS = "prepareCallHierarchy"
+    INCOMING_CALLS = "incomingCalls"
+    OUTGOING_CALLS = "outgoingCalls"
+    SUPERTYPES = "supertypes"
+    SUBTYPES = "subtypes"
+    DIAGNOSTICS = "diagnostics"
+    RENAME = "rename"
+    RENAME_FILE = "renameFile"
+    CODE_ACTIONS = "codeActions"
+
+
+class Question(Api, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question. Which fields belong to which operation: `operations.rows`; `operations.validate` checks it."""
+
+    operation: Operation
+    file_path: str | None = None
+    line: int | None = None
+    character: int | None = None
+    symbol: str | None = None
+    query: str | None = None
+    include_declaration: bool = True
+    call_hierarchy_item: ItemReference | None = None
+    type_hierarchy_item: ItemReference | None = None
+    new_name: str | None = None
+    new_path: str | None = None
+    action: str | None = None
+    kind: str | None = None
+    apply: bool = False
+    text: str | None = None
+    """A proposed text of the file, which is not on disk."""
+
+
+class Touch(Api, frozen=True, forbid_unknown_fields=True):
+    """Files that a tool of the host has just changed (or read: then they are made ready, and nothing is waited for)."""
+
+    paths: tuple[str, ...]
+    kind: Literal["edit", "write", "patch", "read"]
+    texts: dict[str, str] | None = None
+    """By path as in `paths`: authoritative where given, and the disk is not read."""
+    only_new: bool = False
+    plain: bool = False
+    """The text without angle brackets, for hosts that escape them on the way to the model."""
+    max_bytes: int | None = None
+    """What the host takes at most; the configuration may say less."""

@@ -1,0 +1,186 @@
+"""What a person looks at: all servers at one moment, one in detail, and what was counted. Shapes, as in `api`."""
+
+from typing import Literal
+
+from msgspec import field
+
+from pilotfish.api.answers import Api
+
+# --- The snapshot ----------------------------------------------------------------------------------------------------
+
+
+class BrokenState(Api, frozen=True):
+    attempts: int
+    retry_at: int
+    """Milliseconds since the epoch."""
+    last_error: str
+
+
+class Counts(Api, frozen=True):
+    error: int
+    warning: int
+    info: int
+    hint: int
+    total: int
+
+
+class WatchState(Api, frozen=True):
+    """How changes on disk below a root are noticed. Degraded: some folders are polled, or not looked at."""
+
+    state: Literal["ok", "degraded"]
+    reason: str | None = None
+    watched: int = 0
+    polled: int = 0
+    overflows: int = 0
+
+
+class SidecarRow(Api, frozen=True):
+    """What runs beside a server. Without `pid` it does not run, and `reason` says why."""
+
+    pid: int | None = None
+    starts: int = 0
+    reason: str | None = None
+    stderr: tuple[str, ...] = ()
+
+
+class Instance(Api, frozen=True, kw_only=True):
+    """One server at one root, whether it runs or not. What is not known, or not so, is absent."""
+
+    root: str
+    state: Literal["starting", "active", "stopping", "idle", "broken"]
+    pid: int | None = None
+    memory_mib: float | None = None
+    """Of the whole process tree; absent where nobody measured."""
+    uptime_ms: int | None = None
+    last_latency_ms: int | None = None
+    """How long its last answer took."""
+    last_error: str | None = None
+    """Why it last failed, even if it runs again."""
+    restarts: int = 0
+    sessions: int = 0
+    """Client sessions that use it."""
+    documents: int = 0
+    """Files that are open at it."""
+    busy: tuple[str, ...] = ()
+    """What it says that it is working on."""
+    watching: WatchState | None = None
+
+
+class ServerRow(Api, frozen=True):
+    """One known or configured server."""
+
+    server_id: str
+    source: Literal["builtin", "global", "project", "merged"]
+    disabled: bool
+    extensions: tuple[str, ...]
+    configured_roots: tuple[str, ...]
+    connected_roots: tuple[str, ...]
+    spawning_roots: tuple[str, ...]
+    broken: BrokenState | None = None
+    diagnostics: Counts | None = None
+    last_seen_at: int | None = None
+    watching: WatchState | None = None
+    """Of several roots, the one with the most trouble."""
+    sidecars: tuple[SidecarRow, ...] = ()
+    unavailable: str | None = None
+    """Why it could not be started: its program is not there, or may not run here."""
+    instances: tuple[Instance, ...] = ()
+    """By root."""
+
+
+class Totals(Api, frozen=True):
+    configured: int
+    connected: int
+    spawning: int
+    broken: int
+    disabled: int
+    unavailable: int = 0
+
+
+class Snapshot(Api, frozen=True):
+    """All servers at one moment, as the panel shows them."""
+
+    generated_at: int
+    rows: tuple[ServerRow, ...]
+    totals: Totals
+    root: str = ""
+    """The workspace."""
+    trusted: bool = False
+    disabled: str | None = None
+    """Why nothing is started here at all."""
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the configuration, and what an untrusted project does not get."""
+
+
+# --- What else is looked at ------------------------------------------------------------------------------------------
+
+
+class Exchange(Api, frozen=True, kw_only=True):
+    """One request to a server that has ended, without its content."""
+
+    method: str
+    asked_at: int
+    """Milliseconds since the epoch."""
+    duration_ms: int
+    end: Literal["answered", "failed", "given up"]
+
+
+class InstanceDetails(Api, frozen=True, kw_only=True):
+    """What is too much for a snapshot: read when a person looks at one server."""
+
+    root: str
+    program: str = ""
+    """Name and version as the server says them."""
+    stderr: tuple[str, ...] = ()
+    """Its last words on standard error, of the last run if it does not run now."""
+    messages: tuple[str, ...] = ()
+    """What it logged by way of the protocol, newest last."""
+    documents: tuple[str, ...] = ()
+    """Open files, the most recently used first."""
+    diagnostics: dict[str, int] = field(default_factory=dict[str, int])
+    """How many there are, by file."""
+    exchanges: tuple[Exchange, ...] = ()
+    """Newest last."""
+
+
+class Latencies(Api, frozen=True, kw_only=True):
+    """Of the last thousand times something was done, how long it took."""
+
+    name: str
+    count: int
+    """Of all times."""
+    p50_ms: int
+    p95_ms: int
+
+
+class ServerStats(Api, frozen=True, kw_only=True):
+    server_id: str
+    starts: int = 0
+    failures: dict[str, int] = field(default_factory=dict[str, int])
+    """By code: `server_crashed`, `init_timeout` and so on."""
+    checks: int = 0
+    time_outs: int = 0
+    diagnostics: int = 0
+    """That its checks found, of all of them together."""
+    memory_mib: float | None = None
+
+
+class Stats(Api, frozen=True, kw_only=True):
+    """What was counted since the service was started. It stays on this machine."""
+
+    uptime_ms: int
+    operations: tuple[Latencies, ...] = ()
+    checks: tuple[Latencies, ...] = ()
+    """By server."""
+    servers: tuple[ServerStats, ...] = ()
+    memory_mib: float | None = None
+    """Of this process, without the servers."""
+
+
+class Restarted(Api, frozen=True, kw_only=True):
+    """What became of a server at one root: it runs again, or why not."""
+
+    root: str
+    pid: int | None = None
+    duration_ms: int = 0
+    error: str | None = None

@@ -1,0 +1,144 @@
+"""Letting clients in: only our own user, only so many, and one that fails harms none of the others."""
+
+import errno
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.daemon.connection import Connection
+from pilotfish.daemon.start import Claim, listening
+from pilotfish.errors import Code
+from pilotfish.ipc.rendezvous import Missed, peer_user
+from pilotfish.ipc.streams import Stream
+from pilotfish.protocol.rpc import Peer
+from pilotfish.system.pipes import End
+
+logger = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 256
+"""One person's agents, hooks and panels; what comes on top is a program that has lost count."""
+
+FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""What `accept` says when there is no room: it is tried again when a connection has ended."""
+
+RETRY_SECONDS = 1.0
+"""… or after this, because what uses up descriptors need not be a connection."""
+
+LOOK_SECONDS = 30.0
+"""How often to look whether our socket is still where clients look for it: cleaners of `/tmp` remove old files."""
+
+
+class Door:
+    """Owns the listening socket, and every connection that came through it."""
+
+    def __init__(self, claim: Claim, made: Callable[[Stream], Connection], user: int | None = None) -> None:
+        self._claim = claim
+        self._made = made
+        self._user = os.geteuid() if user is None else user
+        self._listener = claim.listener
+        self._inode = _inode(claim.place.socket)
+        self._connections: set[Connection] = set()
+        self._left = Pulse()
+        self._closed = False
+
+    async def run(self, tasks: TaskGroup) -> None:
+        """Let clients in until the door is closed; `tasks` owns what serves them."""
+        while not self._closed:
+            try:
+                await anyio.wait_readable(self._listener)
+                end, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError, anyio.ClosedResourceError):
+                continue
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                logger.warning("no room for a client error=%s", error)
+                with anyio.move_on_after(RETRY_SECONDS):
+                    await self._left.wait()
+                continue
+            self._enter(end, tasks)
+
+    async def stay_reachable(self) -> None:
+        """Listen again when our socket was removed; return when the lock is not ours any more."""
+        while self._claim.holds():
+            if not self._is_there():
+                self._listen_again()
+            await anyio.sleep(LOOK_SECONDS)  # noqa: TID251 -- a look from time to time is the point
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        if not self._closed:
+            self._closed = True
+            if self._is_there():
+                os.unlink(self._claim.place.socket)
+            self._shut()
+
+    async def empty(self, why: str) -> None:
+        """Hang up on everybody, and wait until they are gone."""
+        for connection in tuple(self._connections):
+            connection.hang_up(Code.SHUTTING_DOWN, why)
+        while self._connections:
+            await self._left.wait()
+
+    def _enter(self, end: socket.socket, tasks: TaskGroup) -> None:
+        user = peer_user(end)
+        if user != self._user:
+            logger.warning("refused another user uid=%s", user)
+            end.close()
+        elif len(self._connections) >= MAX_CONNECTIONS:
+            logger.warning("refused a client connections=%d", len(self._connections))
+            _turn_away(end)
+        else:
+            connection = self._made(End(end))
+            self._connections.add(connection)
+            tasks.start_soon(self._serve, connection)
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            await connection.run()
+        except Exception:
+            # A fault in what serves one client must not end the others, who share the task group.
+            logger.exception("connection failed")
+        finally:
+            self._connections.discard(connection)
+            self._left.beat()
+
+    def _is_there(self) -> bool:
+        """Whether what clients find is our socket, and not nothing, or that of another daemon."""
+        return self._inode is not None and _inode(self._claim.place.socket) == self._inode
+
+    def _listen_again(self) -> None:
+        try:
+            listener = listening(self._claim.place)
+        except (Missed, OSError) as error:
+            logger.warning("cannot listen again error=%s", error)
+            return
+        logger.warning("listening again socket=%s", self._claim.place.socket)
+        self._shut()
+        self._listener = listener
+        self._inode = _inode(self._claim.place.socket)
+
+    def _shut(self) -> None:
+        anyio.notify_closing(self._listener)
+        self._listener.close()
+
+
+def _turn_away(end: socket.socket) -> None:
+    end.setblocking(False)  # noqa: FBT003 - its only signature
+    with suppress(OSError):  # it has gone by itself
+        end.send(Peer().notify("closing", {"code": Code.OVERLOADED, "message": "too many clients are connected"}))
+    end.close()
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

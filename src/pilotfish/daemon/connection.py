@@ -1,0 +1,272 @@
+"""The daemon's end of one client connection: JSON-RPC in our own frames. What one client does, no other one feels.
+
+Rules:
+- A client has so many calls at work and so many waiting; one more is answered `overloaded` at once (F75).
+- A call is given up when its client says so or is gone, and with it what it had asked of language servers (F72).
+- Whoever connects says hello in time, and whoever begins a message ends it in time (F73).
+- A client that does not read is hung up on, with a last word that says why (F74).
+- A connection ends once: what it had under way is cancelled, and its sessions end. End of file means that the client
+  is gone, not that it only listens.
+
+The first word on a connection is `hello`, or a single `hook`. The last one from us may be the notification `closing`,
+with the code and the reason.
+"""
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+from msgspec import Raw
+from msgspec.structs import replace
+
+from pilotfish.daemon.methods import Methods
+from pilotfish.daemon.turns import Turns
+from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.ipc.client_sessions import Caller
+from pilotfish.ipc.streams import SendQueue, Stream
+from pilotfish.ipc.upgrades import Upgraded, Upgrades, Wire
+from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import encode
+from pilotfish.protocol.frames import FrameDecoder, FrameError
+from pilotfish.protocol.rpc import (
+    LARGE_BODY,
+    Answered,
+    CancelRequested,
+    Dropped,
+    DropReason,
+    ErrorCode,
+    Event,
+    Failed,
+    Notified,
+    Peer,
+    Requested,
+    RequestId,
+    ResponseError,
+    decode_message,
+)
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import BrokenPipe, Stalled
+
+logger = logging.getLogger(__name__)
+
+HELLO_SECONDS = 10.0
+"""From connecting to a first message that is understood."""
+
+FRAME_SECONDS = 30.0
+"""From the first byte of a message to its last: the largest takes a second."""
+
+LAST_WORD_SECONDS = 1.0
+"""For the reason why we hang up, to a client that may not be reading."""
+
+KINDS: dict[type[Failure], str] = {
+    Refused: "refused",
+    Unavailable: "unavailable",
+    ServerFailed: "server_failed",
+    Bug: "bug",
+}
+
+
+class Connection:
+    """One client: a `methods.Line`. `run` owns its tasks."""
+
+    def __init__(self, stream: Stream, methods: Methods, upgrades: Upgrades) -> None:
+        self.client: ClientSession | None = None
+        self.caller: Caller | None = None
+        self.greeted = False
+        self._stream = stream
+        self._methods = methods
+        self._upgrades = upgrades
+        self._peer = Peer()
+        self._decoder = FrameDecoder()
+        self._queue = SendQueue()
+        self._tasks = anyio.create_task_group()
+        self._turns = Turns(self._tasks, self._work, self._cancelled)
+        self._writing = anyio.CancelScope()
+        self._written = anyio.Event()
+        self._opened = current_time()
+        self._begun = self._opened
+        """When the message began that is not whole yet."""
+        self._upgraded = False
+        self._hung_up = False
+        self._others: set[str] = set()
+        """Sessions beside `client`, of an upgraded connection."""
+
+    async def run(self) -> None:
+        """Serve until either side ends it."""
+        sessions = self._methods.sessions
+        try:
+            with sessions.connection():
+                async with self._tasks:
+                    self._tasks.start_soon(self._write)
+                    await self._read()
+                    self._tasks.cancel_scope.cancel()
+        finally:
+            for session in self._carried:
+                sessions.end(session)
+            self._stream.close()
+
+    def hang_up(self, code: Code, why: str) -> None:
+        """End it from our side; the client is told if it listens. Harmless when it has ended."""
+        if self._hung_up:
+            return
+        self._hung_up = True
+        logger.info("hanging up code=%s why=%s", code, why)
+        if self._upgraded:
+            self._tasks.cancel_scope.cancel()
+            return
+        self._turns.cancel_all()
+        closing = self._peer.notify("closing", {"code": code, "message": why})
+        self._queue.last_word(closing, drop=code is Code.OVERLOADED)
+        self._writing.deadline = current_time() + LAST_WORD_SECONDS
+
+    # --- Reading ----------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            while data := await self._heard():
+                was_incomplete = self._decoder.incomplete
+                whole = self._decoder.feed(data)
+                if whole or not was_incomplete:
+                    self._begun = current_time()
+                await self._take_in(whole)
+                if self._upgraded:
+                    return
+                if self._decoder.junk.size:
+                    self.hang_up(Code.PROTOCOL_ERROR, "something that is no message")
+        except FrameError as error:
+            await self._take_in(error.bodies)
+            self.hang_up(error.code, error.message)
+            await self._written.wait()
+
+    async def _heard(self) -> bytes:
+        # The first message may be understood while we wait for the next: then there is no hurry any more.
+        while current_time() < (deadline := self._deadline()):
+            with anyio.CancelScope(deadline=deadline):
+                return await self._stream.read()
+        self.hang_up(
+            Code.REQUEST_TIMEOUT, "a message that began was not ended" if self.greeted else "nobody said hello"
+        )
+        await self._written.wait()
+        return b""
+
+    def _deadline(self) -> float:
+        if not self.greeted:
+            return self._opened + HELLO_SECONDS
+        return self._begun + FRAME_SECONDS if self._decoder.incomplete else float("inf")
+
+    async def _take_in(self, bodies: Sequence[bytes]) -> None:
+        for body in bodies:
+            # A worker thread for a large body: smaller ones decode faster than a thread starts.
+            large = len(body) > LARGE_BODY
+            message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
+            if not self._hung_up:
+                await self._take(self._peer.accept(message))
+                # One read may bring thousands of messages: others have their turn in between.
+                await anyio.lowlevel.checkpoint()
+
+    async def _take(self, event: Event) -> None:
+        match event:
+            case Requested():
+                await self._requested(event)
+            case CancelRequested(identifier):
+                self._turns.cancel(identifier)
+            case Notified() | Dropped(DropReason.UNKNOWN_CANCEL):
+                pass
+            case Dropped(reason, detail):
+                self.hang_up(Code.PROTOCOL_ERROR, f"{reason}: {detail}")
+            case Answered() | Failed():
+                # We ask clients nothing, so there is nothing that they could answer.
+                self.hang_up(Code.PROTOCOL_ERROR, "an answer that nobody asked for")
+
+    # --- Answering --------------------------------------------------------------------------------------------------
+
+    async def _requested(self, request: Requested) -> None:
+        method = request.method
+        if method in self._upgrades:
+            await self._upgrade(request)
+        elif not self._methods.knows(method):
+            self._fail(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
+        elif not self.greeted and method not in {"hello", "hook"}:
+            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, "the first word is hello")))
+        elif self._methods.is_immediate(method):
+            await self._work(request)
+        elif not self._turns.admit(request):
+            many = Unavailable(Code.OVERLOADED, "too many calls of this client are waiting", hint="Ask again later.")
+            self._fail(request.id, _error(many))
+
+    async def _work(self, request: Requested) -> None:
+        try:
+            answer = await self._methods.answer(request.method, request.params, self)
+            self._post(self._peer.reply(request.id, answer))
+        except Failure as failure:
+            logger.info("refused method=%s code=%s message=%s", request.method, failure.code, failure.message)
+            self._fail(request.id, _error(failure))
+        except Exception as error:
+            logger.exception("call failed method=%s", request.method)
+            self._fail(request.id, _error(Bug(f"{type(error).__name__} in {request.method}")))
+
+    def _cancelled(self, identifier: RequestId) -> None:
+        if not self._hung_up:
+            self._fail(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "given up, as you asked"))
+
+    def _fail(self, identifier: RequestId, error: ResponseError) -> None:
+        self._post(self._peer.fail(identifier, error))
+
+    def _post(self, frame: bytes) -> None:
+        if not self._queue.post(frame):
+            self.hang_up(Code.OVERLOADED, "the client does not read what it asked for")
+
+    async def _write(self) -> None:
+        try:
+            with self._writing:
+                await self._queue.run(self._stream)
+        except Stalled:
+            logger.warning("client stopped reading session=%s", self.client.id if self.client else None)
+        except BrokenPipe:
+            pass
+        self._written.set()
+        if not self._upgraded:
+            self._tasks.cancel_scope.cancel()
+
+    # --- Something else ---------------------------------------------------------------------------------------------
+
+    async def _upgrade(self, request: Requested) -> None:
+        """Let a surface have the connection, to its end. The client sends nothing until it has our answer."""
+        if self.client is None or self._turns.busy:
+            why = "say hello first, with a cwd" if self.client is None else "calls are under way"
+            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, f"{request.method} is not possible now: {why}")))
+            return
+        self._upgraded = True
+        self._post(self._peer.reply(request.id, True))  # noqa: FBT003 -- a result
+        self._queue.end()
+        await self._written.wait()
+        sessions = self._methods.sessions
+        wire = Wire(self._stream, lambda: sessions.used(*self._carried))
+        await self._upgrades[request.method](
+            Upgraded(wire, self._methods.service, sessions, self._session_of, request.params)
+        )
+
+    def _session_of(self, root: AbsPath | None) -> ClientSession:
+        if self.client is None or self.caller is None:
+            raise Bug("an upgraded connection has a session")
+        if root is None or root == self.client.root:
+            return self.client
+        caller = replace(self.caller, root=root, cwd=root)
+        client = self._methods.sessions.attach(caller, self.hang_up)
+        self._others.add(client.id)
+        return client
+
+    @property
+    def _carried(self) -> set[str]:
+        """The sessions of this connection."""
+        return ({self.client.id} if self.client else set[str]()) | self._others
+
+
+def _error(failure: Failure) -> ResponseError:
+    """A failure on the wire: `surfaces.link` makes the same kind of it again."""
+    data = {"kind": KINDS[type(failure)], "code": failure.code, "hint": failure.hint}
+    code = ErrorCode.INTERNAL_ERROR if isinstance(failure, Bug) else ErrorCode.REQUEST_FAILED
+    return ResponseError(code, failure.message, Raw(encode(data)))

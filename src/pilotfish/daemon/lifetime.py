@@ -1,0 +1,95 @@
+"""How long the daemon lives: until it is told to end, nobody has needed it for a while, or newer code has called.
+
+`departure` decides; `Life` waits. A daemon that newer code has called still serves whoever is attached, and goes as
+soon as nobody is: the next client starts the newer one (F71).
+"""
+
+import logging
+import math
+
+import anyio
+from msgspec import Struct
+
+from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.rendezvous import BUILD
+from pilotfish.system.clock import current_time
+
+logger = logging.getLogger(__name__)
+
+
+class Load(Struct, frozen=True):
+    """Who needs the daemon."""
+
+    sessions: int
+    attached: int
+    """Those of them that a connection carries."""
+    calls: int
+    """Calls under way."""
+    connections: int = 0
+    """Those without a session included: somebody may be about to begin one."""
+
+
+def departure(load: Load, *, superseded: bool, alone_since: float, idle_seconds: float) -> float:
+    """When to leave, if nothing changes: infinite while somebody needs us, past when nobody does any more."""
+    if load.attached or load.calls:
+        return math.inf
+    if superseded:
+        return -math.inf
+    return math.inf if load.sessions or load.connections else alone_since + idle_seconds
+
+
+class Life:
+    """`ending` is set once, and `why` says why."""
+
+    def __init__(self, sessions: Sessions, idle_seconds: float, build: int = BUILD) -> None:
+        self._sessions = sessions
+        self._idle_seconds = idle_seconds
+        self._build = build
+        self.superseded = False
+        self.ending = anyio.Event()
+        self.why = ""
+
+    def met(self, build: int) -> bool:
+        """A client of that build is here; False when it must wait for a daemon of its own kind, which is at once."""
+        if build > self._build:
+            self.supersede()
+        leave_at = departure(self._load(), superseded=self.superseded, alone_since=math.inf, idle_seconds=0.0)
+        if leave_at > current_time():
+            return True
+        self.stop("newer code is here")
+        return False
+
+    def supersede(self) -> None:
+        """Somebody else is or will be the daemon: leave when nobody is attached."""
+        if not self.superseded:
+            logger.info("superseded")
+            self.superseded = True
+            self._sessions.changed.beat()
+
+    def stop(self, why: str) -> None:
+        if not self.ending.is_set():
+            logger.info("ending why=%s", why)
+            self.why = why
+            self.ending.set()
+
+    async def run(self) -> None:
+        """Wait until nobody needs us, then end."""
+        alone_since, was_alone = current_time(), True
+        while True:
+            load = self._load()
+            alone = not (load.sessions or load.connections)
+            if not (alone and was_alone):
+                alone_since = current_time()
+            was_alone = alone
+            leave_at = departure(
+                load, superseded=self.superseded, alone_since=alone_since, idle_seconds=self._idle_seconds
+            )
+            if leave_at <= current_time():
+                self.stop("newer code is here" if self.superseded else "nobody needed us")
+                return
+            with anyio.CancelScope(deadline=leave_at):
+                await self._sessions.changed.wait()
+
+    def _load(self) -> Load:
+        sessions = self._sessions
+        return Load(len(sessions.all()), sessions.attached, sessions.calls, sessions.connections)

@@ -1,0 +1,285 @@
+"""The methods of the daemon's socket: what each takes, whom it asks, what it answers.
+
+A *line* is what a connection looks like from here. All that a client may do goes through its session, whose root was
+fixed when it said hello; a connection without one can only look at the daemon, and stop it.
+"""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from anyio.abc import TaskGroup
+from msgspec import Raw
+
+from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, error_of
+from pilotfish.api.questions import Touch
+from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
+from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.hosts.shared.dialect import Began, Ended, Nothing, Touched, dialect_of
+from pilotfish.ipc.client_sessions import Caller, Sessions
+from pilotfish.ipc.messages import About, Checked, Hello, HookCall, Logs, Named, Paths, Served, Welcome
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
+from pilotfish.model import AbsPath
+from pilotfish.operations.validate import question_of
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.rpc import NULL
+from pilotfish.servers.environment import inheritable
+from pilotfish.service.service import Service
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession, Variables
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_WARMING = 32
+"""Files that were read are made ready behind the scenes; when so many are on their way, more would only be late."""
+
+MAX_LOG_LINES = 5000
+
+
+class Line(Protocol):
+    """One connection."""
+
+    client: ClientSession | None
+    """Its session, once it has said hello."""
+    caller: Caller | None
+    greeted: bool
+    """Whether both sides know that they understand each other."""
+
+    def hang_up(self, code: Code, why: str) -> None: ...
+
+
+class Daemon(Protocol):
+    """What the methods need of the program around them."""
+
+    def met(self, build: int) -> bool:
+        """A client of that build is here; False when it should come back in a moment, to a daemon as new as it is."""
+        ...
+
+    def about(self) -> About: ...
+
+    def stop(self, why: str) -> None:
+        """Begin to stop; returns at once."""
+
+    def log_lines(self, count: int) -> tuple[str, ...]: ...
+
+
+class Methods:
+    """All connections share one; `background` owns what nobody waits for."""
+
+    def __init__(self, service: Service, sessions: Sessions, daemon: Daemon, background: TaskGroup) -> None:
+        self.service = service
+        self.sessions = sessions
+        self._daemon = daemon
+        self._background = background
+        self._warming = 0
+        self._at_once: Mapping[str, Callable[[Raw, Line], object]] = {
+            "hello": self._hello,
+            "end": self._end,
+            "stop": self._stop,
+        }
+        """Answered in the order of arrival: what follows on the connection may build on it. They cost nothing."""
+        self._in_turn: Mapping[str, Callable[[Raw, Line], Awaitable[object]]] = {
+            "touched": self._touched,
+            "ask": self._ask,
+            "check": self._check,
+            "served": self._served,
+            "tools": self._tools,
+            "status": self._status,
+            "details": self._details,
+            "restart": self._restart,
+            "halt": self._halt,
+            "stats": self._stats,
+            "about": self._about,
+            "logs": self._logs,
+            "hook": self._hook,
+        }
+
+    def knows(self, method: str) -> bool:
+        return method in self._at_once or method in self._in_turn
+
+    def is_immediate(self, method: str) -> bool:
+        """Whether `answer` waits for nothing, and what comes after it waits for it."""
+        return method in self._at_once
+
+    async def answer(self, method: str, params: Raw, line: Line) -> object:
+        """Raises `Failure`."""
+        if method in self._at_once:
+            return self._at_once[method](params, line)
+        return await self._in_turn[method](params, line)
+
+    # --- The daemon -------------------------------------------------------------------------------------------------
+
+    def _hello(self, params: Raw, line: Line) -> Welcome:
+        hello = _read(params, Hello)
+        if line.client is not None:
+            raise Refused(Code.INVALID_INPUT, "hello was said before: a connection has one session")
+        self._greet(hello.protocol, hello.build)
+        line.greeted = True
+        if hello.cwd is None:
+            return Welcome(PROTOCOL, BUILD, os.getpid())
+        line.caller = Caller(
+            hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, _environment(hello.environment)
+        )
+        line.client = self.sessions.attach(line.caller, line.hang_up)
+        return Welcome(PROTOCOL, BUILD, os.getpid(), line.client.id, line.client.root)
+
+    def _greet(self, protocol: int, build: int) -> None:
+        if protocol < PROTOCOL:
+            message = f"this daemon speaks version {PROTOCOL} of the protocol, the client version {protocol}"
+            raise Refused(Code.UPGRADE, message, hint="Restart the program that uses pilotfish: it is out of date.")
+        welcome = self._daemon.met(build)
+        if protocol > PROTOCOL or not welcome:
+            raise Unavailable(Code.UPGRADE, "this daemon makes room for a newer one", hint="Connect again.")
+
+    def _end(self, _params: Raw, line: Line) -> bool:
+        ended = line.client is not None and self.sessions.end(line.client.id)
+        line.client = None
+        return ended
+
+    async def _about(self, _params: Raw, _line: Line) -> About:
+        return self._daemon.about()
+
+    async def _logs(self, params: Raw, _line: Line) -> tuple[str, ...]:
+        return self._daemon.log_lines(min(_read(params, Logs, Logs()).lines, MAX_LOG_LINES))
+
+    def _stop(self, _params: Raw, _line: Line) -> bool:
+        self._daemon.stop("asked to")
+        return True
+
+    # --- The service ------------------------------------------------------------------------------------------------
+
+    async def _status(self, _params: Raw, line: Line) -> Snapshot:
+        client = _session(line)
+        with self.sessions.using(client):
+            return await self.service.inspect(client)
+
+    async def _details(self, params: Raw, line: Line) -> tuple[InstanceDetails, ...]:
+        client = _session(line)
+        with self.sessions.using(client):
+            return self.service.inspecting.details(self.service.workspaces.of(client), _read(params, Named).server)
+
+    async def _restart(self, params: Raw, line: Line) -> tuple[Restarted, ...]:
+        client, server = _session(line), _read(params, Named).server
+        with self.sessions.using(client):
+            return await self.service.steering.restart(self.service.workspaces.of(client), server, client.id)
+
+    async def _halt(self, params: Raw, line: Line) -> tuple[str, ...]:
+        client, server = _session(line), _read(params, Named).server
+        with self.sessions.using(client):
+            return await self.service.steering.halt(self.service.workspaces.of(client), server)
+
+    async def _stats(self, _params: Raw, _line: Line) -> Stats:
+        return await self.service.inspecting.stats()
+
+    async def _served(self, params: Raw, line: Line) -> tuple[Served, ...]:
+        """Of each path, whether somebody serves it; nothing is started and nothing read."""
+        client = _session(line)
+        workspace = self.service.workspaces.of(client)
+        return tuple(_service_of(workspace, client, path) for path in _read(params, Paths).paths)
+
+    async def _tools(self, _params: Raw, line: Line) -> bool:
+        """Whether a model is to have tools that ask questions here."""
+        config = self.service.workspaces.of(_session(line)).config
+        return config.enabled and config.navigation_tools
+
+    async def _touched(self, params: Raw, line: Line) -> Feedback:
+        return await self._feedback(_read(params, Touch), _session(line))
+
+    async def _ask(self, params: Raw, line: Line) -> Answer[Any]:
+        client = _session(line)
+        try:
+            asked = question_of(_read(params, dict[str, object]))
+        except Refused as refusal:
+            operation = str(_read(params, dict[str, object]).get("operation", ""))
+            return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
+        with self.sessions.using(client):
+            return await self.service.ask(asked, client)
+
+    async def _check(self, params: Raw, line: Line) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+        client, checked = _session(line), _read(params, Checked)
+        with self.sessions.using(client):
+            return await self.service.check(client, checked.paths, texts=checked.texts)
+
+    async def _hook(self, params: Raw, line: Line) -> str:
+        call = _read(params, HookCall)
+        self._greet(call.protocol, call.build)
+        line.greeted = True
+        dialect = dialect_of(call.host)
+        cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
+        match dialect.read(_bytes(call.event)):
+            case Touched(touch, conversation, at, root, event):
+                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                feedback = await self._feedback(touch, client)
+                # The hook program is silent about it, so this is where a person finds out why nothing was said.
+                logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
+                return dialect.written(feedback.text, event).hex() if feedback.text else ""
+            case Began(conversation, at, root):
+                self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+            case Ended(conversation):
+                self.sessions.end_conversation(call.host, conversation)
+            case Nothing():
+                pass
+        return ""
+
+    async def _feedback(self, touch: Touch, client: ClientSession) -> Feedback:
+        if touch.kind == "read":
+            self._warm(touch, client)
+            return Feedback("", State.UNAVAILABLE, 0, "files that were read are made ready, and not judged")
+        with self.sessions.using(client):
+            return await self.service.touched(touch, client)
+
+    def _warm(self, touch: Touch, client: ClientSession) -> None:
+        if self._warming < MAX_WARMING:
+            self._warming += 1
+            self._background.start_soon(self._made_ready, touch, client)
+
+    async def _made_ready(self, touch: Touch, client: ClientSession) -> None:
+        try:
+            with self.sessions.using(client):
+                await self.service.touched(touch, client)
+        except Exception:
+            # Nobody waits for it, so nobody but the log can be told; and everybody shares the task group.
+            logger.exception("warming failed session=%s", client.id)
+        finally:
+            self._warming -= 1
+
+
+def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Served:
+    named = os.path.join(client.cwd, path)
+    if not workspace.serves(AbsPath(named)):
+        return Served(served=False)
+    choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
+    if choice.servers or choice.expected is None:
+        return Served(served=True)
+    return Served(served=True, error=error_of(workspace.why_unavailable(choice.expected)))
+
+
+def _session(line: Line) -> ClientSession:
+    if line.client is None:
+        raise Refused(Code.INVALID_INPUT, "there is no session: say hello first, with a cwd")
+    return line.client
+
+
+def _read(params: Raw, shape: type[T], default: T | None = None) -> T:
+    if default is not None and params == NULL:
+        return default
+    try:
+        return decode(params, shape)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
+
+
+def _environment(digits: str) -> Variables:
+    """What is kept of a client's variables; the others are none of our business."""
+    entries = (os.fsdecode(entry).partition("=") for entry in _bytes(digits).split(b"\0"))
+    return inheritable((name, value) for name, _, value in entries)
+
+
+def _bytes(digits: str) -> bytes:
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise Refused(Code.INVALID_INPUT, "what should be hexadecimal digits is something else") from None

@@ -1,0 +1,114 @@
+"""The daemon's side of `pilotfish trace`: the traffic of one server as lines of JSON, while the client listens.
+
+Off until somebody asks, and over when the client is. What the client does not read in time is dropped and counted:
+tracing never slows a server down. Without `bodies` a line says what kind of message went which way and how large it
+was; with them, secrets are taken out before anything leaves the daemon, and the rest is cut.
+"""
+
+import json
+from collections import deque
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.client.tap import Direction
+from pilotfish.errors import Code, Refused
+from pilotfish.ipc.upgrades import Upgraded
+from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.sanitise import sanitised
+from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.redaction import redacted
+from pilotfish.system.ports import BrokenPipe, Clock, Stalled
+from pilotfish.system.tasks import owned_tasks
+
+MAX_WAITING = 1000
+"""Lines that wait for the client."""
+
+MAX_READ = 256 * 1024
+"""Bytes of a message that is looked into: reading a larger one would hold everybody up."""
+
+MAX_BODY = 4000
+"""Code points of a message that is shown."""
+
+
+class Traced(Struct, frozen=True):
+    """What a client says with the request for a trace."""
+
+    server: str
+    bodies: bool = False
+
+
+class Envelope(msgspec.Struct):
+    """What is read of a message to name it."""
+
+    method: str | None = None
+    id: int | str | None = None
+    error: msgspec.Raw | None = None
+
+
+async def trace(upgraded: Upgraded, clock: Clock) -> None:
+    try:
+        wanted = decode(upgraded.params, Traced)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
+    workspace = upgraded.service.workspaces.of(upgraded.session(None))
+    lines = Lines(workspace, clock, bodies=wanted.bodies)
+    with upgraded.service.pool.tap(wanted.server).listening(lines.take):
+        async with owned_tasks() as tasks:
+            tasks.start_soon(_send, upgraded, lines)
+            while await upgraded.wire.receive():
+                pass
+            tasks.cancel_scope.cancel()
+
+
+class Lines:
+    """What waits for the client."""
+
+    def __init__(self, workspace: Workspace, clock: Clock, *, bodies: bool) -> None:
+        self._workspace = workspace
+        self._clock = clock
+        self._bodies = bodies
+        self._waiting: deque[tuple[float, AbsPath, Direction, bytes]] = deque(maxlen=MAX_WAITING)
+        self._lost = 0
+        self._came = Pulse()
+
+    def take(self, root: AbsPath, direction: Direction, body: bytes) -> None:
+        """A listener of a `Tap`: it costs the server's connection no more than this."""
+        if self._workspace.holds(root):
+            self._lost += len(self._waiting) == MAX_WAITING
+            self._waiting.append((self._clock.wall(), root, direction, body))
+            self._came.beat()
+
+    async def next(self) -> bytes:
+        while not self._waiting:
+            await self._came.wait()
+        at, root, direction, body = self._waiting.popleft()
+        said = {"at": round(at * 1000), "root": root, "direction": direction, "bytes": len(body)}
+        if self._lost:
+            said["lost"], self._lost = self._lost, 0
+        return json.dumps(said | self._content(body)).encode() + b"\n"
+
+    def _content(self, body: bytes) -> dict[str, object]:
+        if len(body) > MAX_READ:
+            return {"large": True}
+        try:
+            named = msgspec.json.decode(body, type=Envelope)
+            found: dict[str, object] = {"method": named.method, "id": named.id, "failed": named.error is not None}
+            if self._bodies:
+                found["body"] = sanitised(json.dumps(redacted(json.loads(body)), ensure_ascii=False), MAX_BODY)
+        except (ValueError, RecursionError):
+            return {"unreadable": True}
+        return {name: value for name, value in found.items() if value not in {None, False}}
+
+
+async def _send(upgraded: Upgraded, lines: Lines) -> None:
+    try:
+        while True:
+            await upgraded.wire.send(await lines.next())
+            await anyio.lowlevel.checkpoint()
+    except (BrokenPipe, Stalled):
+        # The client is gone; the reader notices, too, and ends the trace.
+        return

@@ -1,0 +1,30 @@
+"""`python -I -S …/aider_lint.py FILE…`: what Aider runs as its linter, in the way it runs any linter.
+
+It prints the feedback and ends with 1 when there is some: Aider passes on only what a linter says that fails. Whatever
+goes wrong, it prints nothing and ends with 0, which Aider takes for "nothing to fix".
+"""
+
+import os
+import signal
+import sys
+
+
+def _give_up(_number: int, _frame: object) -> None:
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    status = 0
+    try:
+        sys.path.append(os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2)))
+        from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relayed
+
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
+        text = relayed("aider", b"".join(os.fsencode(name) + b"\0" for name in sys.argv[1:]))
+        if text:
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
+            status = 1
+    finally:
+        os._exit(status)

@@ -1,0 +1,155 @@
+"""Our part of a JSON file: members under fixed names, and hooks in lists that others use as well."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+from pilotfish.config.jsonc import BadJson, Path
+from pilotfish.hosts.edits.edit import unreadable, unsuitable
+from pilotfish.hosts.edits.json_text import NoPlace, append, drop, put, value_of
+from pilotfish.protocol.wire import Json
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A value that is ours by its name, which nobody else uses."""
+
+    path: tuple[str, ...]
+    value: Json
+    shared: bool = False
+    """Others use it, too: it goes only when it is known that it came with us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """A group of hooks in the list at `path`; ours are known by what they start."""
+
+    path: tuple[str, ...]
+    group: Json
+
+
+@dataclass(frozen=True, slots=True)
+class JsonEdit:
+    parts: tuple[Member | Hooks, ...]
+
+    def added(self, text: str | None) -> str:
+        mark, text = _unmarked(text or "")
+        text = text if text.strip() else "{}\n"
+        _read(text)
+        for part in self.parts:
+            try:
+                match part:
+                    case Member(path, value):
+                        text = put(text, path, value)
+                    case Hooks(path, group):
+                        text = append(text, path, group)
+            except NoPlace as occupied:
+                raise unsuitable(f"`{occupied}` in it is of another kind than it should be", _by_hand(part)) from None
+        return mark + text
+
+    def removed(self, text: str, before: str | None) -> str | None:
+        mark, whole = _unmarked(text)
+        _read(whole)
+        rest = whole
+        earlier = _read(_unmarked(before or "{}")[1])
+        for part in self.parts:
+            match part:
+                case Member(path, shared=True) if before is None or not _has(_read(rest), path):
+                    continue
+                case Member(path) if _has(earlier, path):
+                    rest = put(rest, path, _at(earlier, path))
+                case Member(path):
+                    rest = _without(rest, path, earlier) if _has(_read(rest), path) else rest
+                case Hooks(path):
+                    rest = _without_hooks(rest, path[:-1], earlier)
+        if rest == whole:
+            return text
+        return None if not before and _read(rest) == {} else mark + rest
+
+
+def _by_hand(part: Member | Hooks) -> str:
+    value = part.value if isinstance(part, Member) else [part.group]
+    for key in reversed(part.path):
+        value = {key: value}
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _unmarked(text: str) -> tuple[str, str]:
+    return (BYTE_ORDER_MARK, text[1:]) if text.startswith(BYTE_ORDER_MARK) else ("", text)
+
+
+@lru_cache(maxsize=2)  # The same text is looked into several times, and some hosts keep megabytes in it.
+def _read(text: str) -> Json:
+    if not text.strip():
+        return {}
+    try:
+        return value_of(text)
+    except BadJson as bad:
+        raise unreadable("JSON", str(bad)) from None
+
+
+def _without(text: str, path: Sequence[str], earlier: Json) -> str:
+    """Without a member, and without what is empty because of that and was not there before."""
+    text = drop(text, tuple(path))
+    parent = tuple(path[:-1])
+    if parent and not _at(_read(text), parent) and not _has(earlier, parent):
+        return _without(text, parent, earlier)
+    return text
+
+
+def _without_hooks(text: str, path: Sequence[str], earlier: Json) -> str:
+    """Without ours in any of the lists below `path`: an earlier version may have used other events."""
+    lists = _at(_read(text), path)
+    for event in lists if isinstance(lists, dict) else ():
+        text = _without_group(text, (*path, event), earlier)
+    return text
+
+
+def _without_group(text: str, path: Sequence[str], earlier: Json) -> str:
+    found = list(_our_hooks(_at(_read(text), path)))
+    for where in reversed(found):
+        text = drop(text, (*path, *where))
+        if len(where) > 1 and not _at(_read(text), (*path, *where[:-1])):
+            # A group without hooks says nothing.
+            text = drop(text, (*path, *where[:-2]))
+    if found and not _at(_read(text), path) and not _has(earlier, path):
+        return _without(text, path, earlier)
+    return text
+
+
+def _our_hooks(value: Json, path: Path = ()) -> Iterator[Path]:
+    """Where ours are, in the order of the file."""
+    if isinstance(value, dict):
+        if any(isinstance(word, str) and _is_ours(word) for word in value.values()):
+            yield path
+            return
+        for key, below in value.items():
+            yield from _our_hooks(below, (*path, key))
+    elif isinstance(value, list):
+        for index, below in enumerate(cast("list[Json]", value)):
+            yield from _our_hooks(below, (*path, index))
+
+
+def _is_ours(word: str) -> bool:
+    return word == "hook_post_edit" or "/pilotfish/surfaces/hook.py" in word or word.startswith("pilotfish hook ")
+
+
+def _at(value: Json, path: Sequence[str | int]) -> Json:
+    """What is at `path`; None when nothing is."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _has(value: Json, path: Sequence[str]) -> bool:
+    parent = _at(value, path[:-1])
+    return isinstance(parent, dict) and path[-1] in parent

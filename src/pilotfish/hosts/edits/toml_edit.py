@@ -1,0 +1,102 @@
+"""Our part of a TOML file: one table, written at the end. The parser only checks; the text is changed line by line."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pilotfish.hosts.edits.edit import unreadable, unsuitable
+
+Table = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TomlEdit:
+    """The table `parent.name` with strings and lists of strings."""
+
+    parent: str
+    name: str
+    values: Mapping[str, str | list[str]]
+
+    def added(self, text: str | None) -> str:
+        text = text or ""
+        before = _read(text)
+        end = "\r\n" if "\r\n" in text else "\n"
+        gap = "" if not text else end if text.endswith("\n") else end * 2
+        table = end.join([f"[{self.parent}.{self.name}]", *self._lines(), ""])
+        changed = text + gap + table
+        expected = self._with(before)
+        if expected is None or _parsed(changed) != expected:
+            raise unsuitable(f"`{self.parent}` in it has no place for a table", table)
+        return changed
+
+    def removed(self, text: str, before: str | None) -> str | None:
+        values = _read(text)
+        parent = _table(values.get(self.parent))
+        if parent is None or self.name not in parent:
+            return text
+        lines = text.splitlines(keepends=True)
+        # A line in a long string may look like the header; what is left must mean what it should.
+        for start in reversed([index for index, line in enumerate(lines) if line.strip() == self._header]):
+            rest = "".join(self._cut(lines, start))
+            if _parsed(rest) == self._without(values):
+                return None if not before and not rest.strip() else rest
+        raise unsuitable(
+            f"`{self.parent}.{self.name}` in it is not written as a table of its own", "nothing; remove it"
+        )
+
+    def _cut(self, lines: list[str], start: int) -> list[str]:
+        """Without the table whose header is there, and without the blank line that came with it."""
+        stop = start + 1
+        for index in range(start + 1, len(lines)):
+            line = lines[index].strip()
+            if line.startswith("[") and not line.startswith(f"{self._header[:-1]}."):
+                break
+            if line and not line.startswith("#"):
+                stop = index + 1
+        return lines[: start - (start > 0 and not lines[start - 1].strip())] + lines[stop:]
+
+    @property
+    def _header(self) -> str:
+        return f"[{self.parent}.{self.name}]"
+
+    def _lines(self) -> list[str]:
+        # JSON's strings and lists of strings are TOML's as well, once nothing but ASCII is in them.
+        return [f"{key} = {_toml(value)}" for key, value in self.values.items()]
+
+    def _with(self, values: Table) -> Table | None:
+        parent = _table(values.get(self.parent, {}))
+        if parent is None or self.name in parent:
+            return None
+        return {**values, self.parent: {**parent, self.name: dict(self.values)}}
+
+    def _without(self, values: Table) -> Table:
+        parent = _table(values[self.parent]) or {}
+        kept = {key: value for key, value in parent.items() if key != self.name}
+        return {**values, self.parent: kept} if kept else {key: values[key] for key in values if key != self.parent}
+
+
+def _toml(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    # Beyond ASCII, JSON would write halves of pairs, which TOML has not.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _table(value: object) -> Table | None:
+    return cast("Table", value) if isinstance(value, dict) else None
+
+
+def _read(text: str) -> Table:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as bad:
+        raise unreadable("TOML", str(bad)) from None
+
+
+def _parsed(text: str) -> Table | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None

@@ -1,0 +1,13 @@
+"""Qwen Code. On the way to the model it escapes angle brackets, so the text has none."""
+
+from pilotfish.hosts.shared.tool_hooks import Tool, ToolHooks
+
+dialect = ToolHooks(
+    {
+        "write_file": Tool("write", ("file_path",)),
+        "edit": Tool("edit", ("file_path",)),
+        "notebook_edit": Tool("edit", ("notebook_path",)),
+        "read_file": Tool("read", ("file_path", "absolute_path")),
+    },
+    plain=True,
+)

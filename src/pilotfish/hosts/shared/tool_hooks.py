@@ -1,0 +1,133 @@
+"""The shape that most hosts share: a hook is told which tool ran, with which arguments, and what came of it.
+
+    {"session_id", "cwd", "hook_event_name", "tool_name", "tool_input": {…}, "tool_response": …}
+
+A host's own module is a table of its tools and the names of its events. Before a tool that changes a file, the file is
+made ready; after a tool that reads one, too. After a change there is feedback, and none when the tool itself failed.
+The answer adds context for the model and decides nothing: the edit's own result stays as the host made it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeVar, cast
+
+from msgspec import Struct
+
+from pilotfish.api.questions import Touch
+from pilotfish.errors import Code, Refused
+from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
+from pilotfish.hosts.shared.patches import patched_files
+from pilotfish.protocol.codec import Malformed, decode, encode
+
+MAX_FILES = 100
+"""Of one event; a patch that touches more is checked in its first ones."""
+
+MAX_BYTES = 9000
+"""Of feedback. Claude Code keeps 10,000 characters and makes a preview of more; nobody else is known to take less,
+except where a table says so."""
+
+T = TypeVar("T")
+
+Kind = Literal["edit", "write", "patch", "read"]
+
+
+class Tool(Struct, frozen=True):
+    """What a tool of a host does to files, and which of its arguments name them."""
+
+    kind: Kind
+    paths: tuple[str, ...] = ()
+    """Arguments that hold a path, several, or objects with a `path`; the first one that is there counts."""
+    patch: str | None = None
+    """The argument that holds an `apply_patch` envelope."""
+
+
+Tools = Mapping[str, Tool]
+
+
+class Event(Struct, frozen=True):
+    """The bytes, read. What is not named here is ignored."""
+
+    session_id: str = ""
+    cwd: str | None = None
+    hook_event_name: str = ""
+    tool_name: str = ""
+    tool_input: object = None
+    tool_response: object = None
+    tool_calls: object = None
+
+
+class ToolHooks(Struct, frozen=True):
+    """The dialect of one host of this shape."""
+
+    tools: Tools
+    before: str = "PreToolUse"
+    after: str = "PostToolUse"
+    plain: bool = False
+    max_bytes: int = MAX_BYTES
+
+    def read(self, event: bytes) -> HostEvent:
+        said = shaped(event, Event)
+        match said.hook_event_name:
+            case "SessionStart":
+                return Began(said.session_id, said.cwd)
+            case "SessionEnd":
+                return Ended(said.session_id)
+            case self.before:
+                return self._ready(said)
+            case self.after if not failed(said.tool_response):
+                return self._touched(said)
+            case _:
+                return Nothing()
+
+    def written(self, feedback: str, event: str) -> bytes:
+        return encode({"hookSpecificOutput": {"hookEventName": event, "additionalContext": feedback}})
+
+    def _ready(self, said: Event) -> HostEvent:
+        files = files_of(self.tools, said.tool_name, said.tool_input)
+        return Touched(Touch(files, "read"), said.session_id, said.cwd) if files else Nothing()
+
+    def _touched(self, said: Event) -> HostEvent:
+        files = files_of(self.tools, said.tool_name, said.tool_input)
+        if not files:
+            return Nothing()
+        kind = self.tools[said.tool_name].kind
+        touch = Touch(files, kind, plain=self.plain, max_bytes=self.max_bytes)
+        return Touched(touch, said.session_id, said.cwd, event=said.hook_event_name)
+
+
+def shaped(event: bytes, shape: type[T]) -> T:
+    """The event as `shape`; raises `Refused` when it is something else."""
+    try:
+        return decode(event, shape)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"the hook's event cannot be read: {malformed}") from None
+
+
+def files_of(tools: Tools, name: str, arguments: object) -> tuple[str, ...]:
+    """The files that a call names; none for a tool that is not in the table."""
+    tool = tools.get(name)
+    if tool is None or not isinstance(arguments, dict):
+        return ()
+    given = cast("dict[str, object]", arguments)
+    patch = given.get(tool.patch) if tool.patch else None
+    files = patched_files(patch) if isinstance(patch, str) else ()
+    for argument in tool.paths:
+        files = files or tuple(dict.fromkeys(_paths(given.get(argument))))
+    return files[:MAX_FILES]
+
+
+def failed(response: object) -> bool:
+    """Whether a tool says of itself that it did nothing."""
+    if isinstance(response, str):
+        code = response.partition("\n")[0].removeprefix("Exit code: ")
+        return code.isdecimal() and int(code[:9]) != 0
+    said = cast("dict[str, object]", response) if isinstance(response, dict) else {}
+    return bool(said.get("error")) or said.get("isError") is True or said.get("is_error") is True
+
+
+def _paths(value: object) -> Iterator[str]:
+    several = cast("list[object]", value) if isinstance(value, list) else [value]
+    for item in several:
+        path = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else item
+        # A zero cannot be in a file's name, so whatever this is, it is none.
+        if isinstance(path, str) and path and "\0" not in path:
+            yield path

@@ -1,0 +1,201 @@
+"""The client's end of the daemon's socket, for every program that is not the hook: blocking, and never for ever.
+
+    with open_link(Introduction(cwd="/project")) as link:
+        feedback = link.request("touched", {"paths": ["src/a.py"], "kind": "edit"})
+
+A daemon is started when none runs. Each wait has a limit, and everything that goes wrong is a `Failure`: the kind that
+the daemon said, or `Unavailable` when it cannot be reached, does not answer, or hangs up. After that the connection is
+over, because a late answer would be taken for the next one.
+
+One thread at a time. Imports the standard library only, and nothing of it that is slow.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self, cast
+
+from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, Busy, Missed, NoDaemon, Place, Unsafe, connected, packed
+from pilotfish.protocol.frames import FrameDecoder, FrameError, frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+
+START_SECONDS = 20.0
+"""Until a daemon that has to be started answers: half a second here, many on a machine that swaps."""
+
+ANSWER_SECONDS = 90.0
+"""For an answer, where the caller says nothing else: the daemon gives a cold server 60 s."""
+
+RECEIVE_BYTES = 256 * 1024
+"""What one read may bring."""
+
+HELLOS = 3
+"""How often to say hello to a daemon that is just ending, or that makes room for a newer one: twice is what happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a client says of itself; see `surfaces.sessions`. Without `cwd` it can only look at the daemon."""
+
+    cwd: str | None = None
+    root: str | None = None
+    host: str | None = None
+    conversation: str | None = None
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whose daemon, whether to start it, and how long that may take."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    start: bool = True
+    seconds: float = START_SECONDS
+
+
+def introduction(root: str, cwd: str, host: str | None = None) -> Introduction:
+    """Of a client that works in `cwd`, in the workspace `root`."""
+    return Introduction(os.path.abspath(cwd), os.path.abspath(root), host)
+
+
+def open_link(introduction: Introduction | None = None, terms: Terms | None = None) -> "Link":
+    """A connection that has said hello. Raises `Failure`."""
+    introduction, terms = introduction or Introduction(), terms or Terms()
+    said = {"protocol": PROTOCOL, "build": BUILD, **asdict(introduction)}
+    if introduction.cwd is not None:
+        said["environment"] = packed(terms.environment)
+    last: Failure | None = None
+    for _ in range(HELLOS):
+        link = Link(_connection(terms))
+        try:
+            link.welcome = link.request("hello", said, terms.seconds)
+        except Unavailable as failure:
+            link.close()
+            if failure.code not in {Code.UPGRADE, Code.SHUTTING_DOWN}:
+                raise
+            last = failure
+        except BaseException:
+            link.close()
+            raise
+        else:
+            return link
+    raise last or Bug("nobody said hello")
+
+
+class Link:
+    """One connection. `welcome` is the daemon's answer to hello: `protocol`, `build`, `pid`, `session`, `root`."""
+
+    def __init__(self, connection: "socket.socket") -> None:
+        self.welcome: Mapping[str, Any] = {}
+        self._connection = connection
+        self._decoder = FrameDecoder()
+        self._bodies: list[bytes] = []
+        self._number = 0
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(self, method: str, params: object = None, seconds: float = ANSWER_SECONDS) -> Any:
+        """The result of a method, as JSON; raises the `Failure` that the daemon answered with, or `Unavailable`."""
+        if self._closed:
+            raise Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon is over")
+        deadline = time.monotonic() + seconds
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        try:
+            self._connection.settimeout(seconds)
+            with suppress(BrokenPipeError):  # it has hung up; what it said last is still to be read
+                self._connection.sendall(frame(json.dumps(message).encode()))
+            answer = self._answer(deadline)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, TimeoutError):
+                message = f"the daemon did not answer {method} within {seconds:g} s"
+                raise Unavailable(Code.REQUEST_TIMEOUT, message) from None
+            if isinstance(error, OSError | EOFError | FrameError | ValueError):
+                raise Unavailable(Code.SHUTTING_DOWN, f"the daemon hung up: {error}", hint=_LOGS) from None
+            raise
+        if "error" in answer:
+            raise failure_of(answer["error"]["message"], answer["error"].get("data") or {})
+        return answer.get("result")
+
+    def upgraded(self, method: str, params: object = None) -> "socket.socket":
+        """Turn the connection into something else (`surfaces.upgrades`); the socket is the caller's from now on."""
+        self.request(method, params)
+        return self.released()
+
+    def released(self) -> "socket.socket":
+        """The socket itself, between two requests; it is the caller's from now on."""
+        self._closed = True
+        self._connection.settimeout(None)
+        return self._connection
+
+    def close(self) -> None:
+        """End the connection, and with it the session; harmless when that has happened."""
+        if not self._closed:
+            self._closed = True
+            self._connection.close()
+
+    def _answer(self, deadline: float) -> dict[str, Any]:
+        while True:
+            while not self._bodies:
+                self._connection.settimeout(max(0.001, deadline - time.monotonic()))
+                data = self._connection.recv(RECEIVE_BYTES)
+                if not data:
+                    raise EOFError("it closed the connection")
+                self._bodies += self._decoder.feed(data)
+            message = cast("dict[str, Any]", json.loads(self._bodies.pop(0)))
+            if message.get("method") == "closing":
+                raise failure_of(message["params"]["message"], message["params"])
+            if message.get("id") == self._number:
+                return message
+
+
+def _connection(terms: Terms) -> "socket.socket":
+    place = Place(terms.environment)
+    try:
+        try:
+            return connected(place, terms.seconds)
+        except NoDaemon:
+            if not terms.start:
+                raise
+        from pilotfish.ipc.starter import reached
+
+        return reached(place, terms.environment, terms.seconds)
+    except Unsafe as unsafe:
+        hint = f"Look at what is there, and remove it: {place.socket_folder}"
+        raise Refused(Code.UNTRUSTED, f"the daemon's place is not safe: {unsafe}", hint=hint) from None
+    except Busy as busy:
+        raise Unavailable(Code.OVERLOADED, str(busy), hint=_RESTART) from None
+    except NoDaemon:
+        raise Unavailable(Code.NOT_FOUND, "no daemon is running", hint="Start one: pilotfish daemon start") from None
+    except (Missed, OSError) as error:
+        raise Unavailable(Code.SERVER_START_FAILED, str(error), hint=_LOGS) from None
+
+
+def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
+    """What the daemon said went wrong, as the same kind of failure again."""
+    if data.get("kind") == "bug":
+        return Bug(message)
+    kind: type[Failure] = _KINDS.get(str(data.get("kind")), Unavailable)
+    try:
+        code = Code(str(data.get("code")))
+    except ValueError:
+        # Of a daemon that is newer than we are, or of JSON-RPC itself.
+        code = Code.PROTOCOL_ERROR
+    return kind(code, message, hint=data.get("hint"))
+
+
+_KINDS: Mapping[str, type[Failure]] = {"refused": Refused, "unavailable": Unavailable, "server_failed": ServerFailed}
+_LOGS = "See what it says: pilotfish daemon logs"
+_RESTART = "Stop it, and ask again: pilotfish daemon stop"

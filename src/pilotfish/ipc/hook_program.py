@@ -1,0 +1,134 @@
+"""What the hook program does: the host's event to the daemon, the daemon's words to the host.
+
+It understands neither. Whatever goes wrong (no daemon to be had, one that hangs, an event that nobody can read, a
+deadline), it prints nothing and ends with 0: an edit never looks as if it had failed (FMT-8, HOOK-2).
+
+It runs for every edit and imports next to nothing, so the one message of its protocol is written by hand: bytes travel
+as hexadecimal digits, which need no escaping and no module.
+"""
+
+import os
+
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, NoDaemon, Place, connected, packed
+
+# `signal` wraps this module in enums. `typing` costs as much.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    import socket
+    from collections.abc import Sequence
+    from typing import Never
+else:
+    import _signal as signal
+
+DEADLINE_SECONDS = 8.0
+"""Below the shortest that hosts give their hooks (10 s), and above what a warm server takes."""
+
+MAX_EVENT = 24 * 1024 * 1024
+"""Bytes of an event, which holds the text of a file or two; as digits it must fit into one message."""
+
+MAX_ANSWER = 1024 * 1024
+"""Bytes of an answer: hosts cut at ten thousand characters."""
+
+RESULT = b'{"jsonrpc":"2.0","id":0,"result":"'
+LEAVING = (b'"code":"upgrade"', b'"code":"shutting_down"')
+"""What is in the words of a daemon that ends, or makes room for a newer one: the next one is asked instead."""
+
+
+def run(arguments: "Sequence[str]") -> "Never":
+    """`HOST [--deadline-ms N]`: be the program."""
+    try:
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
+        _write(relayed(arguments[0], _read()))
+    except BaseException:  # noqa: BLE001, S110 -- silence is what is promised, and nobody is there to be told
+        pass
+    os._exit(0)
+
+
+def deadline(arguments: "Sequence[str]") -> float:
+    """The seconds that this may take."""
+    if len(arguments) == 3 and arguments[1] == "--deadline-ms":
+        return max(1, int(arguments[2])) / 1000
+    if len(arguments) != 1:
+        raise ValueError(arguments)
+    return DEADLINE_SECONDS
+
+
+def relayed(host: str, event: bytes) -> bytes:
+    """What the daemon wants printed. One that is just leaving, or has left without a word, is asked for once more."""
+    place = Place(os.environ)
+    message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ))
+    try:
+        answer = exchanged(_connected(place), message)
+    except ConnectionError:
+        answer = b""
+    if not answer or (not answer.startswith(RESULT) and any(word in answer for word in LEAVING)):
+        answer = exchanged(_connected(place), message)
+    return printed(answer)
+
+
+def request(host: str, cwd: bytes, event: bytes, environment: str) -> bytes:
+    """The whole message, framed."""
+    if not host.isascii() or not host.replace("-", "").isalnum():
+        raise ValueError(host)
+    greeting = f'"protocol":{PROTOCOL},"build":{BUILD},"host":"{host}","cwd":"{cwd.hex()}"'
+    params = f'{greeting},"environment":"{environment}","event":"{event.hex()}"'
+    body = f'{{"jsonrpc":"2.0","id":0,"method":"hook","params":{{{params}}}}}'.encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def printed(answer: bytes) -> bytes:
+    """What to print for an answer: nothing, unless it is a result."""
+    if not answer.startswith(RESULT):
+        return b""
+    return bytes.fromhex(answer[len(RESULT) : answer.rindex(b'"')].decode())
+
+
+def exchanged(connection: "socket.socket", message: bytes) -> bytes:
+    """The body of the first message that comes back."""
+    connection.sendall(message)
+    heard = b""
+    while data := connection.recv(65536):
+        heard += data
+        if len(heard) > MAX_ANSWER:
+            raise ValueError(len(heard))
+        header, blank, body = heard.partition(b"\r\n\r\n")
+        if blank and len(body) >= _length(header):
+            connection.close()
+            return body
+    return b""
+
+
+def _length(header: bytes) -> int:
+    length = int(header.partition(b":")[2])
+    if length <= 0:
+        raise ValueError(length)
+    return length
+
+
+def _connected(place: Place) -> "socket.socket":
+    try:
+        return connected(place, DEADLINE_SECONDS)
+    except NoDaemon:
+        from pilotfish.ipc.starter import reached
+
+        return reached(place, os.environ, DEADLINE_SECONDS)
+
+
+def _read() -> bytes:
+    event = b""
+    while data := os.read(0, 1 << 20):
+        event += data
+        if len(event) > MAX_EVENT:
+            raise ValueError(len(event))
+    return event
+
+
+def _write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _give_up(_number: int, _frame: object) -> None:
+    os._exit(0)

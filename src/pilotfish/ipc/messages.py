@@ -1,0 +1,102 @@
+"""What clients of the daemon say: the shapes of the socket's own methods. `touched` and `ask` take those of `api`.
+
+Lenient: what is not named here is ignored, so that an older daemon understands a newer client. Text that may hold any
+bytes (`hook`) travels as hexadecimal digits, which the hook program can write and read without importing anything.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from pilotfish.api.answers import Error
+
+
+class Hello(Struct, frozen=True):
+    """The first words on a connection. Without a `cwd` it is no session: it can look at the daemon, and stop it."""
+
+    protocol: int
+    build: int = 0
+    cwd: str | None = None
+    root: str | None = None
+    host: str | None = None
+    conversation: str | None = None
+    pid: int | None = None
+    environment: str = ""
+    """Entries as the system has them, zero bytes between, in digits; without any, the daemon's own count."""
+
+
+class HookCall(Struct, frozen=True):
+    """A whole conversation in one message: greeting, event, and nothing after the answer."""
+
+    protocol: int
+    host: str
+    cwd: str
+    event: str
+    build: int = 0
+    environment: str = ""
+
+
+class Checked(Struct, frozen=True):
+    """Files to give a verdict on; a text in `texts` is judged instead of what is on disk."""
+
+    paths: tuple[str, ...]
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Paths(Struct, frozen=True):
+    paths: tuple[str, ...]
+
+
+class Served(Struct, frozen=True):
+    """Whether some server is for a file; with `error`, it is not there."""
+
+    served: bool
+    error: Error | None = None
+
+
+class Named(Struct, frozen=True):
+    """A language server, by its id."""
+
+    server: str
+
+
+class Logs(Struct, frozen=True):
+    lines: int = 100
+
+
+class Welcome(Struct, frozen=True):
+    """The answer to `hello`."""
+
+    protocol: int
+    build: int
+    pid: int
+    session: str | None = None
+    root: str | None = None
+
+
+class Attendee(Struct, frozen=True):
+    """One client session, for people."""
+
+    session: str
+    host: str | None
+    conversation: str | None
+    root: str
+    attached: bool
+    calls: int
+
+
+class About(Struct, frozen=True):
+    """The daemon itself."""
+
+    pid: int
+    protocol: int
+    build: int
+    seconds: float
+    """How long it has been running."""
+    socket: str
+    log: str
+    superseded: bool
+    """Newer code has called: it ends as soon as nobody is attached."""
+    sessions: tuple[Attendee, ...]
+    servers: Mapping[str, int]
+    """Running language servers by id."""

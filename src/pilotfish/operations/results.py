@@ -1,0 +1,148 @@
+"""What a server found, before and after its places are counted in code points.
+
+Reading an answer gives values in the server's units (`Found`), each with the places that it speaks of. To count those
+in code points one needs the text of the files that they are in, so answers are read in two steps: whoever runs the
+operation fetches the texts in between, of no more files than will be shown, and of none outside the workspace.
+
+A list of references makes hundreds of these values, so they are structs, which are made in a tenth of the time.
+Nothing about a place can fail: without a text, lines are right (they are the same in all encodings) and characters are
+the server's, which are the same for a line of ASCII.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from pilotfish.api.answers import Extent, Item, Location
+from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.paths import is_inside, shown_path
+from pilotfish.protocol.positions import Text, range_from_wire
+from pilotfish.protocol.uris import path_of
+from pilotfish.protocol.wire import WirePosition, WireRange
+
+MAX_EXCERPT = 200
+"""Code points of a source line in an answer: long enough for any line that a person wrote."""
+
+_START = WirePosition(0, 0)
+NOWHERE = WireRange(_START, _START)
+"""Stands for the range of a result that names a file and no place in it."""
+
+
+class Spot(Struct, frozen=True):
+    """A range in a document, in the server's units."""
+
+    uri: str
+    range: WireRange
+
+    @property
+    def path(self) -> AbsPath | None:
+        """The file, if the URI names one."""
+        return _path_of(self.uri)
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        """By file, then place: the same order as after conversion."""
+        return self.path or self.uri, self.range.start.line, self.range.start.character
+
+
+class Found(Protocol):
+    """One result in a server's units."""
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """The places in it; by the first it is sorted and told apart from others."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called, where it has a name."""
+        ...
+
+    def resolved(self, view: "View") -> Item:
+        """The same as surfaces see it."""
+        ...
+
+
+F_co = TypeVar("F_co", bound=Found, covariant=True)
+
+
+class Reading(Struct, Generic[F_co], frozen=True):
+    """One server's answer, read: what was of the right shape, and how much was not."""
+
+    found: tuple[F_co, ...] = ()
+    skipped: int = 0
+    """Items of the wrong shape: the answer is then partial."""
+
+
+class View(Struct, frozen=True):
+    """What one server's places are looked at with."""
+
+    workspace: AbsPath
+    server: str
+    encoding: Encoding
+    texts: Mapping[AbsPath, Text]
+    outside: frozenset[AbsPath] = frozenset()
+    """Files that look as if they were inside the workspace and are not, such as those behind a symbolic link."""
+
+    def location(self, spot: Spot, place: Range | None = None) -> Location:
+        """The place as surfaces see it: all of the spot, or the part of its file that somebody found out."""
+        path = spot.path
+        is_external = self.is_external(path)
+        text = None if path is None or is_external else self.texts.get(path)
+        place = place or self._place(spot.range, text)
+        start, end = place.start, place.end
+        return Location(
+            path=spot.uri if path is None else shown_path(path, self.workspace),
+            line=start.line + 1,
+            character=start.character + 1,
+            end_line=end.line + 1,
+            end_character=end.character + 1,
+            external=is_external,
+            text=None if text is None else excerpt(text.line(start.line), start.character),
+        )
+
+    def extent(self, spot: Spot) -> Extent:
+        place = self.place(spot)
+        return Extent(
+            line=place.start.line + 1,
+            character=place.start.character + 1,
+            end_line=place.end.line + 1,
+            end_character=place.end.character + 1,
+        )
+
+    def place(self, spot: Spot) -> Range:
+        """The range in code points, as far as the text is at hand."""
+        return self._place(spot.range, self.text(spot))
+
+    def _place(self, wire: WireRange, text: Text | None) -> Range:
+        if text is not None:
+            return range_from_wire(wire, text, self.encoding)
+        start, end = wire.start, wire.end
+        places = sorted(Position(max(0, one.line), max(0, one.character)) for one in (start, end))
+        return Range(places[0], places[1])
+
+    def text(self, spot: Spot) -> Text | None:
+        path = spot.path
+        return None if path is None or self.is_external(path) else self.texts.get(path)
+
+    def path(self, spot: Spot) -> str:
+        return spot.uri if spot.path is None else shown_path(spot.path, self.workspace)
+
+    def is_external(self, path: AbsPath | None) -> bool:
+        return path is None or path in self.outside or not is_inside(path, self.workspace)
+
+
+def excerpt(line: str, character: int) -> str:
+    """The line, or of a very long one the part around `character`."""
+    line = line.rstrip()
+    if len(line) <= MAX_EXCERPT:
+        return line
+    start = min(max(0, character - MAX_EXCERPT // 4), len(line) - MAX_EXCERPT)
+    end = start + MAX_EXCERPT
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+_path_of = lru_cache(maxsize=4096)(path_of)
+"""A list of references names the same few files again and again."""

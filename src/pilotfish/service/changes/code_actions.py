@@ -1,0 +1,127 @@
+"""Code actions: finding the one that was named, and what it takes to do it.
+
+Actions are listed anew when one is asked for, because a list is only good for the text that it was made for. The one
+that was named is looked for among its own server's.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.api.answers import Action, error_text
+from pilotfish.api.questions import Operation
+from pilotfish.client.session import Session
+from pilotfish.errors import Bug, Code, Refused, ServerFailed, Unavailable
+from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, read_action, read_actions
+from pilotfish.operations.rows import ROWS, Request
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.edits import EditPlan
+from pilotfish.protocol.selectors import items
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.changes.edit_proposals import Intent, Job, Wanted, Wishes, plan_of
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.questions.ask import Asking, Subject
+
+
+class _Named(Struct, frozen=True):
+    """The action that was named, as its server has it: the how-manieth of those that look alike."""
+
+    title: str
+    kind: str | None
+    preferred: bool
+    number: int
+
+    def among(self, found: tuple[FoundAction, ...]) -> FoundAction:
+        alike = [
+            one for one in found if (one.title, one.kind, one.preferred) == (self.title, self.kind, self.preferred)
+        ]
+        if self.number >= len(alike):
+            raise Refused(Code.STALE, f"the action {self.title!r} is not offered any more", hint="List them again.")
+        return alike[self.number]
+
+
+class Acting:
+    def __init__(self, asking: Asking, wishes: Wishes) -> None:
+        self._asking = asking
+        self._wishes = wishes
+
+    async def intent(self, job: Job) -> tuple[Action, Intent]:
+        """Raises `Refused` when there is no such action, or it cannot be done."""
+        listed = await self._listed(job)
+        if job.question.action is None:
+            raise Refused(Code.INVALID_INPUT, "apply needs action: which of them?", hint="Give its number or title.")
+        action = listed[chosen([one.title for one in listed], job.question.action)]
+        subject = await self._asking.subject(job.question, job.client, job.workspace)
+        candidates = self._asking.candidates(job.question, subject, job.workspace)
+        named = _named(action, listed)
+
+        async def ask(session: Session, candidate: Candidate) -> Wanted | None:
+            return await self._wanted(job, session, candidate, subject, named)
+
+        heard = await self._wishes.heard(job, [one for one in candidates if one.spec.id == action.server], ask)
+        for failure in heard.failures:
+            raise failure
+        wish = heard.wishes[0]
+        return action, Intent(wish.wanted.plan, wish, hits=1, warnings=wish.wanted.warnings)
+
+    async def _listed(self, job: Job) -> tuple[Action, ...]:
+        question = replace(job.question, action=None, apply=False)
+        answer = await self._asking.run(question, job.client, job.workspace)
+        if not answer.ok:
+            first = answer.errors[0] if answer.errors else None
+            message = error_text(first) if first else answer.meta.reason or "nobody answered"
+            raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
+        return tuple(one for one in answer.data or () if isinstance(one, Action))
+
+    async def _wanted(
+        self, job: Job, session: Session, candidate: Candidate, subject: Subject, named: _Named
+    ) -> Wanted | None:
+        request = _request()
+        if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
+            return None
+        self._wishes.expect(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
+        asked = await self._asking.asked(session, request, job.question, subject)
+        answer = await session.request(request.method, request.build(asked), about=subject.path)
+        try:
+            found = read_actions(answer, asked).found
+        except Malformed as malformed:
+            raise ServerFailed(
+                Code.PROTOCOL_ERROR, f"{session.server} gave no list of actions: {malformed}"
+            ) from malformed
+        step = await _resolved(session, subject, named.among(found))
+        plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
+        return Wanted(plan, step.command, () if step.warning is None else (step.warning,))
+
+
+async def _resolved(session: Session, subject: Subject, action: FoundAction) -> Perform:
+    """What to do, once the server has said all of it."""
+    commands = _commands(session)
+    step = next_step(action, resolves=session.supports("codeAction/resolve", subject.path), commands=commands)
+    if isinstance(step, Resolve):
+        resolved = read_action(await session.request("codeAction/resolve", step.action, about=subject.path))
+        if resolved is None:
+            raise ServerFailed(Code.PROTOCOL_ERROR, f"{session.server} resolved {action.title!r} to no action")
+        step = next_step(resolved, resolves=False, commands=commands)
+    if isinstance(step, Resolve):
+        raise Bug("an action was to be resolved twice")
+    return step
+
+
+def _commands(session: Session) -> frozenset[str]:
+    """The commands that the server offers to run."""
+    offers = session.capabilities.options("workspace/executeCommand")
+    return frozenset(name for offer in offers for name in items(offer.get("commands")) if isinstance(name, str))
+
+
+def _named(action: Action, listed: tuple[Action, ...]) -> _Named:
+    before = [one for one in listed[: listed.index(action)] if _look(one) == _look(action)]
+    return _Named(action.title, action.kind, action.preferred, len(before))
+
+
+def _look(action: Action) -> tuple[str, str, str | None, bool]:
+    return action.server, action.title, action.kind, action.preferred
+
+
+def _request() -> Request:
+    request = ROWS[Operation.CODE_ACTIONS].request
+    assert request is not None
+    return request

@@ -1,0 +1,106 @@
+"""Running the command of a code action, and catching the edits that the server asks for meanwhile.
+
+As in an editor, the action's own edit comes first and the server sees it, unsaved; then the command runs, and every
+edit that comes of it is staged on top and shown to the server before it is told that it was applied. Nothing is written
+here: what is staged in the end is written as one, or refused as one.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Raw, Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Refused, ServerFailed
+from pilotfish.model import AbsPath
+from pilotfish.operations.changes import to_confirm
+from pilotfish.operations.staging import Stage
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.edits import EditPlan, edit_plan
+from pilotfish.protocol.wire import ApplyEditResult, WireCommand
+from pilotfish.service.changes.disk import DiskNow
+from pilotfish.service.changes.edit_proposals import Wish, language_at
+from pilotfish.service.diagnostics.proposals import Proposal, proposal
+from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+
+
+class Command(Struct):
+    """A command to run once. It may do more than ask for edits, so a server that dies under it is not asked again."""
+
+    command: WireCommand
+    wish: Wish
+    workspace: Workspace
+    started: bool = False
+
+    async def run(self, session: Session, checks: Checks, texts: Texts) -> Stage:
+        """What is staged when the command has ended; raises `Refused` when any edit of it may not be done."""
+        if self.started:
+            raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died under the command, which is not run twice")
+        self.started = True
+        async with proposal(session, checks.standing(session), texts) as made:
+            seen = {**_seen(session), **self.wish.seen}
+            stage = Stage(DiskNow(self.workspace.boundary), session.encoding, seen)
+            staging = _Staging(stage, made, partial(language_at, session, self.workspace))
+            staging.perform(self.wish.wanted.plan)
+            with session.taking_edits(staging.take):
+                await session.request("workspace/executeCommand", _params(self.command))
+            if staging.refusal is not None:
+                raise staging.refusal
+            return staging.stage
+
+
+class _Staging:
+    """The stage, and the server that is shown it."""
+
+    def __init__(self, stage: Stage, made: Proposal, language: Callable[[AbsPath], str | None]) -> None:
+        self.stage = stage
+        self.refusal: Refused | None = None
+        self._made = made
+        self._language = language
+
+    def take(self, edit: Raw) -> ApplyEditResult:
+        """An edit that the server asks for; the first that is refused is what becomes of the whole."""
+        try:
+            plan = edit_plan(edit)
+            refuse_unconfirmed(plan)
+            self.perform(plan)
+        except Malformed as malformed:
+            return self._refused(Refused(Code.PROTOCOL_ERROR, str(malformed)))
+        except Refused as refusal:
+            return self._refused(refusal)
+        return ApplyEditResult(applied=True)
+
+    def perform(self, plan: EditPlan) -> None:
+        after = self.stage.copy()
+        after.perform(plan)
+        before, self.stage = self.stage.texts(), after
+        for path, text in after.texts().items():
+            language = self._language(path)
+            if language is not None and before.get(path) != text:
+                self._made.put(path, language, text)
+
+    def _refused(self, refusal: Refused) -> ApplyEditResult:
+        self.refusal = self.refusal or refusal
+        return ApplyEditResult(applied=False, failure_reason=refusal.message)
+
+
+def refuse_unconfirmed(plan: EditPlan) -> None:
+    """What a person should agree to is not done where no person is."""
+    labels = to_confirm(plan)
+    if labels:
+        raise Refused(
+            Code.NEEDS_CONFIRMATION,
+            f"the server wants a person to confirm: {'; '.join(labels)}",
+            hint="Look at the preview, and make the change by hand.",
+        )
+
+
+def _seen(session: Session) -> dict[AbsPath, str]:
+    return {path: session.documents.text(path).string for path in session.documents.paths}
+
+
+def _params(command: WireCommand) -> dict[str, object]:
+    arguments = {} if command.arguments is None else {"arguments": command.arguments}
+    return {"command": command.command, **arguments}

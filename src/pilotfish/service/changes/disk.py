@@ -1,0 +1,74 @@
+"""The files of one workspace as they are now, as far as an edit may change them.
+
+Every path passes the boundary; libraries that lie inside the workspace are other people's code and are refused, too.
+"""
+
+import os
+import stat
+
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.operations.staged import Disk, Folder, Free, Regular, Tree
+from pilotfish.operations.staging import MAX_FILES
+from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
+from pilotfish.policy.openat import identity_of, parent_of, status_of
+from pilotfish.system.files import MAX_FILE_BYTES, UTF8_MARK, decoded
+
+
+class DiskNow(Disk):
+    def __init__(self, boundary: Boundary) -> None:
+        self._boundary = boundary
+
+    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | Folder:
+        try:
+            place = admit(path, self._boundary, Want.TARGET)
+        except Refused as refusal:
+            if refusal.code is not Code.NOT_A_FILE:
+                raise
+            place = admit(path, self._boundary, Want.TREE)
+        if place.place is not Place.IN_ROOT:
+            raise Refused(Code.EXTERNAL, f"{path} is not changed: it lies in a folder of dependencies")
+        if itself and os.path.islink(path):
+            raise Refused(Code.NOT_A_FILE, f"{path} is a symbolic link")
+        return _entry(place)
+
+    def read(self, file: Regular) -> tuple[str, bool]:
+        descriptor = open_admitted(file.place)
+        with os.fdopen(descriptor, "rb") as opened:
+            if identity_of(os.fstat(descriptor)) != file.identity:
+                raise Refused(Code.STALE, f"{file.place.path} is changing right now", hint="Ask again.")
+            content = opened.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise Refused(Code.LIMIT_EXCEEDED, f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB: {file.place.path}")
+        return decoded(file.place.path, content), content.startswith(UTF8_MARK)
+
+    def tree(self, folder: Folder) -> Tree:
+        files: list[Regular] = []
+        folders = [folder.place]
+        for place in folders:
+            with os.scandir(place.path) as entries:
+                paths = sorted(entry.path for entry in entries)
+            for path in paths:
+                entry = self.at(AbsPath(path), itself=True)
+                if isinstance(entry, Folder):
+                    folders.append(entry.place)
+                elif isinstance(entry, Regular):
+                    files.append(entry)
+            if len(files) + len(folders) > MAX_FILES:
+                raise Refused(Code.LIMIT_EXCEEDED, f"more than {MAX_FILES} files are below {folder.place.path}")
+        return Tree(tuple(files), tuple(folders))
+
+
+def _entry(place: Admitted) -> Free | Regular | Folder:
+    try:
+        with parent_of(place.root, place.segments) as (folder, name):
+            status = status_of(folder, name)
+    except Refused as refusal:
+        if refusal.code is not Code.FILE_MISSING:
+            raise
+        status = None
+    if status is None:
+        return Free(place)
+    if stat.S_ISDIR(status.st_mode):
+        return Folder(place)
+    return Regular(place, identity_of(status), stat.S_IMODE(status.st_mode))

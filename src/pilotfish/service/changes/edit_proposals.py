@@ -1,0 +1,235 @@
+"""What servers want changed, and the texts that they speak of.
+
+An edit is a list of places in texts that the server has in mind. Before it is believed, the server has been shown every
+file that it wants to change as that is on disk, and has been asked again: so its places are places in texts that we
+sent. What it has in mind of a file that nobody ever showed it may be years old.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+import anyio
+from msgspec import Raw, Struct
+
+from pilotfish.api.questions import Question
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure, Refused, ServerFailed
+from pilotfish.model import AbsPath, Encoding
+from pilotfish.policy.boundary import Want, admit
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
+from pilotfish.protocol.wire import WireCommand
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.changes.notify_servers import Moved
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.questions.ask import Asking
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.tasks import owned_tasks
+
+MAX_ASKS = 3
+"""Asked once, shown the files, asked again; and once more should somebody have changed a file meanwhile."""
+
+T = TypeVar("T")
+
+
+class Job(Struct, frozen=True):
+    """A question that may change files, and who asks it where."""
+
+    question: Question
+    client: ClientSession
+    workspace: Workspace
+
+
+class Wanted(Struct, frozen=True):
+    """One server's answer, read."""
+
+    plan: EditPlan
+    command: WireCommand | None = None
+    """To be run after the edit."""
+    warnings: tuple[str, ...] = ()
+
+
+class Wish(Struct, frozen=True):
+    """What one server wants, and the texts that it has of the files in question."""
+
+    candidate: Candidate
+    encoding: Encoding
+    wanted: Wanted
+    seen: Mapping[AbsPath, str]
+    caveat: str | None = None
+
+
+Ask = Callable[[Session, Candidate], Awaitable[Wanted | None]]
+"""Asks one server; None when it does not offer what is asked for."""
+
+
+class Heard(Struct, frozen=True):
+    """All servers' wishes, and the failures of those that could not say."""
+
+    wishes: tuple[Wish, ...]
+    failures: tuple[Failure, ...]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return tuple(wish.caveat for wish in self.wishes if wish.caveat is not None)
+
+
+class Intent(Struct, frozen=True):
+    """What is to be done, and at whose word."""
+
+    plan: EditPlan
+    wish: Wish | None = None
+    """None: the caller's own, as a plain move is."""
+    moved: Moved | None = None
+    """What the caller wants moved."""
+    hits: int = 0
+    """How many servers were heard."""
+    failures: tuple[Failure, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why servers may not have said everything."""
+    caveats: tuple[str, ...] = ()
+    """What nobody said anything about."""
+    warnings: tuple[str, ...] = ()
+
+
+class Wishes:
+    def __init__(self, pool: Pool, asking: Asking, checks: Checks, texts: Texts) -> None:
+        self._pool = pool
+        self._asking = asking
+        self._checks = checks
+        self._texts = texts
+
+    async def heard(self, job: Job, candidates: Sequence[Candidate], ask: Ask) -> Heard:
+        """Ask all candidates side by side; what comes out is in their order."""
+        answers: dict[int, Wish | Failure | None] = {}
+
+        async def one(number: int, candidate: Candidate) -> None:
+            try:
+                answers[number] = await self.use(
+                    job, candidate, lambda session: self._wish(job, session, candidate, ask)
+                )
+            except Failure as failure:
+                answers[number] = failure
+
+        async with owned_tasks() as tasks:
+            for number, candidate in enumerate(candidates):
+                tasks.start_soon(one, number, candidate)
+        ordered = [answers[number] for number in sorted(answers)]
+        return Heard(
+            tuple(answer for answer in ordered if isinstance(answer, Wish)),
+            tuple(answer for answer in ordered if isinstance(answer, Failure)),
+        )
+
+    def expect(self, session: Session, file: FileAtHand) -> None:
+        """The server has this text, or gets it; raises `Refused` when the disk has a newer one by now."""
+        documents = session.documents
+        if not documents.is_open(file.path):
+            self._send(session, file.path, file.language_id, file.text)
+        elif documents.text(file.path).string != file.text:
+            raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="Ask again.")
+
+    async def use(self, job: Job, candidate: Candidate, work: Callable[[Session], Awaitable[T]]) -> T:
+        """Run `work` on the candidate's session; raises what that raises, and a time-out as `ServerFailed`."""
+        server, settings = candidate.spec.id, job.workspace.settings(candidate.spec.id)
+        limit = (settings.timing.initialize_timeout_ms + MAX_ASKS * settings.timing.request_timeout_ms) / 1000
+        recipe = job.workspace.recipe(candidate, self._checks.restore)
+        try:
+            with anyio.fail_after(limit):
+                return await self._pool.use(recipe, work, lease=job.client.id, restart=settings.restart)
+        except TimeoutError:
+            raise ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s") from None
+
+    async def _wish(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> Wish | None:
+        async with self._checks.standing(session).shared():
+            caveat = await self._asking.indexed(session, candidate)
+            for _ in range(MAX_ASKS):
+                await self._catch_up(session)
+                wanted = await ask(session, candidate)
+                if wanted is None:
+                    return None
+                if not await self._show(session, job.workspace, wanted.plan) and _is_current(session, wanted.plan):
+                    seen = {path: session.documents.text(path).string for path in _open_texts(session, wanted.plan)}
+                    return Wish(candidate, session.encoding, wanted, seen, caveat)
+        raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="Ask again.")
+
+    async def _catch_up(self, session: Session) -> None:
+        """Open documents that somebody else changed on disk: the server learns of it before it is asked."""
+        for path in session.documents.paths:
+            try:
+                file = await self._texts.current(path)
+            except Refused:
+                # It is gone: whatever the server wants with it is refused when it comes to that.
+                continue
+            if session.documents.is_open(path):
+                self._send(session, path, session.documents.language_id(path) or "", file.text)
+
+    async def _show(self, session: Session, workspace: Workspace, plan: EditPlan) -> bool:
+        """Show the server the files that it wants to change; True if there was one that it had not seen like that."""
+        shown = False
+        for path in _texts_of(plan):
+            try:
+                real = admit(path, workspace.boundary, Want.TARGET).path
+                text = (await self._texts.current(real)).text
+            except Refused:
+                # Staging refuses it, and says why; or the plan itself makes it.
+                continue
+            language = language_at(session, workspace, real)
+            if language is not None:
+                shown = self._send(session, real, language, text) or shown
+        return shown
+
+    def _send(self, session: Session, path: AbsPath, language_id: str, text: str) -> bool:
+        documents = session.documents
+        if documents.is_open(path) and documents.text(path).string == text:
+            return False
+        self._checks.standing(session).send(session, FileAtHand(path, language_id, text))
+        return True
+
+
+def plan_of(server: str, answer: Raw) -> EditPlan:
+    """Read a server's workspace edit; raises `ServerFailed` when it is none."""
+    try:
+        return edit_plan(answer)
+    except Malformed as malformed:
+        raise ServerFailed(Code.PROTOCOL_ERROR, f"{server} gave an edit of the wrong shape: {malformed}") from malformed
+
+
+def _is_current(session: Session, plan: EditPlan) -> bool:
+    """Where the server says which version it means, that is the one it has."""
+    documents = session.documents
+    return all(
+        operation.version is None or operation.version == documents.version(path)
+        for operation in plan.operations
+        if isinstance(operation, TextChange) and (path := _open_path(session, operation)) is not None
+    )
+
+
+def _open_texts(session: Session, plan: EditPlan) -> list[AbsPath]:
+    changes = [operation for operation in plan.operations if isinstance(operation, TextChange)]
+    return [path for change in changes if (path := _open_path(session, change)) is not None]
+
+
+def _open_path(session: Session, change: TextChange) -> AbsPath | None:
+    if change.resource.path is None:
+        return None
+    real = AbsPath(os.path.realpath(change.resource.path))
+    return real if session.documents.is_open(real) else None
+
+
+def _texts_of(plan: EditPlan) -> list[AbsPath]:
+    changes = (operation.resource.path for operation in plan.operations if isinstance(operation, TextChange))
+    return [path for path in dict.fromkeys(changes) if path is not None]
+
+
+def language_at(session: Session, workspace: Workspace, path: AbsPath) -> str | None:
+    """What the server calls the language of a file; None when it does not serve such files."""
+    open_as = session.documents.language_id(path)
+    if open_as is not None:
+        return open_as
+    servers = workspace.servers_for(path).servers
+    return next((one.language_id for one in servers if one.spec.id == session.server), None)

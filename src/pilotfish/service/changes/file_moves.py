@@ -1,0 +1,109 @@
+"""Moving a file or a folder: which imports follow, and the move itself.
+
+Servers are asked before the move (`workspace/willRenameFiles`) and speak of the files as they are then, so their edits
+come first. A move that no server has a word about is still a move, and the answer says that nothing followed it.
+"""
+
+from msgspec import Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.operations.lenient import is_null
+from pilotfish.policy.boundary import Want, admit
+from pilotfish.protocol.edits import EditPlan, Rename, Resource
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import FileRename
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.changes.edit_proposals import Heard, Intent, Job, Wanted, Wishes, plan_of
+from pilotfish.service.changes.notify_servers import Moved, wants
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.questions.ask import Asking
+from pilotfish.service.texts import Texts
+
+WILL_RENAME = "workspace/willRenameFiles"
+
+NOTHING_FOLLOWED = "no server could say what refers to the old path: imports were not updated"
+
+
+class _Source(Struct, frozen=True):
+    """What is moved; of a text file also its text."""
+
+    moved: Moved
+    text: str | None
+
+
+class Moving:
+    def __init__(self, asking: Asking, texts: Texts, wishes: Wishes) -> None:
+        self._asking = asking
+        self._texts = texts
+        self._wishes = wishes
+
+    async def intent(self, job: Job) -> Intent:
+        """Raises `Refused` for what cannot be moved, or cannot be moved there."""
+        source = await self._source(job)
+        heard = await self._heard(job, source)
+        wish = next((one for one in heard.wishes if one.wanted.plan.operations), None)
+        others = [one.candidate.spec.id for one in heard.wishes if one is not wish and one.wanted.plan.operations]
+        return Intent(
+            _with_move(EditPlan(()) if wish is None else wish.wanted.plan, source.moved),
+            wish,
+            source.moved,
+            hits=len(heard.wishes),
+            failures=heard.failures,
+            doubts=heard.doubts,
+            caveats=() if heard.wishes or heard.failures else (NOTHING_FOLLOWED,),
+            warnings=tuple(f"{server} wanted to change files too, and was left out" for server in others),
+        )
+
+    async def _source(self, job: Job) -> _Source:
+        boundary = job.workspace.boundary
+        path, target = job.question.file_path or "", job.question.new_path or ""
+        new = admit(target, boundary, Want.TARGET).path
+        try:
+            old = admit(path, boundary).path
+        except Refused as refusal:
+            if refusal.code is not Code.NOT_A_FILE:
+                raise
+            return _Source(Moved(admit(path, boundary, Want.TREE).path, new, is_folder=True), None)
+        try:
+            text = (await self._texts.current(old)).text
+        except Refused:
+            # An image is moved like anything else; only, no server is shown its text.
+            text = None
+        return _Source(Moved(old, new), text)
+
+    async def _heard(self, job: Job, source: _Source) -> Heard:
+        """What the servers of the file say, and those that run: a folder has no server of its own."""
+        moved = source.moved
+        candidates: dict[tuple[str, AbsPath], Candidate] = {}
+        if source.text is not None:
+            choice = job.workspace.servers_for(moved.old, source.text.partition("\n")[0])
+            candidates = {(one.spec.id, one.root): one for one in choice.servers}
+        for one in self._running(job):
+            candidates.setdefault((one.spec.id, one.root), one)
+
+        async def ask(session: Session, candidate: Candidate) -> Wanted | None:
+            if not wants(session, WILL_RENAME, moved.old, is_folder=moved.is_folder):
+                return None
+            if source.text is not None and candidate.language_id:
+                self._wishes.expect(session, FileAtHand(moved.old, candidate.language_id, source.text))
+            files = [FileRename(uri_of(moved.old), uri_of(moved.new))]
+            answer = await session.request(WILL_RENAME, {"files": files})
+            return Wanted(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
+
+        return await self._wishes.heard(job, tuple(candidates.values()), ask)
+
+    def _running(self, job: Job) -> tuple[Candidate, ...]:
+        try:
+            return self._asking.active(job.workspace)
+        except Unavailable:
+            return ()
+
+
+def _with_move(plan: EditPlan, moved: Moved) -> EditPlan:
+    """The edits and then the move, unless the server wants the move itself."""
+    if any(isinstance(one, Rename) and one.source.path == moved.old for one in plan.operations):
+        return plan
+    move = Rename(Resource(uri_of(moved.old), moved.old), Resource(uri_of(moved.new), moved.new))
+    return EditPlan((*plan.operations, move))

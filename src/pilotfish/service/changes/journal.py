@@ -1,0 +1,184 @@
+"""What is being written right now, on disk, so that a process killed in the middle leaves nothing half done.
+
+One folder per transaction. It is locked while its process lives, so whoever finds it unlocked knows that the process is
+gone, whatever its pid is now. `plan` says what is to happen and is there, whole and durable, before anything happens;
+renamed to `done` it says that everything has.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from pilotfish.errors import Code, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.policy.openat import sync_folder, write_all
+from pilotfish.system.ports import Identity
+
+PLAN, DRAFT, DONE = "plan", "draft", "done"
+
+TRIES = 3
+"""Whoever looks for what was left behind may take a new folder before its maker has locked it; then another is made."""
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Entry(Struct, frozen=True):
+    """One file of a transaction."""
+
+    root: AbsPath
+    segments: tuple[str, ...]
+    before: Identity | None
+    """None where there was no file."""
+    after: str | None
+    """The SHA-256 of the new content; None where there will be no file."""
+
+
+FolderPlace = tuple[AbsPath, tuple[str, ...]]
+"""A folder as a root and the segments below it."""
+
+
+class Plan(Struct, frozen=True):
+    entries: tuple[Entry, ...] = ()
+    made: tuple[FolderPlace, ...] = ()
+    """Folders that are made on the way, each before those in it."""
+    emptied: tuple[FolderPlace, ...] = ()
+    """Folders that go when all is done, each before those in it."""
+    roots: tuple[tuple[AbsPath, int], ...] = ()
+    """Each root with its inode: another folder under the same name is none of ours."""
+
+
+class Journal(Struct, frozen=True):
+    """The folder of one transaction, locked by us."""
+
+    token: str
+    folder: int
+
+    def write(self, plan: Plan) -> None:
+        """From here on, whoever comes after us knows what we were about."""
+        descriptor = os.open(DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.folder)
+        try:
+            write_all(descriptor, json.dumps(msgspec.to_builtins(plan)).encode())
+        finally:
+            os.close(descriptor)
+        os.rename(DRAFT, PLAN, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        sync_folder(self.folder)
+
+    def finish(self) -> None:
+        """From here on, nothing is undone."""
+        os.rename(PLAN, DONE, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        # Should a power cut take the new name back: every step was durable before, and that says the same.
+        with suppress(OSError):
+            sync_folder(self.folder)
+
+    @property
+    def is_done(self) -> bool:
+        return DONE in os.listdir(self.folder)
+
+    def read(self) -> Plan | None:
+        """None when nothing had begun; raises `ValueError` when this is not ours to read."""
+        name = DONE if self.is_done else PLAN
+        try:
+            descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.folder)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as opened:
+            return _plan(opened.read())
+
+
+@contextmanager
+def new_journal(home: AbsPath) -> Generator[Journal]:
+    """A journal of our own; it is there after the block only if the block did not remove it."""
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    for _ in range(TRIES):
+        token = secrets.token_hex(8)
+        os.mkdir(os.path.join(home, token), 0o700)
+        descriptor = _maybe_locked(home, token)
+        if descriptor is not None:
+            break
+    else:
+        raise Unavailable(Code.OVERLOADED, f"no journal could be begun in {home}")
+    try:
+        _sync(home)
+        yield Journal(token, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def left_behind(home: AbsPath) -> Iterator[Journal]:
+    """The journals whose process is gone, each locked while it is looked at."""
+    for token in sorted(_names(home)):
+        descriptor = _maybe_locked(home, token)
+        if descriptor is not None:
+            try:
+                yield Journal(token, descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def remove(home: AbsPath, journal: Journal) -> None:
+    """Its transaction is over."""
+    for name in os.listdir(journal.folder):
+        os.unlink(name, dir_fd=journal.folder)
+    os.rmdir(os.path.join(home, journal.token))
+
+
+def _maybe_locked(home: AbsPath, token: str) -> int | None:
+    """The folder, open and locked; None when it is somebody's or gone."""
+    path = os.path.join(home, token)
+    try:
+        descriptor = os.open(path, FOLDER_FLAGS)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _names(home: AbsPath) -> list[str]:
+    try:
+        return os.listdir(home)
+    except FileNotFoundError:
+        return []
+
+
+def _sync(home: AbsPath) -> None:
+    descriptor = os.open(home, FOLDER_FLAGS)
+    try:
+        sync_folder(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _plan(data: bytes) -> Plan:
+    try:
+        found: Any = json.loads(data)
+        return Plan(
+            entries=tuple(_entry(item) for item in found["entries"]),
+            made=tuple((AbsPath(root), tuple(segments)) for root, segments in found["made"]),
+            emptied=tuple((AbsPath(root), tuple(segments)) for root, segments in found["emptied"]),
+            roots=tuple((AbsPath(root), int(inode)) for root, inode in found["roots"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a plan: {error}") from error
+
+
+def _entry(item: Any) -> Entry:
+    before = item["before"]
+    return Entry(
+        AbsPath(item["root"]),
+        tuple(item["segments"]),
+        None if before is None else Identity(**before),
+        item["after"],
+    )

@@ -1,0 +1,104 @@
+"""Telling servers of files that we changed ourselves, before anybody asks them about those.
+
+Open documents that are gone are closed; what is left of them is brought up to date by the next check. Whoever watches
+files, or wants to hear of moved ones, hears of these.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+import anyio
+from msgspec import Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Failure
+from pilotfish.model import AbsPath
+from pilotfish.operations.staged import FileEffect
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.selectors import wants_file_operation
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.protocol.wire import FileRename
+from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.workspace import Workspace
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+TELL_SECONDS = 5.0
+"""How long a server may be busy with others before it is not told: its next check brings it up to date all the same."""
+
+
+class Moved(Struct, frozen=True):
+    """A file or folder under another name."""
+
+    old: AbsPath
+    new: AbsPath
+    is_folder: bool = False
+
+
+def moved_by(effects: Iterable[FileEffect]) -> tuple[Moved, ...]:
+    return tuple(
+        Moved(effect.old, effect.new)
+        for effect in effects
+        if effect.old is not None and effect.new is not None and effect.old != effect.new
+    )
+
+
+class Telling:
+    def __init__(self, pool: Pool, checks: Checks) -> None:
+        self._pool = pool
+        self._checks = checks
+
+    async def tell(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
+        """Tell every server of the workspace, all side by side; harmless for one that has died."""
+        entries = self._pool.entries().items()
+        sessions = [entry.session for key, entry in entries if entry.session is not None and workspace.holds(key.root)]
+        with anyio.move_on_after(TELL_SECONDS, shield=True):
+            async with owned_tasks() as tasks:
+                for session in sessions:
+                    tasks.start_soon(self._tell, session, effects, moved)
+
+    async def _tell(self, session: Session, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
+        standing = self._checks.standing(session)
+        try:
+            async with standing.alone():
+                for path in _gone(effects):
+                    if session.documents.is_open(path):
+                        standing.close(session, path)
+                if session.tell_changes(change for effect in effects for change in _changes(effect)):
+                    standing.told_of_files()
+                _tell_moved(session, moved)
+        except Failure as failure:
+            logger.info("not told server=%s error=%s", session.server, failure.message)
+
+
+def _gone(effects: Sequence[FileEffect]) -> list[AbsPath]:
+    return [effect.old for effect in effects if effect.old is not None and effect.old != effect.new]
+
+
+def _changes(effect: FileEffect) -> Iterable[FileChange]:
+    if effect.old == effect.new and effect.old is not None:
+        yield FileChange(effect.old, Change.CHANGED)
+        return
+    if effect.old is not None:
+        yield FileChange(effect.old, Change.DELETED)
+    if effect.new is not None:
+        yield FileChange(effect.new, Change.CREATED)
+
+
+def _tell_moved(session: Session, moved: Sequence[Moved]) -> None:
+    files = [
+        FileRename(uri_of(one.old), uri_of(one.new))
+        for one in moved
+        if wants(session, "workspace/didRenameFiles", one.old, is_folder=one.is_folder)
+    ]
+    if files:
+        session.notify("workspace/didRenameFiles", {"files": files})
+
+
+def wants(session: Session, method: str, path: AbsPath, *, is_folder: bool) -> bool:
+    """Whether the server wants to hear by `method` of a file or folder that is moved."""
+    return any(
+        wants_file_operation(options, path, is_folder=is_folder) for options in session.capabilities.options(method)
+    )

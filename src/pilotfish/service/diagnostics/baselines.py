@@ -1,0 +1,34 @@
+"""The last fresh state of each file, which the next one is compared with."""
+
+from pilotfish.feedback.delta import Change, Snapshot, delta
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.recent import Recent
+from pilotfish.service.workspaces import ClientSession
+
+MAX_BASELINES = 500
+"""Files whose last fresh state is kept with its text; for one that fell out, nothing is said to be new."""
+
+NO_FILE = Snapshot("", ())
+"""The state of a file that is not there yet."""
+
+
+class Baselines:
+    def __init__(self) -> None:
+        self._kept: Recent[tuple[AbsPath, str | None], Snapshot] = Recent(MAX_BASELINES)
+
+    def compared(self, client: ClientSession, verdict: FileVerdict) -> Change:
+        """The change since the last fresh state of this file; a fresh verdict becomes the next one."""
+        change = self.since(client, verdict)
+        if verdict.is_fresh:
+            self._kept.put((verdict.path, client.host), _snapshot(verdict))
+        return change
+
+    def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Change:
+        """The same for a text that nobody has written: nothing is kept of it."""
+        before = NO_FILE if created else self._kept.get((verdict.path, client.host))
+        return delta(before, _snapshot(verdict))
+
+
+def _snapshot(verdict: FileVerdict) -> Snapshot:
+    return Snapshot(verdict.text, verdict.diagnostics)

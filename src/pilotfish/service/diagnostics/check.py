@@ -1,0 +1,231 @@
+"""One file, one server: send the text, and wait until what the server says is about it.
+
+`feedback.settle` decides; this gathers the facts and waits for the session's pulse, while `inquiry` asks.
+Nothing is polled, and nothing is waited for longer than the deadline.
+"""
+
+import anyio
+import anyio.lowlevel
+from msgspec import Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Failure
+from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
+from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
+from pilotfish.model import Diagnostic
+from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
+from pilotfish.servers.spec import Freshness
+from pilotfish.service.diagnostics.inquiry import Counterpart, Inquiry
+from pilotfish.service.diagnostics.ledger import FileAtHand, Reach, Settled, Standing
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
+
+
+class Outcome(Struct, frozen=True):
+    """What one server said about one file. Without `diagnostics` there is no verdict, and `why` says so."""
+
+    server: str
+    diagnostics: tuple[Diagnostic, ...] | None
+    assumed: bool = False
+    why: str | None = None
+    failure: Failure | None = None
+    seconds: float = 0.0
+    skipped: int = 0
+    """Items that were not diagnostics: the list is incomplete."""
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.diagnostics is not None and not self.assumed and not self.skipped
+
+
+class Check:
+    """One check at work."""
+
+    def __init__(self, session: Session, standing: Standing, freshness: Freshness, file: FileAtHand) -> None:
+        self._session = session
+        self._standing = standing
+        self._freshness = freshness
+        self._file = file
+        self._whom = Counterpart(session, standing, freshness, file.path)
+        self._publishes: list[float] = []
+
+    async def run(self, deadline: float) -> Outcome:
+        """Raises what the session raises when the server dies or fails."""
+        with self._standing.using(self._file.path):
+            await self._begin()
+            settled = self._standing.settled.get(self._file.path)
+            if settled is not None and self._stands(settled):
+                return self._outcome(Fresh(), settled.reports)
+            async with owned_tasks() as tasks:
+                tasks.start_soon(self._inquiry.run, deadline)
+                said = await self._verdict(deadline)
+                # Nothing may come between the verdict and what it is about.
+                reports = self._counting()
+                self._learn(said, reports)
+                outcome = self._outcome(said, reports)
+                if self._inquiry.asked is not Asked.ANSWERED:
+                    # Else it is over by itself, and to cancel a task costs more than to await its end.
+                    tasks.cancel_scope.cancel()
+            return outcome
+
+    async def _begin(self) -> None:
+        standing, session = self._standing, self._session
+        self._started = current_time()
+        self._arrivals = session.reports.arrivals
+        self._finished_before = session.readiness.ended
+        second = self._freshness.save_progress
+        self._second_before = 0 if second is None else session.readiness.ended_of(second)
+        self._learn_late()
+        self._learn_silence()
+        before = standing.version(self._file.path)
+        self._sent = standing.send(session, self._file)
+        self._sends = self._sent.version != before
+        if not self._sends:
+            # Others of the same patch may be on their way, and what was said before they are sent is no answer.
+            await anyio.lowlevel.checkpoint()
+        self._changes = standing.changes
+        self._disturbed_at = standing.changed_at if standing.changes > self._sent.number else None
+        self._stirred_at = standing.changed_before
+        self._inquiry = Inquiry(self._whom, self._needed)
+
+    def _stands(self, settled: Settled) -> bool:
+        """The last fresh verdict holds: nothing was sent since, and nothing that counts was said."""
+        push = self._session.reports.of(self._file.path).get(Push())
+        moved = push is not None and push is not settled.push and self._is_current(push)
+        return settled.reach.covers(self._needed()) and not moved
+
+    def _needed(self) -> Reach:
+        """What an answer must take into account: all that was sent when the check began."""
+        return Reach(self._sent.version, self._changes, self._session.reports.refreshes)
+
+    # --- Waiting -----------------------------------------------------------------------------------------------------
+
+    async def _verdict(self, deadline: float) -> Fresh | GaveUp:
+        while True:
+            now = current_time()
+            said = self._said(now, deadline)
+            if not isinstance(said, Waiting):
+                return said
+            with anyio.CancelScope(deadline=max(now, said.until)):
+                await self._session.changed.wait()
+            if self._session.failure is not None:
+                raise self._session.failure
+            self._watch()
+
+    def _said(self, now: float, deadline: float) -> Verdict:
+        refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
+        # Its log is kept for a while only, its refusal for as long as it lives.
+        self._standing.refusal = self._standing.refusal or refused
+        if self._standing.refusal is not None:
+            return GaveUp(f"the server says that it does not check: {self._standing.refusal}")
+        traits = traits_of(self._freshness, self._standing.habits)
+        said = verdict(self._facts(), traits, now=now, deadline=deadline)
+        if not isinstance(said, Fresh) or self._second_check_is_over():
+            return said
+        return Waiting(deadline) if now < deadline else Fresh(assumed=True)
+
+    def _second_check_is_over(self) -> bool:
+        """Some servers check again after a save, with the compiler, and publish what that finds."""
+        token = self._freshness.save_progress
+        if token is None or not self._file.saved or not self._sends:
+            return True
+        return self._session.readiness.ended_of(token) > self._second_before
+
+    def _complains(self, word: str) -> bool:
+        return any(word in message for message in self._session.messages())
+
+    def _facts(self) -> Facts:
+        readiness, push = self._session.readiness, self._push()
+        settled = self._standing.settled.get(self._file.path)
+        was_settled = settled is not None and settled.reach.version == self._sent.version
+        return Facts(
+            version=self._sent.version,
+            sent_at=self._sent.at,
+            ready=self._whom.is_ready(),
+            working=readiness.busy,
+            finished=readiness.ended > self._finished_before,
+            asked=self._inquiry.asked,
+            published=None if push is None else Published(push.version, push.at),
+            barrier=self._inquiry.barrier,
+            disturbed_at=self._disturbed_at,
+            stirred_at=max(settled.at, self._stirred_at) if settled and was_settled else float("inf"),
+        )
+
+    def _watch(self) -> None:
+        push = self._session.reports.of(self._file.path).get(Push())
+        if push is not None and push.arrival > self._arrivals and push.at > self._sent.at:
+            self._arrivals = push.arrival
+            self._publishes.append(push.at)
+
+    def _learn(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> None:
+        standing, push = self._standing, self._push()
+        if isinstance(said, GaveUp):
+            if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and not self._session.readiness.busy:
+                standing.unheard[self._file.path] = self._sent
+            return
+        if not said.assumed:
+            standing.answered = True
+            reach = self._inquiry.answer.reach if self._inquiry.answer else self._needed()
+            at = max((report.at for report in reports), default=self._sent.at)
+            standing.settled[self._file.path] = Settled(reach, reports, push, at)
+        if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and self._publishes:
+            standing.habits = observed(standing.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
+
+    def _learn_late(self) -> None:
+        """A publish without a version after the file had settled, with nothing sent in between, was due before."""
+        settled = self._standing.settled.get(self._file.path)
+        push = self._session.reports.of(self._file.path).get(Push())
+        if settled is None or settled.push is None or push is None or push.version is not None:
+            return
+        if push is not settled.push and settled.reach.changes == self._standing.changes:
+            self._standing.habits = heard_late(self._standing.habits, push.at - settled.push.at)
+
+    def _learn_silence(self) -> None:
+        """The last text of this file had no answer in time; what came since tells silence from slowness."""
+        sent = self._standing.unheard.pop(self._file.path, None)
+        if sent is None:
+            return
+        push = self._session.reports.of(self._file.path).get(Push())
+        spoke = push is not None and push.at > sent.at
+        self._standing.habits = unheard(self._standing.habits, spoke_later=spoke)
+
+    # --- Answering ---------------------------------------------------------------------------------------------------
+
+    def _push(self) -> Report | None:
+        """The last publish that is not about an older text than one which has settled."""
+        push = self._session.reports.of(self._file.path).get(Push())
+        settled = self._standing.settled.get(self._file.path)
+        if settled is None or settled.push is None or settled.reach.version != self._sent.version:
+            return push
+        return push if push is not None and self._is_current(push) else settled.push
+
+    def _is_current(self, push: Report) -> bool:
+        return push.version is None or push.version >= self._sent.version
+
+    def _counting(self) -> tuple[Report, ...]:
+        """The reports that are about this text: of a server that was asked, a push counts only if it says so."""
+        push, answer = self._push(), self._inquiry.answer
+        if answer is None:
+            return (push,) if push is not None else ()
+        if push is None or push.version is None or push.version < self._sent.version:
+            return answer.reports
+        return (*answer.reports, push)
+
+    def _outcome(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> Outcome:
+        server, seconds = self._session.server, current_time() - self._started
+        if isinstance(said, GaveUp):
+            return Outcome(server, None, why=said.why, seconds=seconds)
+        text, encoding = self._session.documents.text(self._file.path), self._session.encoding
+        lists = [diagnostics_of(report, text=text, encoding=encoding, server=server) for report in reports]
+        return Outcome(
+            server,
+            merged(lists),
+            assumed=said.assumed,
+            why="the server gave no sign that it was done" if said.assumed else None,
+            seconds=seconds,
+            skipped=sum(report.skipped for report in reports),
+        )
+
+
+def no_verdict(server: str, failure: Failure, seconds: float) -> Outcome:
+    return Outcome(server, None, why=failure.message, failure=failure, seconds=seconds)

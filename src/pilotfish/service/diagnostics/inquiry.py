@@ -1,0 +1,176 @@
+"""Asking a server for the diagnostics of one file, in the best way that it offers.
+
+An answer counts only if nothing that was sent or said while it was on its way can have made it old, and if the parts
+that it is made of are of one state. One question about a file at a time: the answer to it serves whoever waits.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from msgspec import Struct
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Scene, ServerFailed
+from pilotfish.feedback.settle import Asked, Behind
+from pilotfish.model import AbsPath
+from pilotfish.protocol.diagnostics import Pull, Report
+from pilotfish.protocol.uris import uri_of
+from pilotfish.servers.spec import Freshness, Phases
+from pilotfish.servers.spec import Pull as Offer
+from pilotfish.service.diagnostics.ledger import Answer, Reach, Standing
+from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
+from pilotfish.system.clock import current_time
+
+REGISTRATION_SECONDS = 5.0
+"""How long after its start a server may still register what the catalogue says that it registers: the slowest need one
+second. Later it is one that does not, and its publishes must do."""
+
+LATE_SECONDS = 1.0
+"""Past the deadline of a check its questions have no use; until then it is the check that ends, and says why."""
+
+ASK_AGAIN_SECONDS = 0.02
+"""Between an answer that may be old and the next try, so that a server which always says so is not flooded."""
+
+PULL = "textDocument/diagnostic"
+
+
+class Counterpart(Struct, frozen=True):
+    """Whom a check is about: a server, our dealings with it, what the catalogue says of it, and the file."""
+
+    session: Session
+    standing: Standing
+    freshness: Freshness
+    path: AbsPath
+
+    def is_ready(self) -> bool:
+        """Past loading: before that, nothing that it says counts."""
+        readiness = self.session.readiness
+        if self.freshness.phases is Phases.UNTIL_QUIESCENT:
+            return readiness.quiescent is True
+        return self.standing.answered or not readiness.busy
+
+    def can_be_pulled(self) -> bool:
+        return self.session.supports(PULL, self.path)
+
+    def can_be_commanded(self) -> bool:
+        return self.freshness.on_demand is not None and self.session.supports(COMMAND)
+
+    def has_barrier(self) -> bool:
+        barrier = self.freshness.barrier
+        return barrier is not None and self.session.supports(barrier, self.path)
+
+    def registration_left(self) -> float:
+        """For how long it may still register the pull that the catalogue promises."""
+        left = self.standing.since + REGISTRATION_SECONDS - current_time()
+        return max(0.0, left) if self.freshness.pull is Offer.DYNAMIC else 0.0
+
+    def reach(self) -> Reach:
+        """What a question that is asked now takes into account."""
+        version = self.session.documents.version(self.path)
+        return Reach(version, self.standing.changes, self.session.reports.refreshes)
+
+
+class Inquiry:
+    """`asked`, `barrier` and `answer` say how it stands; the session's pulse beats when they change."""
+
+    def __init__(self, counterpart: Counterpart, needed: Callable[[], Reach]) -> None:
+        """`needed`: what an answer must take into account to be of use."""
+        self._whom = counterpart
+        self._needed = needed
+        self.answer: Answer | None = None
+        self.barrier = Behind.PENDING if counterpart.has_barrier() else Behind.NONE
+        # A question counts from the first moment: before it is asked a publish could pass for the answer.
+        if counterpart.can_be_pulled() or counterpart.can_be_commanded():
+            self.asked = Asked.PENDING
+        else:
+            self.asked = Asked.EXPECTED if counterpart.registration_left() else Asked.IMPOSSIBLE
+
+    async def run(self, deadline: float) -> None:
+        """Ask until there is an answer, or for ever where none can come."""
+        whom = self._whom
+        await self._until(whom.is_ready)
+        if self.asked is Asked.EXPECTED:
+            with anyio.move_on_after(whom.registration_left()):
+                await self._until(whom.can_be_pulled)
+            self._turn(Asked.IMPOSSIBLE)
+        if not whom.can_be_pulled():
+            if whom.can_be_commanded():
+                await self._ask(self._command, deadline)
+                return
+            if self.barrier is Behind.PENDING:
+                await self._pass_barrier(deadline)
+            # Who registers it whenever it likes is asked from then on.
+            await self._until(whom.can_be_pulled)
+        await self._ask(self._pull, deadline)
+
+    async def _ask(self, question: Callable[[float], Awaitable[tuple[Report, ...] | None]], deadline: float) -> None:
+        """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
+        whom, doubted = self._whom, False
+        self._turn(Asked.PENDING)
+        async with whom.standing.turn(whom.path):
+            while (answer := self._kept_answer()) is None:
+                await self._until(whom.is_ready)
+                reach, ended = whom.reach(), whom.session.readiness.ended
+                reports = await question(deadline - current_time() + LATE_SECONDS)
+                # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
+                # enough to doubt: some servers tell of work around every question.
+                raced = not (whom.standing.answered or doubted) and whom.session.readiness.ended != ended
+                doubted |= raced
+                if reports is not None and whom.is_ready() and not raced:
+                    whom.standing.answers[whom.path] = Answer(reach, reports)
+                if self._kept_answer() is None:
+                    await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
+        self.answer = answer
+        self._turn(Asked.ANSWERED)
+
+    def _kept_answer(self) -> Answer | None:
+        """The last answer about this file, whoever asked, if it takes everything into account that it must."""
+        answer = self._whom.standing.answers.get(self._whom.path)
+        return answer if answer is not None and answer.reach.covers(self._needed()) else None
+
+    async def _pull(self, timeout: float) -> tuple[Report, ...] | None:
+        """One answer of every provider; None when they may be of different states."""
+        session, path, before = self._whom.session, self._whom.path, self._whom.reach()
+        identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
+        told = await session.pull(path, timeout=timeout)
+        if not identifiers or not self._is_one_state(before, len(identifiers)):
+            return None
+        if told.count(path) < len(identifiers):
+            message = f"{session.server} gave an answer to {PULL} that cannot be read"
+            raise ServerFailed(Code.PROTOCOL_ERROR, message, scene=Scene(server=session.server, root=session.root))
+        channels = session.reports.of(path)
+        reports = tuple(report for name in identifiers if (report := channels.get(Pull(name))) is not None)
+        # A pull of another file may tell about this one, too, and does not say of which text.
+        certain = [report for report in reports if report.version is not None and report.version >= before.version]
+        return reports if len(certain) == len(identifiers) else None
+
+    async def _command(self, timeout: float) -> tuple[Report, ...] | None:
+        session, path, before = self._whom.session, self._whom.path, self._whom.reach()
+        on_demand = self._whom.freshness.on_demand
+        assert on_demand is not None
+        report = await ask_on_demand(session, on_demand, path, timeout=timeout)
+        if not self._is_one_state(before, len(on_demand.requests)):
+            return None
+        session.reports.pulled(path, ON_DEMAND, before.version, report, current_time())
+        return (session.reports.of(path)[Pull(ON_DEMAND)],)
+
+    def _is_one_state(self, before: Reach, questions: int) -> bool:
+        """Several answers of which each is right may be clean together although no state of the files ever was."""
+        now = self._whom.reach()
+        return now.version == before.version and (questions == 1 or now.changes == before.changes)
+
+    async def _pass_barrier(self, deadline: float) -> None:
+        session, path, method = self._whom.session, self._whom.path, self._whom.freshness.barrier
+        assert method is not None
+        params = {"textDocument": {"uri": uri_of(path)}}
+        await session.request(method, params, about=path, timeout=deadline - current_time() + LATE_SECONDS)
+        self.barrier = Behind.PASSED
+        session.changed.beat()
+
+    def _turn(self, asked: Asked) -> None:
+        self.asked = asked
+        self._whom.session.changed.beat()
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await self._whom.session.changed.wait()

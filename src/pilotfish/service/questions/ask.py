@@ -1,0 +1,379 @@
+"""Answering one question: find the place, ask every server of the file that offers it, and make one answer of it.
+
+A server that fails becomes an error of the answer, never an empty list; one that is still indexing makes it partial.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.api.answers import OURSELVES, Answer, Effort, Error, Symbol, answer_from, error_of, error_text
+from pilotfish.api.questions import Operation, Question
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
+from pilotfish.operations.hierarchy import FoundItem, read_items
+from pilotfish.operations.locate import Located, line_in, located, located_on_line, name_of, place_in, refusal
+from pilotfish.operations.request_context import Asked
+from pilotfish.operations.results import Found, Reading
+from pilotfish.operations.rows import ROWS, Request, Row
+from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
+from pilotfish.operations.tokens import word_at
+from pilotfish.policy.boundary import Place, Want, admit, classify, require_file
+from pilotfish.pool.plan import Running
+from pilotfish.pool.pool import Pool
+from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.diagnostics import Push
+from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import WireDiagnostic, WireRange
+from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Pull
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.questions.ahead import Ahead, Errand
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import side_by_side
+
+INDEXING_SHARE = 0.7
+"""How much of a question's time may pass waiting for a server to finish indexing before it is asked all the same."""
+
+
+class Subject(Struct, frozen=True):
+    """What a question is about, before any server is asked."""
+
+    path: AbsPath | None = None
+    text: Text | None = None
+    position: Position | None = None
+    range: Range | None = None
+    new_path: AbsPath | None = None
+
+
+class Reply(Struct, frozen=True):
+    """One server's answer, read. None of it when the server does not offer the operation."""
+
+    server: str
+    encoding: Encoding = Encoding.UTF16
+    reading: Reading[Found] | None = None
+    caveat: str | None = None
+    failure: Failure | None = None
+
+
+class Asking:
+    def __init__(self, pool: Pool, checks: Checks, texts: Texts) -> None:
+        self._pool = pool
+        self._checks = checks
+        self._texts = texts
+        self._ahead = Ahead(checks)
+
+    async def answer(
+        self,
+        question: Question,
+        client: ClientSession,
+        workspace_of: Callable[[ClientSession], Awaitable[Workspace]],
+    ) -> Answer[Any]:
+        """The same as `run`, with a question like one before it sent while `workspace_of` looks at the disk."""
+        errand = self._ahead.begin(question, client)
+        try:
+            return await self.run(question, client, await workspace_of(client), errand)
+        finally:
+            self._ahead.end(errand)
+
+    async def run(
+        self, question: Question, client: ClientSession, workspace: Workspace, errand: Errand | None = None
+    ) -> Answer[Any]:
+        """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
+        started = current_time()
+        workspace.require_enabled()
+        row = ROWS[question.operation]
+        subject = await self.subject(question, client, workspace)
+        candidates = self.candidates(question, subject, workspace)
+        work = partial(self._ask, row, question, subject, errand or Errand())
+        replies = await self._replies(work, candidates, client, workspace)
+        return await self._answer(row, question, replies, workspace, started)
+
+    # --- The subject -------------------------------------------------------------------------------------------------
+
+    async def subject(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
+        item = question.call_hierarchy_item or question.type_hierarchy_item
+        if item is not None:
+            path = path_of(item.uri)
+            return Subject() if path is None else await self._file(path, workspace)
+        if question.file_path is None:
+            if question.symbol is None:
+                return Subject()
+            return await self._named_anywhere(question, client, workspace)
+        subject = await self._file(question.file_path, workspace)
+        if question.new_path is not None:
+            return replace(subject, new_path=admit(question.new_path, workspace.boundary, Want.TARGET).path)
+        if question.symbol is not None:
+            return await self._named(question, subject, client, workspace)
+        if question.line is None or subject.text is None:
+            return subject
+        if question.character is None:
+            return replace(subject, range=line_in(subject.text, question.file_path, question.line))
+        position = place_in(subject.text, question.file_path, question.line, question.character)
+        return Subject(subject.path, subject.text, position, Range(position, position))
+
+    async def _file(self, path: str, workspace: Workspace) -> Subject:
+        admitted = admit(path, workspace.boundary, Want.PLACE)
+        text = await self._texts.unchanged(admitted.path)
+        if text is None:
+            require_file(admitted)
+            text = await self._texts.text(admitted.path)
+        return Subject(admitted.path, text)
+
+    async def _named(
+        self, question: Question, subject: Subject, client: ClientSession, workspace: Workspace
+    ) -> Subject:
+        """A symbol of one file: by its outline, or on the line that was named."""
+        outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=question.file_path)
+        symbols = await self._symbols(outline, client, workspace)
+        name, path = name_of(question.symbol or ""), question.file_path or ""
+        if question.line is not None and subject.text is not None:
+            finding = located_on_line(name, subject.text, path, question.line, symbols)
+        else:
+            finding = located(name, symbols)
+        if not isinstance(finding, Located):
+            raise refusal(finding)
+        return replace(subject, position=finding.position)
+
+    async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
+        """A symbol of the workspace, wherever it is declared."""
+        name = name_of(question.symbol or "")
+        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
+        inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
+        finding = located(name, inside)
+        if not isinstance(finding, Located):
+            raise refusal(finding)
+        subject = await self._file(finding.location.path, workspace)
+        return replace(subject, position=finding.position)
+
+    async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
+        answer = await self.run(question, client, workspace)
+        if not answer.ok:
+            first = answer.errors[0] if answer.errors else None
+            message = error_text(first) if first else answer.meta.reason or "nobody answered"
+            raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
+        return [one for one in answer.data or () if isinstance(one, Symbol)]
+
+    # --- The servers -------------------------------------------------------------------------------------------------
+
+    def candidates(self, question: Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
+        if subject.path is None:
+            return self.active(workspace)
+        first_line = subject.text.line(0) if subject.text else None
+        choice = workspace.servers_for(subject.path, first_line)
+        item = question.call_hierarchy_item or question.type_hierarchy_item
+        if item is not None and item.server is not None:
+            # Nobody else understands what one server put into its item.
+            return tuple(one for one in choice.servers if one.spec.id == item.server)
+        if choice.servers:
+            return choice.servers
+        if choice.expected is None:
+            raise no_server_for(subject.path)
+        word = word_at(subject.text, subject.position) if subject.text and subject.position else None
+        why = workspace.why_unavailable(choice.expected)
+        if why.code is Code.UNTRUSTED:
+            raise not_allowed(question, why, word)
+        install = workspace.install_hint(choice.expected.spec)
+        raise no_server(question, Expected(choice.expected.spec.id, install), word)
+
+    def active(self, workspace: Workspace) -> tuple[Candidate, ...]:
+        """The servers that run for this workspace; a question about all of it starts none."""
+        found = [
+            Candidate(workspace.specs[key.server], key.root, "")
+            for key, entry in self._pool.entries().items()
+            if isinstance(entry.slot, Running) and key.server in workspace.specs and workspace.holds(key.root)
+        ]
+        if not found:
+            message = "No language server is running yet, so there is nobody to ask about the whole workspace."
+            hint = "Name a file (filePath): its servers are then started."
+            raise Unavailable(Code.SERVER_MISSING, message, hint=hint)
+        return tuple(found)
+
+    async def _replies(
+        self,
+        work: Callable[[Candidate, Session], Awaitable[Reply]],
+        candidates: Sequence[Candidate],
+        client: ClientSession,
+        workspace: Workspace,
+    ) -> list[Reply]:
+        async def one(candidate: Candidate) -> Reply:
+            return await self._use(candidate, partial(work, candidate), client, workspace)
+
+        return await side_by_side(one, candidates)
+
+    async def _use(
+        self,
+        candidate: Candidate,
+        work: Callable[[Session], Awaitable[Reply]],
+        client: ClientSession,
+        workspace: Workspace,
+    ) -> Reply:
+        server, settings = candidate.spec.id, workspace.settings(candidate.spec.id)
+        limit = (settings.timing.initialize_timeout_ms + settings.timing.request_timeout_ms) / 1000
+        recipe = workspace.recipe(candidate, self._checks.restore)
+        try:
+            with anyio.CancelScope(deadline=current_time() + limit):
+                return await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
+        except Failure as failure:
+            return Reply(server, failure=failure)
+        late = ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s")
+        return Reply(server, failure=late)
+
+    async def _ask(
+        self,
+        row: Row,
+        question: Question,
+        subject: Subject,
+        errand: Errand,
+        candidate: Candidate,
+        session: Session,
+    ) -> Reply:
+        request = row.request
+        if request is None:
+            raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
+        standing, path = self._checks.standing(session), subject.path
+        async with standing.shared():
+            with nullcontext() if path is None else standing.using(path):
+                if path is not None and subject.text is not None:
+                    is_old = self._checks.is_older(path, session)
+                    standing.send(session, FileAtHand(path, candidate.language_id, subject.text.string, is_old=is_old))
+                caveat = await self.indexed(session, candidate)
+                if not session.supports(request.prepare or request.method, path):
+                    return Reply(session.server)
+                asked = await self.asked(session, request, question, subject)
+                early = errand.early.get(session)
+                answer = await session.request(request.method, request.build(asked), about=path, early=early)
+            errand.note(session, path)
+            if standing.behind is not None:
+                caveat = f"{session.server}: {standing.behind}"
+            self._checks.close_unused(session)
+        try:
+            reading = request.read(answer, asked)
+        except Malformed as malformed:
+            message = f"{session.server} gave an answer of the wrong shape: {malformed}"
+            raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
+        return Reply(session.server, session.encoding, reading, caveat)
+
+    async def indexed(self, session: Session, candidate: Candidate) -> str | None:
+        """Wait until a server that was just started has read the project; what it says before that is partial.
+
+        Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
+        """
+        standing = self._checks.standing(session)
+        if standing.has_loaded(session) and session.readiness.quiescent is not False:
+            return None
+        with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
+            if not (standing.answered or standing.began):
+                standing.began = await self._said_first_diagnostics(session, candidate)
+            while session.readiness.busy and not standing.answered:
+                await session.changed.wait()
+            return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
+        return f"{session.server} is still indexing"
+
+    @staticmethod
+    async def _said_first_diagnostics(session: Session, candidate: Candidate) -> bool:
+        """False when there is no document yet to ask it about."""
+        if candidate.spec.freshness.pull is not Pull.DYNAMIC:
+            return True
+        while not session.supports("textDocument/diagnostic"):
+            await session.changed.wait()
+        for path in session.documents.paths[-1:]:
+            await session.pull(path)
+        return bool(session.documents.paths)
+
+    async def asked(self, session: Session, request: Request, question: Question, subject: Subject) -> Asked:
+        text = subject.text or Text("")
+        place = subject.range if question.operation is Operation.CODE_ACTIONS else None
+        asked = Asked(
+            question,
+            uri=None if subject.path is None else uri_of(subject.path),
+            position=None if subject.position is None else position_to_wire(subject.position, text, session.encoding),
+            range=None if place is None else range_to_wire(place, text, session.encoding),
+            item=question.call_hierarchy_item or question.type_hierarchy_item,
+            new_uri=None if subject.new_path is None else uri_of(subject.new_path),
+        )
+        if asked.range is not None and subject.path is not None:
+            asked = replace(asked, diagnostics=_diagnostics_at(session, subject.path, asked.range))
+        if request.prepare is None or asked.item is not None:
+            return asked
+        prepared = await session.request(request.prepare, {**_place(asked)}, about=subject.path)
+        items = read_items(prepared, asked).found
+        if not items:
+            raise Refused(Code.NOT_FOUND, f"There is nothing at this position that {question.operation} could follow.")
+        return replace(asked, item=_first(items).raw)
+
+    # --- The answer --------------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self, row: Row, question: Question, replies: Sequence[Reply], workspace: Workspace, started: float
+    ) -> Answer[Any]:
+        answered = [reply for reply in replies if reply.reading is not None]
+        readings = {reply.server: reply.reading for reply in answered if reply.reading is not None}
+        selection = selected(row, question, readings, workspace.root)
+        backdrop = await self._backdrop(selection, answered, workspace)
+        errors = [error_of(reply.failure) for reply in replies if reply.failure is not None]
+        if not answered and not errors:
+            message = f"No server of this file offers {row.operation}."
+            errors.append(Error(OURSELVES, message, Code.UNSUPPORTED))
+        data = resolved(row, selection, backdrop)
+        effort = Effort(
+            duration_ms=round((current_time() - started) * 1000),
+            server_hits=len(answered),
+            errors=tuple(errors),
+            caveats=(*(reply.caveat for reply in answered if reply.caveat), *selection.caveats),
+            truncated=selection.truncated,
+            warnings=selection.warnings,
+        )
+        return answer_from(question.operation, data, effort)
+
+    async def _backdrop(self, selection: Selection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
+        texts: dict[AbsPath, Text] = {}
+        outside: set[AbsPath] = set()
+        for path in selection.paths:
+            try:
+                text = await self._texts.unchanged(path)
+                if text is None and classify(path, workspace.boundary) is Place.OUTSIDE:
+                    outside.add(path)
+                    continue
+                texts[path] = await self._texts.text(path) if text is None else text
+            except Refused:
+                # Without its text a place is shown by line, in the server's own columns.
+                continue
+        encodings: Mapping[str, Encoding] = {reply.server: reply.encoding for reply in replies}
+        return Backdrop(workspace.root, texts, encodings, frozenset(outside))
+
+
+def _place(asked: Asked) -> dict[str, object]:
+    return {"textDocument": {"uri": asked.document}, "position": asked.place}
+
+
+def _first(items: Sequence[FoundItem]) -> FoundItem:
+    return items[0]
+
+
+def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[WireDiagnostic, ...]:
+    """What the server itself said about a range: it offers its fixes only for those."""
+    reports = session.reports.of(path)
+    every = [
+        item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()
+    ]
+    return tuple(item for item in every if _overlap(item.range, place))
+
+
+def _overlap(one: WireRange, other: WireRange) -> bool:
+    return (one.start.line, one.start.character) <= (other.end.line, other.end.character) and (
+        other.start.line,
+        other.start.character,
+    ) <= (one.end.line, one.end.character)

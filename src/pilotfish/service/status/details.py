@@ -1,0 +1,155 @@
+"""What people ask about the servers themselves: how they stand, one in detail, what was counted. Changes nothing."""
+
+import os
+from collections.abc import Iterable
+
+import anyio
+
+from pilotfish.api.status import Exchange as ShownExchange
+from pilotfish.api.status import InstanceDetails, Latencies, ServerStats, Snapshot, Stats
+from pilotfish.client.calls import Exchange
+from pilotfish.client.session import Session
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.feedback.text import named
+from pilotfish.model import AbsPath
+from pilotfish.pool.counters import Samples
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Broken, Missing
+from pilotfish.pool.pool import Pool
+from pilotfish.sanitise import sanitised
+from pilotfish.service.status.snapshot import Watched, running, snapshot
+from pilotfish.service.workspace import Workspace
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Clock, Vitals
+
+MAX_LINE = 1000
+"""Code points of one line that a server wrote: what it writes comes from the code it reads (T32)."""
+
+MAX_STDERR = 100
+"""Lines of standard error that are shown."""
+
+MAX_DOCUMENTS = 100
+
+
+class Inspecting:
+    def __init__(self, pool: Pool, clock: Clock, vitals: Vitals, watched: Watched) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._vitals = vitals
+        self._watched = watched
+        self._started: float | None = None
+
+    def begin(self) -> None:
+        """The service runs from now on."""
+        self._started = current_time()
+
+    async def snapshot(self, workspace: Workspace) -> Snapshot:
+        """Every known server, with the memory of those that run, measured now."""
+        entries = self._pool.entries()
+        memory = await self._memory(session.pid for session in running(workspace, entries))
+        return snapshot(workspace, entries, self._clock, self._watched, memory)
+
+    def details(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
+        """All that is known of one server in a workspace, by root; raises `Refused` for one that is unknown."""
+        require_known(workspace, server)
+        ahead = self._clock.wall() - current_time()
+        found = {key.root: entry for key, entry in self._pool.entries().items() if key.server == server}
+        return tuple(_details(workspace, root, found[root], ahead) for root in sorted(found) if workspace.holds(root))
+
+    async def stats(self) -> Stats:
+        """What was counted since the service was started, of all workspaces."""
+        counters = self._pool.counters
+        sessions = [entry.session for entry in self._pool.entries().values() if entry.session is not None]
+        memory = await self._memory([os.getpid(), *(session.pid for session in sessions)])
+        below = sum(memory.get(session.pid, 0.0) for session in sessions)
+        servers = sorted({*counters.starts, *counters.checks, *(server for server, _ in counters.failures)})
+        return Stats(
+            uptime_ms=round((current_time() - (self._started or current_time())) * 1000),
+            operations=tuple(_latencies(name, samples) for name, samples in sorted(counters.operations.items())),
+            checks=tuple(_latencies(name, samples) for name, samples in sorted(counters.check_times.items())),
+            servers=tuple(self._server_stats(server, sessions, memory) for server in servers),
+            # The servers are below us in the tree of processes, and have rows of their own.
+            memory_mib=max(0.0, memory[os.getpid()] - below) if os.getpid() in memory else None,
+        )
+
+    def _server_stats(self, server: str, sessions: Iterable[Session], memory: dict[int, float]) -> ServerStats:
+        counters = self._pool.counters
+        measured = [memory[session.pid] for session in sessions if session.server == server and session.pid in memory]
+        return ServerStats(
+            server_id=server,
+            starts=counters.starts[server],
+            failures={code: count for (failed, code), count in counters.failures.items() if failed == server},
+            checks=counters.checks[server],
+            time_outs=counters.time_outs[server],
+            diagnostics=counters.diagnostics[server],
+            memory_mib=sum(measured) if measured else None,
+        )
+
+    async def _memory(self, pids: Iterable[int]) -> dict[int, float]:
+        memory: dict[int, float] = {}
+
+        async def measure(pid: int) -> None:
+            if (found := await self._vitals.memory_mib(pid)) is not None:
+                memory[pid] = found
+
+        async with anyio.create_task_group() as tasks:
+            for pid in pids:
+                tasks.start_soon(measure, pid)
+        return memory
+
+
+def require_known(workspace: Workspace, server: str) -> None:
+    """Raise `Refused` for a server that neither the catalogue nor the configuration knows."""
+    if server not in workspace.specs:
+        from difflib import get_close_matches
+
+        near = get_close_matches(server, workspace.specs, 1)
+        hint = f"Did you mean {near[0]}?" if near else "See the list: pilotfish servers"
+        raise Refused(Code.NOT_FOUND, f"there is no server {sanitised(server, 100)!r}", hint=hint)
+
+
+def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float) -> InstanceDetails:
+    session, failure = entry.session, _failure(entry)
+    if session is None:
+        stderr = () if failure is None else failure.scene.stderr
+        return InstanceDetails(root=root, stderr=_lines(stderr[-MAX_STDERR:]))
+    return InstanceDetails(
+        root=root,
+        program=sanitised(f"{session.info.name} {session.info.version or ''}", MAX_LINE),
+        stderr=_lines(session.stderr_tail()[-MAX_STDERR:]),
+        messages=_lines(session.messages()),
+        documents=tuple(named(path, workspace.root) for path in session.documents.paths[: -MAX_DOCUMENTS - 1 : -1]),
+        diagnostics=_by_file(workspace, session),
+        exchanges=tuple(_shown(exchange, ahead) for exchange in session.exchanges),
+    )
+
+
+def _failure(entry: Entry) -> Failure | None:
+    failed = entry.slot if isinstance(entry.slot, Broken | Missing) else entry.breakage
+    return None if failed is None else failed.failure
+
+
+def _by_file(workspace: Workspace, session: Session) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for path in session.reports.files_with_items():
+        reports = session.reports.of(path).values()
+        found[named(path, workspace.root)] = max(len(report.items) for report in reports)
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_DOCUMENTS])
+
+
+def _shown(exchange: Exchange, ahead: float) -> ShownExchange:
+    return ShownExchange(
+        method=exchange.method,
+        asked_at=round((exchange.asked_at + ahead) * 1000),
+        duration_ms=round(exchange.seconds * 1000),
+        end=exchange.end,
+    )
+
+
+def _latencies(name: str, samples: Samples) -> Latencies:
+    p50, p95 = (round(samples.percentile(percent) * 1000) for percent in (50, 95))
+    return Latencies(name=name, count=samples.count, p50_ms=p50, p95_ms=p95)
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sanitised(line, MAX_LINE) for line in lines)

@@ -1,0 +1,37 @@
+"""The feedback of the last while, for people who want to see what their agents are shown. Kept in memory only."""
+
+from collections import deque
+
+from msgspec import Struct
+
+from pilotfish.api.answers import Feedback
+from pilotfish.client.pulse import Pulse
+from pilotfish.service.workspaces import ClientSession
+
+MAX_SHOWN = 20
+"""What a page shows at once."""
+
+
+class Shown(Struct, frozen=True):
+    """One answer to `touched`."""
+
+    at: float
+    """Seconds since the epoch."""
+    client: ClientSession
+    paths: tuple[str, ...]
+    feedback: Feedback
+
+
+class Lately:
+    """The newest is first. `changed` beats with each."""
+
+    def __init__(self, most: int = MAX_SHOWN) -> None:
+        self.changed = Pulse()
+        self._shown: deque[Shown] = deque(maxlen=most)
+
+    def add(self, shown: Shown) -> None:
+        self._shown.appendleft(shown)
+        self.changed.beat()
+
+    def all(self) -> tuple[Shown, ...]:
+        return tuple(self._shown)

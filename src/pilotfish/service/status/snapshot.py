@@ -1,0 +1,238 @@
+"""All servers of a workspace at one moment, as `status` and the panel show them. Reading it changes nothing."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct, structs
+
+from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, SidecarRow, Snapshot, Totals, WatchState
+from pilotfish.client.session import Session
+from pilotfish.config.values import Source
+from pilotfish.model import AbsPath, Severity
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping
+from pilotfish.pool.sidecar import SidecarState
+from pilotfish.protocol.diagnostics import Push
+from pilotfish.sanitise import sanitised
+from pilotfish.service.workspace import Workspace
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Clock, WatchHealth
+
+ORDER = ("broken", "spawning", "connected", "idle", "unavailable", "disabled")
+"""What needs a person comes first."""
+
+DISABLED = "LSP disabled by configuration"
+
+MAX_TITLE = 100
+"""Code points of what a server says that it is working on."""
+
+
+Watched = Callable[[AbsPath], WatchHealth | None]
+"""How changes below a root are noticed; None when nobody watches there."""
+
+
+def snapshot(
+    workspace: Workspace,
+    entries: Mapping[Key, Entry],
+    clock: Clock,
+    watched: Watched = lambda _root: None,
+    memory: Mapping[int, float] | None = None,
+) -> Snapshot:
+    """Every known and configured server: those in trouble first, then by id. `memory` is in MiB, by pid."""
+    own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
+    for key, entry in entries.items():
+        if key.server in own and workspace.holds(key.root):
+            own[key.server].append((key, entry))
+    # Slots count on the monotonic clock, people read the other one.
+    now = current_time()
+    moment = _Moment(now, clock.wall() - now, watched, memory or {}, workspace.shortcomings())
+    rows = sorted(
+        _rows(workspace, own, moment),
+        key=lambda row: (ORDER.index(state_of(row)), row.server_id),
+    )
+    return Snapshot(
+        generated_at=_milliseconds(now + moment.ahead),
+        rows=tuple(rows),
+        totals=_totals(rows),
+        root=workspace.root,
+        trusted=workspace.config.trusted,
+        disabled=None if workspace.config.enabled else DISABLED,
+        warnings=workspace.warnings,
+    )
+
+
+def state_of(row: ServerRow) -> str:
+    """One word for a row, the gravest that fits."""
+    if row.disabled:
+        return "disabled"
+    if row.broken is not None:
+        return "broken"
+    if row.spawning_roots:
+        return "spawning"
+    if row.connected_roots:
+        return "connected"
+    return "idle" if row.unavailable is None else "unavailable"
+
+
+def running(workspace: Workspace, entries: Mapping[Key, Entry]) -> tuple[Session, ...]:
+    """The servers at work for a workspace."""
+    return tuple(entry.session for key, entry in entries.items() if entry.session and workspace.holds(key.root))
+
+
+class _Moment(Struct, frozen=True):
+    """What all rows of one snapshot share."""
+
+    now: float
+    ahead: float
+    """What the clock on the wall is ahead of the monotonic one."""
+    watched: Watched
+    memory: Mapping[int, float]
+    shortcomings: Mapping[str, str]
+
+
+_resting: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, ServerRow]]] = WeakKeyDictionary()
+"""The rows of servers that nobody has used, which are nearly all, and the shortcomings that they were made with."""
+
+
+def _rows(workspace: Workspace, own: Mapping[str, Sequence[tuple[Key, Entry]]], moment: _Moment) -> Iterator[ServerRow]:
+    known = _resting.get(workspace)
+    if known is None or known[0] is not moment.shortcomings:
+        known = _resting[workspace] = (moment.shortcomings, {})
+    resting = known[1]
+    for server, kept in own.items():
+        if kept:
+            yield _row(workspace, server, kept, moment)
+        else:
+            yield resting.get(server) or resting.setdefault(server, _row(workspace, server, (), moment))
+
+
+def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> ServerRow:
+    spec, slots = workspace.specs[server], [(key.root, entry) for key, entry in kept]
+    connected = [root for root, entry in slots if isinstance(entry.slot, Running)]
+    broken = [_broken(entry.slot, moment.ahead) for _, entry in slots if isinstance(entry.slot, Broken)]
+    missing = [entry.slot.failure.message for _, entry in slots if isinstance(entry.slot, Missing)]
+    seen = [entry.last_used for _, entry in slots if entry.last_used]
+    watched = (health for root in connected if (health := moment.watched(root)) is not None)
+    return ServerRow(
+        server_id=server,
+        source=_source(workspace, server),
+        disabled=spec.disabled or not workspace.config.enabled,
+        extensions=spec.files.extensions,
+        configured_roots=tuple(sorted({root for root, _ in slots})),
+        connected_roots=tuple(sorted(connected)),
+        spawning_roots=tuple(sorted(root for root, entry in slots if isinstance(entry.slot, Starting))),
+        broken=max(broken, key=lambda one: one.attempts, default=None),
+        diagnostics=_counts(entry for _, entry in slots) if connected else None,
+        last_seen_at=_milliseconds(max(seen) + moment.ahead) if seen else None,
+        watching=_watching(watched),
+        sidecars=tuple(_sidecar(entry.sidecar.state) for _, entry in slots if entry.sidecar is not None),
+        unavailable=next(iter(missing), moment.shortcomings.get(server)),
+        instances=tuple(_instance(root, entry, moment) for root, entry in sorted(slots, key=lambda slot: slot[0])),
+    )
+
+
+def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
+    known = Instance(
+        root=root,
+        state=_instance_state(entry.slot),
+        last_error=_last_error(entry),
+        restarts=max(0, entry.starts - 1),
+        sessions=len(entry.leases),
+    )
+    session = entry.session
+    if session is None:
+        return known
+    health = moment.watched(root)
+    answered = [exchange.seconds for exchange in session.exchanges if exchange.end == "answered"]
+    return structs.replace(
+        known,
+        pid=session.pid,
+        memory_mib=moment.memory.get(session.pid, entry.memory_mib),
+        uptime_ms=_milliseconds(moment.now - entry.running_since),
+        last_latency_ms=_milliseconds(answered[-1]) if answered else None,
+        documents=len(session.documents.paths),
+        busy=tuple(sanitised(progress.title, MAX_TITLE) for progress in session.readiness.running()),
+        watching=None if health is None else _watching((health,)),
+    )
+
+
+def _instance_state(slot: Slot) -> Literal["starting", "active", "stopping", "idle", "broken"]:
+    match slot:
+        case Starting():
+            return "starting"
+        case Running():
+            return "active"
+        case Stopping():
+            return "stopping"
+        case Broken():
+            return "broken"
+        case Rested() | Missing():
+            return "idle"
+
+
+def _last_error(entry: Entry) -> str | None:
+    failed = entry.slot if isinstance(entry.slot, Missing) else entry.breakage
+    return None if failed is None else failed.failure.message
+
+
+def _watching(found: Iterable[WatchHealth]) -> WatchState | None:
+    """The root with the most trouble."""
+    worst = max(found, key=lambda one: (one.degraded is not None, one.polled, one.overflows), default=None)
+    if worst is None:
+        return None
+    state = "ok" if worst.degraded is None else "degraded"
+    return WatchState(state, worst.degraded, worst.watched, worst.polled, worst.overflows)
+
+
+def _sidecar(state: SidecarState) -> SidecarRow:
+    return SidecarRow(state.pid, state.starts, state.why, state.stderr)
+
+
+def _broken(slot: Broken, ahead: float) -> BrokenState:
+    return BrokenState(slot.attempts, _milliseconds(slot.retry_at + ahead), slot.failure.message)
+
+
+def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "project", "merged"]:
+    said = workspace.sources.get(server, frozenset())
+    own = said & {Source.GLOBAL, Source.PROJECT}
+    if not own:
+        return "builtin"
+    if len(own) > 1 or Source.CATALOGUE in said:
+        return "merged"
+    return "global" if Source.GLOBAL in own else "project"
+
+
+def _counts(running: Iterable[Entry]) -> Counts | None:
+    """What the servers hold now, by severity; None where none of them holds anything."""
+    found = Counter(severity for entry in running if entry.session for severity in _severities(entry.session))
+    if not found:
+        return None
+    error, warning, info, hint = (found[severity] for severity in Severity)
+    return Counts(error, warning, info, hint, found.total())
+
+
+def _severities(session: Session) -> Iterator[Severity]:
+    """A file that was both pushed and pulled counts as pulled."""
+    for path in session.reports.files_with_items():
+        channels = session.reports.of(path)
+        for channel, report in channels.items():
+            if channel != Push() or len(channels) == 1:
+                yield from (Severity(min(max(item.severity or 1, 1), 4)) for item in report.items)
+
+
+def _totals(rows: Iterable[ServerRow]) -> Totals:
+    states = Counter(state_of(row) for row in rows)
+    return Totals(
+        configured=states.total(),
+        connected=states["connected"],
+        spawning=states["spawning"],
+        broken=states["broken"],
+        disabled=states["disabled"],
+        unavailable=states["unavailable"],
+    )
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

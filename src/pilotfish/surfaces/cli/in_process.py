@@ -1,0 +1,60 @@
+"""The library's workspace as verbs see one: the servers are this process's own, and end with it."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio.to_thread
+
+from pilotfish.api.answers import Answer, Error, Feedback, error_of
+from pilotfish.api.questions import Operation
+from pilotfish.api.status import Snapshot
+from pilotfish.library import workspace
+from pilotfish.library.questions import Diagnostics
+from pilotfish.surfaces.cli.workspace import Kind, OpenWorkspace
+
+
+@asynccontextmanager
+async def open_inner(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
+    """Raises `Refused` when the root is no folder."""
+    async with workspace.open(root, cwd=cwd) as opened:
+        yield InnerWorkspace(opened)
+
+
+class InnerWorkspace:
+    """An `inside.OpenWorkspace`."""
+
+    def __init__(self, opened: workspace.Workspace) -> None:
+        self._workspace = opened
+
+    @property
+    def root(self) -> str:
+        return self._workspace.root
+
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
+        return await self._workspace.ask(operation, arguments)
+
+    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Diagnostics:
+        return await self._workspace.check(*paths, texts=texts)
+
+    async def warm(self, *paths: str) -> None:
+        await self._workspace.warm(*paths)
+
+    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> Feedback:
+        return await self._workspace.after_edit(*paths, kind=kind, only_new=only_new)
+
+    async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
+        # In a thread, because it looks for programs on the disk.
+        return await anyio.to_thread.run_sync(self._unserved, paths)
+
+    def _unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
+        found: dict[str, Error | None] = {}
+        for path in paths:
+            if not self._workspace.serves(path):
+                found[path] = None
+            elif (missing := self._workspace.missing(path)) is not None:
+                found[path] = error_of(missing)
+        return found
+
+    async def snapshot(self) -> Snapshot:
+        return self._workspace.status()

@@ -1,0 +1,56 @@
+"""How the verbs about servers reach the daemon that runs them. None of them starts one: to look must change nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pilotfish.errors import Code, Unavailable
+from pilotfish.ipc.client import Introduction, Link, Terms, open_link
+from pilotfish.surfaces.cli.workspace import root_of
+
+if TYPE_CHECKING:
+    from pilotfish.api.status import Snapshot
+
+NO_DAEMON = "No daemon is running: servers start with the first edit or question."
+
+
+def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
+    """A session of the workspace at the daemon that runs; None when there is none."""
+    said = Introduction(cwd=os.getcwd(), root=os.path.abspath(root_of(root)))
+    try:
+        return open_link(said, terms or Terms(start=False))
+    except Unavailable as unavailable:
+        if unavailable.code is Code.NOT_FOUND:
+            return None
+        raise
+
+
+def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
+    """Every server of the workspace, and whether a daemon runs. Without one, what the configuration says."""
+    import msgspec
+
+    from pilotfish.api.status import Snapshot
+
+    link = running_daemon(root, terms)
+    if link is None:
+        return idle_snapshot(os.path.abspath(root_of(root))), False
+    with link:
+        return msgspec.convert(link.request("status"), Snapshot), True
+
+
+def idle_snapshot(root: str) -> Snapshot:
+    """The servers of a workspace where none runs. Raises `Refused` when the root is no folder."""
+    import anyio
+
+    from pilotfish.config.places import user_places
+    from pilotfish.model import AbsPath
+    from pilotfish.service.status.snapshot import snapshot as made
+    from pilotfish.service.workspaces import ClientSession, Workspaces
+    from pilotfish.system.clock import WallClock
+
+    async def read() -> Snapshot:
+        client = ClientSession("status", AbsPath(root), AbsPath(root))
+        return made(Workspaces(user_places(os.environ), os.environ).of(client), {}, WallClock())
+
+    return anyio.run(read)

@@ -1,0 +1,93 @@
+"""`pilotfish servers`: the catalogue, and what of it is installed. Runs without the daemon, and starts nothing.
+
+Reading the configuration means importing pydantic, which alone would double the time this verb takes; so it is read
+only where a file or a record of trust exists that could say something.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pilotfish.surfaces.cli.workspace import root_of, root_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pilotfish.config.places import Places
+    from pilotfish.servers.spec import ServerSpec
+    from pilotfish.surfaces.cli.terminal.servers_text import Row
+
+PROJECT_FILES = (
+    ".pilotfish/lsp.json", ".pi/lsp.json", ".dispatch/lsp.json", ".llxprt/settings.json", "opencode.json",
+    "opencode.jsonc",
+)  # fmt: skip
+"""Where a project's configuration may lie, as in `config.sources`; spelled out because that imports pydantic."""
+
+
+@click.command()
+@click.argument("words", metavar="[WORD]…", nargs=-1)
+@root_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def servers(context: click.Context, words: tuple[str, ...], root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """List the language servers that are known, and what is installed.
+
+    WORD narrows the list to a server, a language or an extension.
+    """
+    from pilotfish.surfaces.cli.terminal.servers_text import rows_json, table_lines
+
+    rows = _rows(os.path.realpath(root_of(root)), words)
+    if as_json:
+        click.echo(json.dumps(rows_json(rows), indent=2))
+    elif rows:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        click.echo("\n".join(table_lines(rows, width)))
+    if not rows:
+        click.echo(f"No server is known for {' '.join(words)}.", err=True)
+        context.exit(1)
+
+
+def _rows(root: str, words: tuple[str, ...]) -> list[Row]:
+    from pilotfish.config.places import user_places
+    from pilotfish.model import AbsPath
+    from pilotfish.servers.advice import PROGRAMS, install_command
+    from pilotfish.servers.environment import search_path
+    from pilotfish.servers.locate import Lookup, Missing, locate, tool_folders
+    from pilotfish.surfaces.cli.terminal.servers_text import Row, is_wanted
+
+    places = user_places(os.environ)
+    specs, trusted = _specs(root, places)
+    territory = (AbsPath(root),)
+    path = search_path(os.environ.get("PATH", ""), territory, trusted=trusted)
+    lookup = Lookup(territory, trusted, path, tool_folders(places.state))
+    managers = {program for program in PROGRAMS.values() if shutil.which(program, path=os.pathsep.join(path))}
+    rows: list[Row] = []
+    for spec in specs.values():
+        if all(is_wanted(spec, word) for word in words):
+            located = locate(spec.command[0], territory[0], lookup) if spec.command else Missing(spec.id, ())
+            rows.append(Row(spec, located, install_command(spec, managers.__contains__)))
+    return rows
+
+
+def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
+    """The servers of this workspace, and whether it is trusted."""
+    from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_servers, load
+
+    speaking = (places.global_file, places.pins, *(os.path.join(root, name) for name in PROJECT_FILES))
+    if not any(map(os.path.lexists, speaking)):
+        return load(), False
+    from pilotfish.config.load import Catalogue, Request
+    from pilotfish.config.load import load as load_config
+
+    config = load_config(Request(root, places, Catalogue(builtin_layer(), canonical_id))).config
+    if not config.enabled:
+        from msgspec.structs import replace
+
+        return {server_id: replace(spec, disabled=True) for server_id, spec in load().items()}, config.trusted
+    return effective_servers(config.servers), config.trusted

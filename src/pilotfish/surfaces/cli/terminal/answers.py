@@ -1,0 +1,166 @@
+"""Answers for people at a terminal: grouped by file, the source line with a mark below, colours.
+
+Pure: the source of a diagnostic is handed in. What has no place in a source is shown as models read it, with colours.
+ Everything from a server or a file goes through the sanitiser on its way.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import click
+from msgspec import Struct
+
+from pilotfish.api.answers import Answer, Diagnostic, Edge, HierarchyItem, Location, State, Symbol, is_empty
+from pilotfish.api.questions import Operation
+from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
+from pilotfish.operations.render import state_line, text_of
+from pilotfish.operations.symbols import kind_word
+from pilotfish.sanitise import sanitised, sanitised_lines
+from pilotfish.surfaces.cli.terminal.columns import pointed
+
+INDENT = "  "
+SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "information": "blue", "hint": "bright_black"}
+STATE_COLOURS = {State.PARTIAL: "yellow", State.STALE: "yellow", State.UNAVAILABLE: "red"}
+DIFF_COLOURS = (("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"))
+
+LineOf = Callable[[str, int], str | None]
+"""The text of a line (from 1) of a file, if it is at hand."""
+
+
+class Page(Struct, frozen=True):
+    """What is written on: its width, and where source lines come from."""
+
+    columns: int
+    line_of: LineOf
+
+
+def answer_lines(answer: Answer[Any], page: Page) -> Iterator[str]:
+    """An answer to a question."""
+    places = _placed(answer)
+    if not places:
+        yield from _coloured(text_of(answer), answer)
+        return
+    yield from _state(answer)
+    path = None
+    for title, location in places:
+        if location.path != path:
+            path = location.path
+            yield from _heading(location)
+        yield f"{INDENT}{click.style(f'{location.line}:{location.character}', fg='cyan')}{title}"
+        if location.text and not location.text.startswith("…"):
+            yield from _source(location, location.text, page, "green")
+    yield from _notes(answer)
+
+
+def check_lines(answer: Answer[Mapping[str, Sequence[Diagnostic]]], page: Page) -> Iterator[str]:
+    """A verdict on files: each diagnostic with its source, then a count."""
+    yield from _state(answer)
+    data = answer.data or {}
+    for path, diagnostics in data.items():
+        if diagnostics:
+            yield click.style(sanitised(path, MAX_PATH), bold=True)
+        for found in diagnostics:
+            yield from _diagnostic(found, page.line_of(path, found.line), page)
+    yield from _notes(answer)
+    if answer.ok:
+        yield _summary(answer, data)
+
+
+def _placed(answer: Answer[Any]) -> list[tuple[str, Location]]:
+    """The places of an answer, each with what is said about it; none where it is better shown in another way."""
+    if answer.operation == Operation.DOCUMENT_SYMBOL or not isinstance(answer.data, tuple):
+        return []
+    return [place for item in cast("tuple[object, ...]", answer.data) for place in _places(item)]
+
+
+def _places(item: object) -> Iterator[tuple[str, Location]]:
+    match item:
+        case Symbol():
+            inside = f" in {_name(item.container)}" if item.container else ""
+            yield f"  {item.kind} {_name(item.name)}{inside}", item
+        case Location():
+            yield "", item
+        case HierarchyItem():
+            yield f"  {kind_word(item.kind)} {_name(item.name)}", item.location
+        case Edge():
+            for end in (item.caller, item.callee):
+                yield from _places(end)
+            yield from ((f"  {click.style('call', dim=True)}", call) for call in item.calls)
+        case _:
+            return
+
+
+def _heading(location: Location) -> Iterator[str]:
+    external = click.style(" (external)", dim=True) if location.external else ""
+    yield click.style(sanitised(location.path, MAX_PATH), bold=True) + external
+
+
+def _source(place: Location | Diagnostic, line: str, page: Page, colour: str) -> Iterator[str]:
+    end = place.end_character if place.end_line == place.line else len(line) + 1
+    mark = pointed(line, place.character - 1, end - 1, page.columns - 2 * len(INDENT))
+    yield f"{INDENT * 2}{mark.source}"
+    yield f"{INDENT * 2}{click.style(mark.carets, fg=colour)}"
+
+
+def _diagnostic(found: Diagnostic, line: str | None, page: Page) -> Iterator[str]:
+    colour = SEVERITY_COLOURS[found.severity]
+    first, *others = sanitised_lines(found.message, MAX_MESSAGE).splitlines() or [""]
+    by = " ".join(filter(None, (_name(found.server), found.code and f"({_name(found.code)})")))
+    new = click.style(" new", fg="magenta") if found.introduced else ""
+    where = click.style(f"{found.line}:{found.character}", fg="cyan")
+    yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {click.style(by, dim=True)}"
+    yield from (f"{INDENT * 3}{other.strip()}" for other in others)
+    if line is not None:
+        yield from _source(found, line, page, colour)
+
+
+def _summary(answer: Answer[Any], data: Mapping[str, Sequence[Diagnostic]]) -> str:
+    counts = Counter(found.severity for diagnostics in data.values() for found in diagnostics)
+    seconds = f"{answer.meta.duration_ms / 1000:.1f} s"
+    if not counts:
+        word = "No problems" if answer.meta.state is State.FRESH else "No problems known"
+        colour = "green" if answer.meta.state is State.FRESH else "yellow"
+        return f"{click.style(word, fg=colour)} in {_counted(len(data), 'file')} ({seconds})"
+    found = ", ".join(_counted(counts[name], name) for name in SEVERITY_COLOURS if counts[name])
+    files = sum(bool(diagnostics) for diagnostics in data.values())
+    return f"{click.style(found, bold=True)} in {_counted(files, 'file')} of {len(data)} ({seconds})"
+
+
+def _state(answer: Answer[Any]) -> Iterator[str]:
+    if answer.meta.state is not State.FRESH:
+        yield click.style(state_line(answer.meta), fg=STATE_COLOURS[answer.meta.state])
+
+
+def _notes(answer: Answer[Any]) -> Iterator[str]:
+    reason = answer.meta.reason or ""
+    for error in answer.errors:
+        if error.message not in reason:
+            yield click.style(f"{error.server_id}: {sanitised_lines(error.message, MAX_MESSAGE)}", fg="red")
+    yield from (click.style(f"note: {sanitised(note, MAX_MESSAGE)}", fg="yellow") for note in answer.meta.warnings)
+
+
+def _coloured(text: str, answer: Answer[Any]) -> Iterator[str]:
+    """The text for models, its state and diffs in colour."""
+    lines = text.splitlines()
+    head = len(state_line(answer.meta).splitlines()) if answer.meta.state is not State.FRESH else 0
+    yield from (click.style(line, fg=STATE_COLOURS[answer.meta.state]) for line in lines[:head])
+    yield from lines[head:] if is_empty(answer.data) else map(_diff_line, lines[head:])
+
+
+def _diff_line(line: str) -> str:
+    colour = next((colour for start, colour in DIFF_COLOURS if line.startswith(start)), None)
+    return click.style(line, fg=colour) if colour else re.sub(r"^(Applied|Preview):", _bold, line)
+
+
+def _bold(found: re.Match[str]) -> str:
+    return click.style(found[0], bold=True)
+
+
+def _name(name: str) -> str:
+    return sanitised(name, MAX_NAME)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 or noun == 'information' else 's'}"

@@ -1,0 +1,127 @@
+"""The snapshot as text: every known server by id with its state, those that are not here in one paragraph. Pure."""
+
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from pilotfish.api.status import ServerRow, Snapshot, Totals
+from pilotfish.sanitise import sanitised
+from pilotfish.service.status.snapshot import state_of
+from pilotfish.surfaces.cli.terminal.columns import width as columns
+from pilotfish.surfaces.cli.terminal.quantities import counted, duration, latency, memory
+
+WORDS = {
+    "broken": "broken",
+    "spawning": "starting",
+    "connected": "active",
+    "idle": "idle",
+    "unavailable": "unavailable",
+    "disabled": "disabled",
+}
+"""The panel's states in the words of `status`."""
+
+HEADINGS = ("SERVER", "STATE", "PID", "MEMORY", "UP", "LATENCY", "ROOTS")
+
+MAX_LINE = 500
+"""Code points of one line."""
+
+PARAGRAPH = 100
+"""Columns of the list of what is not here, where nobody says how wide the output is."""
+
+
+def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) -> Iterator[str]:
+    """All of it, no line wider than `width`."""
+    if snapshot.disabled is not None:
+        yield snapshot.disabled
+        return
+    trust = "trusted" if snapshot.trusted else "not trusted"
+    yield cut(f"Workspace {snapshot.root} ({trust})", width)
+    if not daemon:
+        yield cut("No daemon is running: servers start with the first edit or question.", width)
+    yield cut(totals_line(snapshot.totals), width)
+    by_id = sorted(snapshot.rows, key=lambda row: row.server_id)
+    here = [row for row in by_id if state_of(row) != "unavailable"]
+    if here:
+        yield ""
+        yield from _table(here, snapshot, width)
+    if away := [row for row in by_id if state_of(row) == "unavailable"]:
+        yield ""
+        yield from _away(away, width)
+    for warning in snapshot.warnings:
+        yield cut(f"warning: {sanitised(warning, MAX_LINE)}", width)
+
+
+def totals_line(totals: Totals) -> str:
+    """`2 active, 1 broken, 3 idle, 140 unavailable`."""
+    idle = totals.configured - totals.broken - totals.spawning - totals.connected - totals.unavailable - totals.disabled
+    counts = {
+        "broken": totals.broken,
+        "starting": totals.spawning,
+        "active": totals.connected,
+        "idle": idle,
+        "unavailable": totals.unavailable,
+        "disabled": totals.disabled,
+    }
+    said = [f"{count} {word}" for word, count in counts.items() if count]
+    return f"{counted(totals.configured, 'server')}: {', '.join(said) or 'none'}"
+
+
+def trouble(row: ServerRow, now: int) -> str | None:
+    """Why a server does not work, and when it is tried again."""
+    if row.broken is not None:
+        wait = row.broken.retry_at - now
+        again = f"; tried again in {duration(wait)}" if wait > 0 else "; tried again on the next use"
+        return sanitised(row.broken.last_error, MAX_LINE) + again
+    if row.watching is not None and row.watching.state == "degraded":
+        return sanitised(f"changes on disk may be missed: {row.watching.reason}", MAX_LINE)
+    return next((sanitised(side.reason, MAX_LINE) for side in row.sidecars if side.pid is None and side.reason), None)
+
+
+def relative(root: str, workspace: str) -> str:
+    """A root as seen from the workspace: `.` for itself."""
+    shown = os.path.relpath(root, workspace) if workspace else root
+    return sanitised(root if shown.startswith("..") else shown, MAX_LINE)
+
+
+def cut(line: str, width: int | None) -> str:
+    """`line`, and `…` for what does not fit."""
+    if width is None or columns(line) <= width:
+        return line
+    while line and columns(line) > width - 1:
+        line = line[:-1]
+    return line.rstrip() + "…" if width > 0 else ""
+
+
+def _table(rows: Sequence[ServerRow], snapshot: Snapshot, width: int | None) -> Iterator[str]:
+    cells = [HEADINGS, *(_cells(row, snapshot.root) for row in rows)]
+    widths = [max(columns(line[place]) for line in cells) for place in range(len(HEADINGS) - 1)]
+    for number, line in enumerate(cells):
+        padded = [cell + " " * (size - columns(cell)) for cell, size in zip(line, widths, strict=False)]
+        yield cut("  ".join((*padded, line[-1])).rstrip(), width)
+        if number and (why := trouble(rows[number - 1], snapshot.generated_at)):
+            yield cut(f"  {why}", width)
+
+
+def _cells(row: ServerRow, workspace: str) -> tuple[str, ...]:
+    state = WORDS[state_of(row)]
+    alive = [instance for instance in row.instances if instance.pid is not None]
+    if not alive:
+        return (row.server_id, state, "", "", "", "", "")
+    measured = [instance.memory_mib for instance in alive if instance.memory_mib is not None]
+    answered = [instance.last_latency_ms for instance in alive if instance.last_latency_ms is not None]
+    return (
+        row.server_id,
+        state,
+        ",".join(str(instance.pid) for instance in alive),
+        memory(sum(measured) if measured else None),
+        duration(max(instance.uptime_ms or 0 for instance in alive)),
+        latency(max(answered, default=None)),
+        ", ".join(relative(instance.root, workspace) for instance in alive),
+    )
+
+
+def _away(rows: Sequence[ServerRow], width: int | None) -> Iterator[str]:
+    yield cut(f"unavailable, because their programs are not here or may not run ({len(rows)}):", width)
+    names = ", ".join(row.server_id for row in rows)
+    yield from (f"  {line}" for line in textwrap.wrap(names, max(20, (width or PARAGRAPH) - 2), break_on_hyphens=False))
+    yield cut("How to get one: pilotfish servers NAME", width)

@@ -1,0 +1,190 @@
+"""The doctor's look at servers: which languages there are, who serves them, and whether each really starts.
+
+Every server that the workspace's files would use is started, initialized and stopped again, by this program and not by
+the daemon: what is measured is a cold start, and nothing stays behind.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.client.session import Session, open_session
+from pilotfish.errors import Failure
+from pilotfish.feedback.text import named
+from pilotfish.model import AbsPath
+from pilotfish.protocol.documents import Documents
+from pilotfish.sanitise import sanitised
+from pilotfish.servers.install import bundles
+from pilotfish.servers.launch import Withheld, admitted
+from pilotfish.servers.locate import Found, Gated, Missing
+from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import ServerSpec
+from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport
+from pilotfish.surfaces.source_files import files_below
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Spawner
+from pilotfish.system.tasks import owned_tasks
+
+MAX_FILES = 50_000
+"""Files that are looked at by name: a second's walk; whoever has more has all languages among the first."""
+
+AT_ONCE = 2
+"""Servers that are started side by side: more would only make each other slow, and the times wrong."""
+
+VERSION_SECONDS = 10.0
+"""For a program to say its version: a virtual machine may have to start for it."""
+
+VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+
+MAX_VERSION = 60
+"""Code points of what a server says that its version is."""
+
+
+class Census(Struct):
+    """What kinds of files there are."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """Files by language."""
+    examples: dict[str, AbsPath] = field(default_factory=dict[str, AbsPath])
+    unserved: int = 0
+
+
+async def languages_of(
+    workspace: Workspace, spawn: Spawner, begun: Callable[[str], None]
+) -> tuple[tuple[LanguageReport, ...], int]:
+    """Every language with its servers, and how many files no server is for. `begun` is told whom we start."""
+    census = await anyio.to_thread.run_sync(_census, workspace)
+    chosen = {language: _chosen(workspace, path) for language, path in census.examples.items()}
+    reports: dict[tuple[str, AbsPath], ServerReport] = {}
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def examine(candidate: Candidate) -> None:
+        async with limiter:
+            begun(candidate.spec.id)
+            reports[candidate.spec.id, candidate.root] = await _examined(workspace, candidate, spawn)
+
+    async with owned_tasks() as tasks:
+        unique = {(one.spec.id, one.root): one for candidates in chosen.values() for one in candidates}
+        for candidate in unique.values():
+            tasks.start_soon(examine, candidate)
+    found = tuple(
+        LanguageReport(
+            language,
+            census.counts[language],
+            named(census.examples[language], workspace.root),
+            tuple(reports[one.spec.id, one.root] for one in chosen[language]),
+        )
+        for language in sorted(census.counts, key=lambda language: (-census.counts[language], language))
+    )
+    return found, census.unserved
+
+
+def _census(workspace: Workspace) -> Census:
+    census, known = Census(), dict[str, str | None]()
+    for number, path in enumerate(files_below(workspace.root)):
+        if number >= MAX_FILES:
+            break
+        name = os.path.basename(path)
+        kind = os.path.splitext(name)[1] or name
+        if kind not in known:
+            candidates = workspace.candidates(path)
+            known[kind] = candidates[0].language_id if candidates else None
+        language = known[kind]
+        if language is None:
+            census.unserved += 1
+        else:
+            census.counts[language] += 1
+            census.examples.setdefault(language, path)
+    return census
+
+
+def _chosen(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
+    """Whom an edit of the file would start, and who should serve it and is not here."""
+    choice = workspace.servers_for(path)
+    return choice.servers if choice.expected is None else (choice.expected, *choice.servers)
+
+
+async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) -> ServerReport:
+    spec, located = candidate.spec, workspace.located(candidate)
+    blank = ServerReport(spec.id, spec.name, candidate.root, "missing")
+    if isinstance(located, Missing):
+        # Before trust: that is no use as long as the program is not there.
+        return _missing(workspace, spec, located, blank)
+    allowed = admitted(spec, trusted=workspace.config.trusted)
+    if isinstance(allowed, Withheld):
+        return replace(blank, state="withheld", problem=allowed.reason, advice=(_trust(workspace),))
+    match located:
+        case Gated(path, reason):
+            return replace(blank, state="withheld", path=path, problem=reason, advice=(_trust(workspace),))
+        case Found(path):
+            return await _started(workspace, candidate, spawn, replace(blank, path=path, given_up=allowed.given_up))
+
+
+def _missing(workspace: Workspace, spec: ServerSpec, located: Missing, blank: ServerReport) -> ServerReport:
+    program = spec.command[0] if spec.command else spec.id
+    what = f"{program} was not found"
+    if located.unusable is not None:
+        what = f"{located.unusable} is there, and is not an executable file"
+    steps = install_steps(workspace, spec)
+    return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
+
+
+def install_steps(workspace: Workspace, spec: ServerSpec) -> tuple[str, ...]:
+    """The commands that bring a server here, ours first."""
+    own = (f"pilotfish install {spec.id}",) if spec.id in bundles() else ()
+    hint = workspace.install_hint(spec)
+    return (*own, *((hint,) if hint else ()))
+
+
+def _trust(workspace: Workspace) -> str:
+    return f"pilotfish trust {shlex.quote(workspace.root)}"
+
+
+async def _started(workspace: Workspace, candidate: Candidate, spawn: Spawner, blank: ServerReport) -> ServerReport:
+    """Start it for real, and stop it again."""
+    by_hand: tuple[str, ...] = ()
+    try:
+        options = workspace.recipe(candidate, _nothing_to_restore).options()
+        by_hand = (f"Run it by hand to see what it needs: {shlex.join(options.launch.argv)}",)
+        began = current_time()
+        async with open_session(options, spawn) as session:
+            took = current_time() - began
+            version = session.info.version or await _told_version(candidate.spec, options)
+    except Failure as failure:
+        steps = (failure.hint,) if failure.hint and not by_hand else ()
+        return replace(
+            blank, state="broken", problem=failure.message, last_words=failure.scene.stderr, advice=(*by_hand, *steps)
+        )
+    return replace(
+        blank, state="works", version=sanitised(version, MAX_VERSION) or None, initialize_ms=round(took * 1000)
+    )
+
+
+async def _told_version(spec: ServerSpec, options: SessionOptions) -> str:
+    """What the program says of itself, where the catalogue knows how to ask and the server did not say."""
+    if not spec.version_args:
+        return ""
+    argv = [options.launch.argv[0], *spec.version_args]
+    try:
+        with anyio.fail_after(VERSION_SECONDS):
+            done = await anyio.run_process(
+                argv, cwd=options.root, env=options.launch.environment, stderr=subprocess.DEVNULL, check=False
+            )
+    except (OSError, TimeoutError):
+        return ""
+    found = VERSION.search(done.stdout.decode(errors="replace"))
+    return found[0] if found else ""
+
+
+async def _nothing_to_restore(_session: Session, _before: Documents | None) -> None:
+    """What is started here is stopped again, and had no documents."""

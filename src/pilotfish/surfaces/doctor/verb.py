@@ -1,0 +1,88 @@
+"""`pilotfish doctor`: what works here, what is missing, and how to get it. Changes nothing.
+
+Exit codes: 0 all is well, 1 there is something to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pilotfish.surfaces.cli.workspace import root_of, root_option
+
+if TYPE_CHECKING:
+    from pilotfish.config.load import Loaded
+    from pilotfish.surfaces.doctor.report import Report
+
+TODO = 1
+
+
+@click.command()
+@root_option
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option(
+    "--bundle", metavar="FILE", help="Write what somebody else needs to help into a zip file, without secrets."
+)
+@click.pass_context
+def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str | None) -> None:  # noqa: FBT001 -- click passes flags
+    """What works here, what is missing, how to get it.
+
+    Starts every language server that this workspace would use, once, and stops it again. Exit code: 0, 1 when there is
+    something to do.
+    """
+    from pilotfish.surfaces.doctor.report import report_json, report_lines
+
+    report, loaded = _examined(os.path.abspath(root_of(root)))
+    if as_json:
+        click.echo(json.dumps(report_json(report), indent=2))
+    else:
+        click.echo("\n".join(report_lines(report)))
+    if bundle is not None:
+        from pilotfish.surfaces.doctor.bundle import write_bundle
+
+        held = write_bundle(bundle, report, loaded, os.environ)
+        click.echo(f"\nWrote {bundle}. Look at it before you pass it on; it holds:", err=True)
+        click.echo("\n".join(f"  {line}" for line in held), err=True)
+    context.exit(0 if report.is_well else TODO)
+
+
+def _examined(root: str) -> tuple[Report, Loaded]:
+    import platform
+
+    import anyio
+
+    from pilotfish.config.load import Catalogue, Request, load
+    from pilotfish.library.workspace import computer
+    from pilotfish.model import AbsPath
+    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+    from pilotfish.service.workspaces import ClientSession, Workspaces
+    from pilotfish.surfaces.doctor.report import Report
+    from pilotfish.surfaces.doctor.servers import languages_of
+    from pilotfish.surfaces.doctor.setup import findings
+    from pilotfish.surfaces.doctor.wiring import wiring
+    from pilotfish.version import VERSION
+
+    shell = computer(os.environ)
+    workspaces = Workspaces(shell.places, os.environ)
+    workspace = workspaces.of(ClientSession("doctor", AbsPath(root), AbsPath(root)))
+    loaded = load(Request(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
+    languages, unserved = anyio.run(languages_of, workspace, shell.spawn, _say)
+    report = Report(
+        version=VERSION,
+        system=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        root=workspace.root,
+        trusted=workspace.config.trusted,
+        languages=languages,
+        findings=findings(loaded, os.environ, lambda: wiring(root, os.environ)),
+        unserved=unserved,
+    )
+    return report, loaded
+
+
+def _say(server: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"starting {server} …", err=True)

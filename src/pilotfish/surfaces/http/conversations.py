@@ -1,0 +1,157 @@
+"""Conversations over HTTP: where each works, which servers it has, and questions asked from there.
+
+A conversation is a client session like that of a hook: kept while it asks, ended by silence. Where it works outlives
+all that, in the store. Looking starts nothing.
+"""
+
+import itertools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import anyio.to_thread
+
+from pilotfish.api.answers import Answer
+from pilotfish.api.questions import Question
+from pilotfish.api.status import Instance, ServerRow
+from pilotfish.errors import Code, Refused
+from pilotfish.ipc.client_sessions import Caller, Sessions
+from pilotfish.model import AbsPath
+from pilotfish.operations.tools import ONE_TOOL
+from pilotfish.sanitise import sanitised
+from pilotfish.servers.resolve import Candidate
+from pilotfish.service.service import CERTAIN, Service
+from pilotfish.service.status.known import known_diagnostics
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.store import Store
+from pilotfish.surfaces.http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
+from pilotfish.surfaces.mcp.tools import asked, asks_for_known_files
+from pilotfish.surfaces.source_files import files_below
+from pilotfish.system.worktree import top_of
+
+HOST = "http"
+"""The host's name of a client session that came this way."""
+
+MAX_LOOKED_AT = 2_000
+"""Files that are looked at to tell which servers a folder would start: one of each kind is enough."""
+
+MAX_ERROR = 1000
+
+_STATES: Mapping[str, Literal["connected", "starting", "error", "not-started"]] = {
+    "active": "connected",
+    "starting": "starting",
+    "broken": "error",
+    "stopping": "not-started",
+    "idle": "not-started",
+}
+"""Dispatch's words for ours."""
+
+
+class Conversations:
+    def __init__(self, service: Service, sessions: Sessions, store: Store) -> None:
+        self._service = service
+        self._sessions = sessions
+        self._store = store
+
+    def whereabouts(self, conversation: str) -> Whereabouts:
+        """Raises `Refused` for a name that is none."""
+        return Whereabouts(_checked(conversation), self._store.cwd(conversation))
+
+    def move(self, conversation: str, cwd: str) -> Whereabouts:
+        """Let a conversation work elsewhere. Raises `Refused` for what is no folder, `Unavailable` when it is lost."""
+        _checked(conversation)
+        if not os.path.isdir(cwd):
+            raise Refused(Code.ROOT_GONE, f"{cwd} is not a folder")
+        folder = AbsPath(os.path.normpath(cwd))
+        if self._store.cwd(conversation) != folder:
+            self._store.put_cwd(conversation, folder)
+            self._sessions.end_conversation(HOST, conversation)
+        return Whereabouts(conversation, folder)
+
+    def client(self, conversation: str) -> ClientSession:
+        """The client session of a conversation. Raises `Refused` when nobody has said where it works."""
+        cwd = self._store.cwd(_checked(conversation))
+        if cwd is None:
+            hint = f"Say it once: PUT /conversations/{conversation}/cwd"
+            raise Refused(Code.ROOT_GONE, f"nobody has said where conversation {conversation} works", hint=hint)
+        return self._sessions.keep(Caller(cwd, HOST, conversation))
+
+    async def servers(self, conversation: str) -> LoadedServers:
+        """The servers where a conversation works; none where nobody has said where that is."""
+        cwd = self._store.cwd(_checked(conversation))
+        if cwd is None or not await anyio.to_thread.run_sync(os.path.isdir, cwd):
+            return LoadedServers(conversation, cwd, ())
+        # No session: whoever only looks keeps no server running.
+        client = ClientSession(f"{HOST} {conversation}", AbsPath(top_of(cwd)), cwd, HOST)
+        workspace = self._service.workspaces.of(client)
+        samples = await anyio.to_thread.run_sync(_one_of_each_kind, client.root)
+        loaded = {(server.id, server.root): server for server in _expected(workspace, samples)}
+        for row in self._service.status(client).rows:
+            loaded |= {
+                (row.server_id, instance.root): _instance(workspace, row, instance) for instance in row.instances
+            }
+        return LoadedServers(conversation, cwd, tuple(loaded[key] for key in sorted(loaded)))
+
+    async def answer(self, conversation: str, question: Question | None) -> Answer[Any]:
+        """The answer to a question from where the conversation works; None asks for all that is known to be wrong."""
+        client = self.client(conversation)
+        with self._sessions.using(client):
+            if question is None:
+                return await known_diagnostics(self._service, client, CERTAIN)
+            return await self._service.ask(question, client)
+
+
+def question_in(arguments: Mapping[str, object]) -> Question | None:
+    """What a body asks; None for the diagnostics of all known files. Raises `Refused` that names all that is wrong."""
+    return None if asks_for_known_files(ONE_TOOL, arguments) else asked(ONE_TOOL, arguments)
+
+
+def _checked(conversation: str) -> str:
+    if len(conversation) > MAX_ID or not re.fullmatch(ID, conversation):
+        raise Refused(Code.INVALID_INPUT, f"a conversation is named by {ID} in at most {MAX_ID} characters")
+    return conversation
+
+
+def _one_of_each_kind(folder: AbsPath) -> tuple[AbsPath, ...]:
+    """A file of each kind; reads folders, so run it in a worker thread."""
+    samples: dict[str, AbsPath] = {}
+    for path in itertools.islice(files_below(folder), MAX_LOOKED_AT):
+        samples.setdefault(os.path.splitext(path)[1] or os.path.basename(path), path)
+    return tuple(samples.values())
+
+
+def _expected(workspace: Workspace, samples: tuple[AbsPath, ...]) -> Iterator[LoadedServer]:
+    """What would be started for these files, and what should be and is not there."""
+    for path in samples:
+        choice = workspace.servers_for(path)
+        yield from (_not_started(candidate) for candidate in choice.servers)
+        if choice.expected is not None:
+            why = workspace.why_unavailable(choice.expected)
+            yield _not_started(choice.expected, f"{why.message} {why.hint}" if why.hint else why.message)
+
+
+def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer:
+    spec = candidate.spec
+    return LoadedServer(
+        id=spec.id,
+        name=spec.name,
+        root=candidate.root,
+        extensions=spec.files.extensions,
+        state="not-started" if error is None else "error",
+        error=error and sanitised(error, MAX_ERROR),
+    )
+
+
+def _instance(workspace: Workspace, row: ServerRow, instance: Instance) -> LoadedServer:
+    state = "error" if row.unavailable and instance.state == "idle" else _STATES[instance.state]
+    error = (instance.last_error or row.unavailable) if state == "error" else None
+    return LoadedServer(
+        id=row.server_id,
+        name=workspace.specs[row.server_id].name,
+        root=instance.root,
+        extensions=row.extensions,
+        state=state,
+        error=error and sanitised(error, MAX_ERROR),
+    )

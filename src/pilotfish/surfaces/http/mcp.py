@@ -1,0 +1,69 @@
+"""`/mcp`: MCP over HTTP, as far as it needs nothing of the SDK, which is imported when the first client is there.
+
+Where a client works: at the roots that it names; else where the conversation does that its address names
+(`/mcp?conversation=ID`); else where `pilotfish serve` was started.
+"""
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
+
+from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.model import AbsPath
+from pilotfish.service.service import Service
+from pilotfish.surfaces.http.conversations import Conversations
+from pilotfish.surfaces.http.guard import Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from pilotfish.surfaces.mcp.http import Home, McpOverHttp
+
+
+class Mcp:
+    """An ASGI application; `tasks` owns what it starts."""
+
+    def __init__(
+        self, service: Service, sessions: Sessions, home: "Home", names: tuple[str, ...], tasks: TaskGroup
+    ) -> None:
+        self._service = service
+        self._sessions = sessions
+        self._home = home
+        self._names = names
+        self._tasks = tasks
+        self._starting = anyio.Lock()
+        self._served: McpOverHttp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        served = self._served or await self._started()
+        await served.handle(scope, receive, send)
+
+    async def _started(self) -> "McpOverHttp":
+        async with self._starting:
+            served = self._served
+            if served is None:
+                sdk = await anyio.to_thread.run_sync(_sdk)
+                served = self._served = await self._tasks.start(self._run, sdk)
+            return served
+
+    async def _run(self, sdk: ModuleType, *, task_status: TaskStatus["McpOverHttp"]) -> None:
+        served: McpOverHttp = sdk.McpOverHttp(self._service, self._sessions, self._home, self._names)
+        async with served.running():
+            task_status.started(served)
+            await anyio.sleep_forever()
+
+
+def home_of(conversations: Conversations, here: AbsPath) -> "Home":
+    """Where clients without roots work."""
+
+    def home(conversation: str | None) -> AbsPath:
+        return here if conversation is None else conversations.client(conversation).cwd
+
+    return home
+
+
+def _sdk() -> ModuleType:
+    from pilotfish.surfaces.mcp import http as mcp_http
+
+    return mcp_http

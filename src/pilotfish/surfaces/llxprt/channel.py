@@ -1,0 +1,127 @@
+"""JSON-RPC with a host that started us, over a wire: its requests side by side, each answered once.
+
+Framed by `Content-Length`, as the host's own library has it. What is no request is passed over; a stream that cannot be
+read any further ends the connection. The end of the stream is the end of the host.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec import UNSET, Raw
+
+from pilotfish.errors import Failure, Refused
+from pilotfish.protocol.frames import FrameDecoder, FrameError
+from pilotfish.protocol.rpc import (
+    Answered,
+    CancelRequested,
+    Dropped,
+    ErrorCode,
+    Event,
+    Failed,
+    Notified,
+    Peer,
+    Requested,
+    RequestId,
+    ResponseError,
+)
+from pilotfish.surfaces.mcp.connection import Wire
+from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+MAX_AT_ONCE = 64
+"""Requests under way; a host makes one for each file of an edit, and some while it waits."""
+
+Methods = Mapping[str, Callable[[Raw], Awaitable[object]]]
+
+
+class Channel:
+    """One host. `run` owns the tasks; `notify` may be called from any of them."""
+
+    def __init__(self, wire: Wire, last_method: str) -> None:
+        self._wire = wire
+        self._last_method = last_method
+        """The request after whose answer nothing more is wanted."""
+        self._peer = Peer()
+        self._writing = anyio.Lock()
+        self._scopes: dict[RequestId, anyio.CancelScope] = {}
+
+    async def run(self, methods: Methods) -> None:
+        """Serve until the host is gone or has said its last; what is under way then is cancelled."""
+        decoder = FrameDecoder()
+        async with owned_tasks() as tasks:
+            try:
+                while data := await self._wire.receive():
+                    for body in decoder.feed(data):
+                        self._take(self._peer.receive(body), methods, tasks)
+            except FrameError as error:
+                logger.warning("the host broke the wire format: %s", error)
+            tasks.cancel_scope.cancel()
+
+    async def notify(self, method: str, params: object = UNSET) -> None:
+        await self._write(self._peer.notify(method, params))
+
+    def _take(self, event: Event, methods: Methods, tasks: TaskGroup) -> None:
+        match event:
+            case Requested(identifier, method, params):
+                self._scopes[identifier] = anyio.CancelScope()
+                crowded = len(self._scopes) > MAX_AT_ONCE
+                handler = _overloaded if crowded else methods.get(method, _unknown(method))
+                tasks.start_soon(self._answer, identifier, method, handler, params, tasks)
+            case CancelRequested(identifier):
+                self._scopes[identifier].cancel()
+            case Notified() | Answered() | Failed() | Dropped():
+                # No notification is part of this protocol, and we ask nothing; the peer counts the rest.
+                pass
+
+    async def _answer(
+        self,
+        identifier: RequestId,
+        method: str,
+        handler: Callable[[Raw], Awaitable[object]],
+        params: Raw,
+        tasks: TaskGroup,
+    ) -> None:
+        reply: object = ResponseError(ErrorCode.REQUEST_CANCELLED, f"{method} was cancelled")
+        try:
+            with self._scopes[identifier]:
+                reply = await _replied(method, handler, params)
+        finally:
+            del self._scopes[identifier]
+        failed = isinstance(reply, ResponseError)
+        await self._write(self._peer.fail(identifier, reply) if failed else self._peer.reply(identifier, reply))
+        if method == self._last_method:
+            tasks.cancel_scope.cancel()
+
+    async def _write(self, frame: bytes) -> None:
+        async with self._writing:
+            try:
+                await self._wire.send(frame)
+            except (BrokenPipe, Stalled) as error:
+                # The host is gone, and the end of what it says tells us so, too.
+                logger.info("nobody takes our answers: %s", error)
+
+
+async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], params: Raw) -> object:
+    try:
+        return await handler(params)
+    except Failure as failure:
+        code = ErrorCode.INVALID_PARAMS if isinstance(failure, Refused) else ErrorCode.REQUEST_FAILED
+        return ResponseError(code, failure.message)
+    except Exception as error:
+        logger.exception("a request failed method=%s", method)
+        return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+
+async def _overloaded(_: Raw) -> object:
+    return ResponseError(ErrorCode.REQUEST_FAILED, f"overloaded: {MAX_AT_ONCE} requests are under way")
+
+
+def _unknown(method: str) -> Callable[[Raw], Awaitable[object]]:
+    async def unknown(_: Raw) -> object:
+        return ResponseError(ErrorCode.METHOD_NOT_FOUND, f"no such method: {method}")
+
+    return unknown

@@ -1,0 +1,82 @@
+"""A wire over two descriptors of which nobody said which is for what.
+
+LLxprt's own service reads 3 and writes 4, its client does the same from its side, and both are sockets that carry bytes
+both ways. So whichever speaks first is where the other side writes, and the answers go out on the other one. Where a
+descriptor goes one way only, that is its way.
+"""
+
+import fcntl
+import os
+import stat
+
+from pilotfish.system.pipes import End
+from pilotfish.system.ports import BrokenPipe
+from pilotfish.system.standard_streams import STALL_SECONDS
+from pilotfish.system.tasks import owned_tasks
+
+
+def crossed_wire(*descriptors: int) -> "CrossedWire | None":
+    """A wire over those that are open pipes or sockets; None without two of them."""
+    ours = [descriptor for descriptor in descriptors if _is_stream(descriptor)]
+    return CrossedWire(*ours) if len(ours) == len(descriptors) else None
+
+
+class CrossedWire:
+    """One reader and one writer at a time; nothing can be said before something was heard."""
+
+    def __init__(self, first: int, second: int) -> None:
+        self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
+        self._ends = [End(file) for file in self._files]
+        self._sources = [
+            end for end, file in zip(self._ends, self._files, strict=True) if _way(file.fileno()) != os.O_WRONLY
+        ]
+        self._sink: End | None = None
+        for file in self._files:
+            fcntl.fcntl(file, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+
+    async def receive(self) -> bytes:
+        while self._sources:
+            source, data = await self._first()
+            if data:
+                self._sources = [source]
+                self._sink = self._sink or next(end for end in self._ends if end is not source)
+                return data
+            self._sources.remove(source)
+        return b""
+
+    async def send(self, data: bytes) -> None:
+        if self._sink is None:
+            raise BrokenPipe("nobody has spoken yet")
+        await self._sink.write(data, STALL_SECONDS)
+
+    def close(self) -> None:
+        """Once nobody reads or writes any more."""
+        for file in self._files:
+            file.close()
+
+    async def _first(self) -> tuple[End, bytes]:
+        """The end that has something to say, and what; nothing when it has closed."""
+        if len(self._sources) == 1:
+            return self._sources[0], await self._sources[0].read()
+        heard: list[tuple[End, bytes]] = []
+        async with owned_tasks() as tasks:
+
+            async def listen(end: End) -> None:
+                heard.append((end, await end.read()))
+                tasks.cancel_scope.cancel()
+
+            for end in self._sources:
+                tasks.start_soon(listen, end)
+        return max(heard, key=lambda said: len(said[1]))
+
+
+def _is_stream(descriptor: int) -> bool:
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _way(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE

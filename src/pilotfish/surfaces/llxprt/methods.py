@@ -1,0 +1,136 @@
+"""The methods of the LLxprt service, over the same service that answers everybody else.
+
+A check that has no verdict is answered with no diagnostics, because that is what the host understands and because no
+failure may disturb an edit. So that it cannot be taken for a clean file, the notification `lsp/verdict` goes out before
+the answer, and says why; a host that does not know it passes over it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
+
+import anyio
+from msgspec import Raw
+
+from pilotfish.api.answers import State
+from pilotfish.client.pulse import Pulse
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.uris import path_of
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.service import Service
+from pilotfish.service.status.known import Diagnostics, known_diagnostics
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.llxprt.shapes import Json, all_diagnostics, file_diagnostics, server_status
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 2.5
+"""For stopping all servers before `lsp/shutdown` is answered: the host gives us three."""
+
+MAX_WAIT_SECONDS = 60.0
+"""For a check that somebody announced and never makes."""
+
+Notify = Callable[[str, object], Awaitable[None]]
+
+
+class Methods:
+    """One host. The epoch counts the checks that have ended, whatever came of them (DIAG-7)."""
+
+    def __init__(self, service: Service, client: ClientSession, notify: Notify) -> None:
+        self._service = service
+        self._client = client
+        self._notify = notify
+        self._epoch = 0
+        self._checked = Pulse()
+        self.table: Mapping[str, Callable[[Raw], Awaitable[object]]] = {
+            "lsp/checkFile": self._check_file,
+            "lsp/diagnostics": self._diagnostics,
+            "lsp/getDiagnosticEpoch": self._diagnostic_epoch,
+            "lsp/getAllDiagnosticsAfter": self._diagnostics_after,
+            "lsp/status": self._status,
+            "lsp/shutdown": self._shutdown,
+        }
+
+    async def _check_file(self, params: Raw) -> list[Json]:
+        given = _arguments(params, "filePath", "text")
+        path, text = given.get("filePath"), given.get("text")
+        if not isinstance(path, str) or not isinstance(text, str | None):
+            raise Refused(Code.INVALID_INPUT, "lsp/checkFile takes {filePath, text?}")
+        path = path_of(path) or path
+        texts = None if text is None else {path: text}
+        try:
+            answer = await self._service.check(self._client, (path,), texts=texts, written=True, patience=Patience())
+        finally:
+            self._epoch += 1
+            self._checked.beat()
+        await self._say_verdict(path, answer)
+        severities = self._service.workspaces.of(self._client).config.feedback.include_severities
+        return [
+            one for shown, found in (answer.data or {}).items() for one in file_diagnostics(shown, found, severities)
+        ]
+
+    async def _diagnostics(self, _: Raw) -> dict[str, list[Json]]:
+        try:
+            answer = await known_diagnostics(self._service, self._client, Patience())
+        except Failure as failure:
+            logger.info("no diagnostics: %s", failure.message)
+            return {}
+        severities = self._service.workspaces.of(self._client).config.feedback.include_severities
+        return all_diagnostics(answer.data or {}, severities)
+
+    async def _diagnostic_epoch(self, _: Raw) -> int:
+        return self._epoch
+
+    async def _diagnostics_after(self, params: Raw) -> dict[str, list[Json]]:
+        """All diagnostics, once a check has ended that the caller has not seen yet, or the wait is over."""
+        given = _arguments(params, "afterEpoch", "waitMs")
+        after, wait = given.get("afterEpoch", given.get("epoch", 0)), given.get("waitMs", 0)
+        if not isinstance(after, int) or not isinstance(wait, int | float):
+            raise Refused(Code.INVALID_INPUT, "lsp/getAllDiagnosticsAfter takes {afterEpoch, waitMs}")
+        with anyio.move_on_after(min(max(wait / 1000, 0.0), MAX_WAIT_SECONDS)):
+            while self._epoch <= after:
+                await self._checked.wait()
+        return await self._diagnostics(params)
+
+    async def _status(self, _: Raw) -> list[Json]:
+        workspace = self._service.workspaces.of(self._client)
+        pids = {
+            key.server: entry.session.pid
+            for key, entry in self._service.pool.entries().items()
+            if entry.session is not None and workspace.holds(key.root)
+        }
+        rows = sorted(self._service.status(self._client).rows, key=lambda row: row.server_id)
+        return [
+            server_status(
+                row,
+                next(iter(workspace.specs[row.server_id].languages), row.server_id),
+                pids.get(row.server_id),
+                None if row.disabled or (why := workspace.shortcoming(row.server_id)) is None else why.message,
+            )
+            for row in rows
+        ]
+
+    async def _shutdown(self, _: Raw) -> None:
+        with anyio.move_on_after(STOP_SECONDS):
+            await self._service.pool.stop_all()
+
+    async def _say_verdict(self, path: str, answer: Diagnostics) -> None:
+        found = sum(map(len, (answer.data or {}).values()))
+        said = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
+        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *said)
+        if answer.meta.state is not State.FRESH:
+            verdict = {"filePath": path, "state": answer.meta.state, "reason": answer.meta.reason}
+            await self._notify("lsp/verdict", verdict)
+
+
+def _arguments(params: Raw, *names: str) -> dict[str, object]:
+    """Parameters by name, or by position in the order of `names`; null is absent."""
+    try:
+        value = decode(params, object)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, str(malformed)) from None
+    if isinstance(value, list):
+        value = dict(zip(names, cast("list[object]", value), strict=False))
+    given = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return {name: item for name, item in given.items() if item is not None}

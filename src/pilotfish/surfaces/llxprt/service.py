@@ -1,0 +1,104 @@
+"""`pilotfish service`: the service as LLxprt starts its own (SVC-1), inside one process, without the daemon.
+
+JSON-RPC on standard input and output, MCP on descriptors 3 and 4, one service and one set of servers behind both. It
+ends with its host: when standard input does, after `lsp/shutdown`, or by a signal. When it cannot run, it says why on
+one line of standard error.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+
+import anyio
+from msgspec.structs import replace
+
+from pilotfish.errors import Failure
+from pilotfish.library.workspace import computer
+from pilotfish.model import AbsPath
+from pilotfish.sanitise import sanitised
+from pilotfish.servers.catalogue import canonical_id
+from pilotfish.service.service import Host, Service
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
+from pilotfish.surfaces.llxprt.channel import Channel
+from pilotfish.surfaces.llxprt.descriptors import crossed_wire
+from pilotfish.surfaces.llxprt.methods import Methods
+from pilotfish.surfaces.mcp.connection import Wire, serve
+from pilotfish.system.standard_streams import standard_wire, until_signalled
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+MCP_DESCRIPTORS = (3, 4)
+
+MAX_REASON = 500
+"""Characters of the line that says why it cannot run."""
+
+
+def main(environment: Mapping[str, str] = os.environ) -> int:
+    """Serve the host that started this process; returns the exit code."""
+    try:
+        bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
+        shell = replace(computer(environment), handed_over=bootstrap.config)
+        # The host does not read our standard error: what is printed there could fill the pipe and stop us.
+        with standard_wire(prints=None) as wire:
+            navigation = crossed_wire(*MCP_DESCRIPTORS)
+            try:
+                anyio.run(run, bootstrap.root, shell, wire, navigation)
+            finally:
+                if navigation is not None:
+                    navigation.close()
+    except Failure as failure:
+        sys.stderr.write(f"LSP unavailable: {sanitised(failure.message, MAX_REASON)}\n")
+        return failure.exit_code
+    return 0
+
+
+async def run(root: AbsPath, shell: Host, wire: Wire, navigation: Wire | None = None) -> None:
+    """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
+    client = ClientSession(f"service {os.getpid()}", root, root, HOST)
+    async with Service(shell).running() as service:
+        service.workspaces.of(client)
+        await until_signalled(partial(converse, service, client, wire, navigation))
+
+
+async def converse(service: Service, client: ClientSession, wire: Wire, navigation: Wire | None = None) -> None:
+    """Both channels on one service, until the host hangs up."""
+    channel = Channel(wire, last_method="lsp/shutdown")
+    async with owned_tasks() as tasks:
+        if navigation is not None:
+            tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"))
+        await channel.notify("lsp/ready")
+        await channel.run(Methods(service, client, channel.notify).table)
+        tasks.cancel_scope.cancel()
+
+
+async def _navigate(wire: Wire, service: Service, client: ClientSession) -> None:
+    """MCP beside the host's own protocol: whatever roots its client names, the workspace is the one handed over."""
+    try:
+        if first := await wire.receive():
+            await serve(_Heard(first, wire), service, lambda _root: client)
+    except Exception:
+        # Whatever is wrong there, the feedback on edits goes on.
+        logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)
+
+
+class _Heard:
+    """A wire of which something was read already. The SDK is imported only once a client has spoken."""
+
+    def __init__(self, first: bytes, wire: Wire) -> None:
+        self._first = first
+        self._wire = wire
+
+    async def receive(self) -> bytes:
+        data, self._first = self._first, b""
+        return data or await self._wire.receive()
+
+    async def send(self, data: bytes) -> None:
+        await self._wire.send(data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

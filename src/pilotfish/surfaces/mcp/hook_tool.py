@@ -1,0 +1,41 @@
+"""The tool `hook_post_edit`: what a host's own hook asks after an edit, in place of starting a program.
+
+Nothing that goes wrong here is an error, for nothing may make an edit look as if it had failed: without something to
+say the text is empty. `format: "hook"` wraps it as hosts want it that read a hook's answer from the tool's text.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, cast
+
+from pilotfish.api.questions import Touch
+from pilotfish.protocol.codec import encode
+from pilotfish.surfaces.mcp.tools import Json, said
+
+MAX_FILES = 100
+"""Of one edit; a patch that touches more is checked in its first ones."""
+
+Kind = Literal["edit", "write", "patch"]
+
+KINDS: Mapping[object, Kind] = {"edit": "edit", "write": "write", "patch": "patch"}
+
+NAMES = ("filePath", "file_path", "path", "files", "paths")
+"""What hosts call the files that their tools have changed."""
+
+
+def touch_of(arguments: Mapping[str, object]) -> Touch:
+    """The edit that a hook tells of; of no files where none can be made out."""
+    paths: list[str] = []
+    for name in NAMES:
+        value = arguments.get(name)
+        several = cast("list[object]", value) if isinstance(value, list) else [value]
+        paths += [path for path in several if isinstance(path, str) and path]
+    usual: Kind = "patch" if len(paths) > 1 else "edit"
+    return Touch(tuple(dict.fromkeys(paths[:MAX_FILES])), KINDS.get(arguments.get("kind"), usual))
+
+
+def hook_result(arguments: Mapping[str, object], text: str) -> Json:
+    """The result of the call: the feedback, or nothing at all."""
+    if arguments.get("format") == "hook":
+        wrapped = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}} if text else {}
+        text = encode(wrapped).decode()
+    return said(text)

@@ -1,0 +1,90 @@
+"""`pilotfish mcp`: MCP over standard input and output.
+
+The program itself understands nothing: it carries bytes to and from the daemon, which holds the SDK and the language
+servers, and imports neither. It ends when either side does. Where no daemon can be had, it serves in its own process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pilotfish.errors import Unavailable
+from pilotfish.ipc.client import Introduction
+from pilotfish.model import AbsPath
+from pilotfish.surfaces.mcp.daemon_stream import far_wire
+from pilotfish.surfaces.mcp.sdk import require_sdk
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.standard_streams import standard_wire, until_signalled
+from pilotfish.system.tasks import owned_tasks
+
+if TYPE_CHECKING:
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.surfaces.mcp.connection import Wire
+
+DRAIN_SECONDS = 2.0
+"""After the host has closed its end, for answers that are on their way."""
+
+
+def run(carry: Callable[[Wire], Awaitable[None]]) -> None:
+    """Let `carry` serve the host that started this process until it closes its end."""
+    require_sdk()
+    with standard_wire() as wire:
+        anyio.run(carry, wire)
+
+
+async def by_daemon(tools: str | None, wire: Wire) -> None:
+    """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
+    try:
+        async with far_wire(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as far:
+            await until_signalled(partial(relay, wire, far, far.end))
+    except Unavailable:
+        # Nothing has been read from the host yet: only connecting fails so.
+        await in_process(tools, wire)
+
+
+async def in_process(tools: str | None, wire: Wire) -> None:
+    """Serve with a service of our own, whose servers end with it."""
+    from pilotfish.library.workspace import computer
+    from pilotfish.operations.schemas import ToolSet
+    from pilotfish.service.service import Service
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.surfaces.mcp.connection import Options, serve
+    from pilotfish.system.worktree import top_of
+
+    here = AbsPath(os.getcwd())
+
+    def session(root: AbsPath | None) -> ClientSession:
+        return ClientSession(f"mcp {root}", root or AbsPath(top_of(here)), root or here)
+
+    options = Options(None if tools is None else ToolSet(tools))
+    async with Service(computer(os.environ)).running() as service:
+        await until_signalled(partial(serve, wire, service, session, options))
+
+
+async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]]) -> None:
+    """Carry bytes both ways until either side ends; `end_there` tells the far side that nothing more will come."""
+    async with owned_tasks() as tasks:
+
+        async def back() -> None:
+            await _pump(there, here)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(back)
+        await _pump(here, there)
+        await end_there()
+        tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
+
+
+async def _pump(source: Wire, sink: Wire) -> None:
+    try:
+        while data := await source.receive():
+            await sink.send(data)
+    except (BrokenPipe, Stalled):
+        # Whoever was to read this is gone: the same as the end of what it would say.
+        return

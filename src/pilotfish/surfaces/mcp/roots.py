@@ -1,0 +1,98 @@
+"""Where a client works: the folders that it names as its roots, or else the one that it was started in.
+
+A connection is bound to these (T24): each is one client session, and a call goes to the one whose folder holds the
+file that it is about. A client that has no roots, or does not answer, works where it was started.
+"""
+
+import logging
+import os
+from typing import Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import ListRootsRequest, ListRootsResult
+from pydantic import ValidationError
+
+from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
+from pilotfish.protocol.uris import path_of
+from pilotfish.service.service import Service
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.mcp.connection import Sessions
+
+logger = logging.getLogger(__name__)
+
+MAX_ROOTS = 16
+"""Folders of one client; more than a person opens at once."""
+
+ROOTS_SECONDS = 3.0
+"""For the client to name its roots. One that says it can and does not answer costs this once."""
+
+
+class Workplaces:
+    """The only keeper of the client sessions of one connection."""
+
+    def __init__(self, service: Service, sessions: Sessions) -> None:
+        self._service = service
+        self._make = sessions
+        self._sessions: dict[AbsPath | None, ClientSession] = {}
+        self._known = False
+        self._asking = anyio.Lock()
+
+    async def of(self, context: ServerRequestContext[Any], path: str | None = None) -> ClientSession:
+        """The client session that a call about `path` belongs to."""
+        if not self._known:
+            async with self._asking:
+                if not self._known:
+                    await self._learn(context.session)
+        return self._nearest(path)
+
+    def forget_roots(self) -> None:
+        """The client says that its roots have changed: they are asked for again on the next call."""
+        self._known = False
+
+    def end(self) -> None:
+        """The connection is over."""
+        for session in self._sessions.values():
+            self._service.end(session)
+        self._sessions.clear()
+
+    async def _learn(self, session: ServerSession) -> None:
+        roots: list[AbsPath | None] = [*await _roots(session)] or [None]
+        before, self._sessions = self._sessions, {root: self._sessions.get(root) or self._make(root) for root in roots}
+        for gone in before.keys() - self._sessions.keys():
+            self._service.end(before[gone])
+        self._known = True
+
+    def _nearest(self, path: str | None) -> ClientSession:
+        """The deepest folder that holds the file; the first one for a file that is nowhere, and for none."""
+        sessions = list(self._sessions.values())
+        named = (path or "").removeprefix("@")
+        if not named or len(sessions) == 1:
+            return sessions[0]
+        if os.path.isabs(named):
+            real = os.path.realpath(named)
+            holding = [session for session in sessions if is_inside(real, os.path.realpath(session.root))]
+            return max(holding, key=lambda session: len(session.root), default=sessions[0])
+        here = (session for session in sessions if os.path.lexists(os.path.join(session.cwd, named)))
+        return next(here, sessions[0])
+
+
+async def _roots(session: ServerSession) -> list[AbsPath]:
+    capabilities = session.client_capabilities
+    if capabilities is None or capabilities.roots is None or not session.can_send_request:
+        return []
+    try:
+        named = await session.send_request(ListRootsRequest(), ListRootsResult, ROOTS_SECONDS)
+    except (MCPError, ValidationError) as error:
+        logger.warning("the client did not name its roots: %s", error)
+        return []
+    return _folders([str(root.uri) for root in named.roots[:MAX_ROOTS]])
+
+
+def _folders(uris: list[str]) -> list[AbsPath]:
+    """The folders that there are among those named."""
+    paths = [path_of(uri) for uri in uris]
+    return list(dict.fromkeys(path for path in paths if path is not None and os.path.isdir(path)))

@@ -1,0 +1,238 @@
+"""The MCP server: tools over the service, for one client, by the official SDK's low-level server.
+
+One connection has one `Server`, its own client sessions and its own limits. Cancelling a call cancels the question down
+to the language server; the end of the connection ends its sessions. This is the one place where an exception becomes an
+answer of this wire. Only modules named `mcp_*` import the SDK, and only `mcp_connection.serve` imports this one.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeVar, cast
+
+import anyio
+import mcp_types as types
+import msgspec
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+
+from pilotfish.api.answers import Answer, Feedback
+from pilotfish.api.questions import Touch
+from pilotfish.config.values import Config
+from pilotfish.errors import Bug, Code, Failure, Unavailable
+from pilotfish.operations.schemas import ToolSet
+from pilotfish.protocol.uris import path_of
+from pilotfish.sanitise import sanitised
+from pilotfish.service.service import CERTAIN, Service
+from pilotfish.service.status.known import known_diagnostics
+from pilotfish.surfaces.mcp.connection import Options, Sessions, Wire
+from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
+from pilotfish.surfaces.mcp.progress import told
+from pilotfish.surfaces.mcp.roots import Workplaces
+from pilotfish.surfaces.mcp.streams import message_streams
+from pilotfish.surfaces.mcp.tools import (
+    HOOK,
+    INSTRUCTIONS,
+    MAX_NAME,
+    Json,
+    asked,
+    asks_for_known_files,
+    listing,
+    operation_of,
+    refusal,
+    result,
+)
+from pilotfish.version import VERSION
+
+logger = logging.getLogger(__name__)
+
+MAX_AT_ONCE = 16
+"""Calls of one client that are worked on; the others wait their turn, so that one client cannot keep all servers."""
+
+MAX_WAITING = 256
+"""Calls that wait or are worked on. Beyond it the answer is `overloaded` at once, which a client can act upon."""
+
+T = TypeVar("T")
+
+Context = ServerRequestContext[Any]
+
+Offer = ToolSet | Literal["nothing"]
+
+
+async def serve(wire: Wire, service: Service, sessions: Sessions, options: Options) -> None:
+    """Serve one client until its end of the wire closes."""
+    connection = Connection(service, sessions, options)
+    server = sdk_server(lambda _context: connection)
+    try:
+        async with message_streams(wire) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    finally:
+        connection.end()
+
+
+def sdk_server(of: Callable[[Context], "Connection"]) -> Server[Any]:
+    """The SDK's server with our handlers; `of` says whose call it is."""
+
+    async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
+        return await of(context).list_tools(context, params)
+
+    async def called(context: Context, params: types.CallToolRequestParams) -> Json:
+        return await of(context).call_tool(context, params)
+
+    async def moved(context: Context, params: types.NotificationParams) -> None:
+        await of(context).roots_changed(context, params)
+
+    server = _Server("pilotfish", version=VERSION, instructions=INSTRUCTIONS)
+    # The SDK reports spans to whatever collector the environment names; nothing leaves the machine from here.
+    server.middleware[:] = [_whole_arguments]
+    server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, called)
+    server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, moved)
+    return server
+
+
+class _Server(Server[Any]):
+    """The SDK's, whose list of tools may change: over HTTP nobody asks it for other options than its own."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changing, experimental_capabilities, extensions)
+
+
+class Connection:
+    """One client: where it works, what it was told, how much it may ask at once."""
+
+    def __init__(self, service: Service, sessions: Sessions, options: Options) -> None:
+        self._service = service
+        self._options = options
+        self._workplaces = Workplaces(service, sessions)
+        self._turns = anyio.CapacityLimiter(MAX_AT_ONCE)
+        self._calls = 0
+        self._listed: Offer | None = None
+        """What the client was shown last, if it asked."""
+
+    def end(self) -> None:
+        self._workplaces.end()
+
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
+        self._listed = await self._offered_now(context)
+        tools = [] if self._listed == "nothing" else listing(self._listed)
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
+
+    async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
+        self._workplaces.forget_roots()
+        await self._tell_of_other_tools(context)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Json:
+        name, arguments = params.name, params.arguments or {}
+        if name == HOOK:
+            return await self._after_edit(context, arguments)
+        operation = operation_of(name, arguments)
+        if operation is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}")
+        try:
+            return result(await self._in_turn(partial(self._answer, context, name, arguments)))
+        except Failure as failure:
+            return result(refusal(operation, failure))
+        except Exception as error:
+            logger.exception("a call failed tool=%s", name)
+            return result(refusal(operation, Bug(f"{type(error).__name__}: {error}")))
+
+    async def _in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
+        if self._calls >= MAX_WAITING:
+            raise Unavailable(Code.OVERLOADED, f"{MAX_WAITING} calls of this client are waiting already.")
+        self._calls += 1
+        try:
+            async with self._turns:
+                return await work()
+        finally:
+            self._calls -= 1
+
+    async def _answer(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
+        await self._tell_of_other_tools(context)
+        client = await self._workplaces.of(context, _path(arguments))
+        workspace = self._service.workspaces.of(client)
+        workspace.require_enabled()
+        if not workspace.config.navigation_tools:
+            raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
+        if asks_for_known_files(name, arguments):
+            async with told(context, self._service, client):
+                return await known_diagnostics(self._service, client, CERTAIN)
+        question = asked(name, arguments)
+        async with told(context, self._service, client):
+            return await self._service.ask(question, client)
+
+    async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> Json:
+        touch, text = touch_of(arguments), ""
+        try:
+            text = (await self._in_turn(partial(self._feedback, context, touch))).text
+        except Failure as failure:
+            logger.info("no feedback: %s", failure.message)
+        except Exception:
+            # Nothing may make an edit look as if it had failed.
+            logger.exception("feedback failed paths=%s", touch.paths)
+        return hook_result(arguments, text)
+
+    async def _feedback(self, context: Context, touch: Touch) -> Feedback:
+        client = await self._workplaces.of(context, next(iter(touch.paths), None))
+        return await self._service.touched(touch, client)
+
+    async def _tell_of_other_tools(self, context: Context) -> None:
+        """The configuration or the roots may have changed since the tools were listed, and the list with them."""
+        if self._listed is None or not context.session.can_send_request:
+            return
+        offered = await self._offered_now(context)
+        if offered != self._listed:
+            self._listed = offered
+            await context.session.send_tool_list_changed()
+
+    async def _offered_now(self, context: Context) -> Offer:
+        """The tools where the client works; none where that cannot be."""
+        try:
+            client = await self._workplaces.of(context)
+            return self._offered(self._service.workspaces.of(client).config)
+        except Failure as gone:
+            logger.warning("no tools: %s", gone.message)
+            return "nothing"
+
+    def _offered(self, config: Config) -> Offer:
+        if not (config.enabled and config.navigation_tools):
+            return "nothing"
+        return self._options.tools or ToolSet(config.mcp_tools)
+
+
+async def _whole_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Let arguments that are no object reach the tool, whose refusal a model can read; some send them as a string."""
+    params = ctx.params
+    if ctx.method != "tools/call" or not params or isinstance(params.get("arguments"), Mapping | None):
+        return await call_next(ctx)
+    return await call_next(replace(ctx, params={**params, "arguments": _object(params["arguments"])}))
+
+
+def _object(arguments: object) -> dict[str, object]:
+    if isinstance(arguments, str):
+        try:
+            return msgspec.json.decode(arguments, type=dict[str, object])
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            pass
+    return {"arguments": arguments}
+
+
+def _path(arguments: Mapping[str, object]) -> str | None:
+    """The file that a call is about, as far as it names one."""
+    named = arguments.get("filePath")
+    if isinstance(named, str):
+        return named
+    for item in (arguments.get("callHierarchyItem"), arguments.get("typeHierarchyItem")):
+        uri = cast("dict[str, object]", item).get("uri") if isinstance(item, dict) else None
+        if isinstance(uri, str):
+            return path_of(uri)
+    return None

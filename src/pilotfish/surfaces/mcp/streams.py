@@ -1,0 +1,184 @@
+"""A wire as the pair of message streams that the SDK serves.
+
+Rules:
+- What is no message is answered with an error, and the connection goes on: not JSON, too long, a batch of nothing.
+- A batch is taken apart and each of its messages answered by itself.
+- So many requests may be unanswered; then nothing more is read until answers have left, and a client that does not
+  take its answers is held back by its own pipe.
+- A wire that takes nothing, or has broken, ends the connection.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from msgspec import Raw
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.surfaces.mcp.connection import Wire
+from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder, TooLong
+from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+MAX_OWED = 1_000
+"""Requests that are not answered yet. Far more than are worked on, so that overload is answered and not waited out."""
+
+MAX_BATCH = 100
+"""Messages in one batch; the protocol had batches for three months, and no client is known to send any."""
+
+BUFFER = 16
+"""Messages between the wire and the server: without any, each would cost two turns of the loop more."""
+
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def message_streams(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+    """The messages that come, and where answers go, for as long as the block lasts."""
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](BUFFER)
+    outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](BUFFER)
+    pump = _Pump(wire, to_server, outgoing.clone())
+    async with owned_tasks() as tasks, incoming, outgoing:
+        reading = anyio.CancelScope()
+        tasks.start_soon(pump.read, reading)
+        tasks.start_soon(pump.write, to_client, tasks.cancel_scope)
+        yield incoming, outgoing
+        reading.cancel()
+
+
+class _Pump:
+    """The only writer of how many answers are owed."""
+
+    def __init__(
+        self, wire: Wire, to_server: MemoryObjectSendStream[SessionMessage | Exception], own: Outgoing
+    ) -> None:
+        self._wire = wire
+        self._to_server = to_server
+        self._own = own
+        """Where answers of our own go, among those of the server."""
+        self._owed = 0
+        self._settled = Pulse()
+
+    async def read(self, scope: anyio.CancelScope) -> None:
+        lines = LineDecoder()
+        with scope, self._to_server, self._own:
+            while data := await self._wire.receive():
+                for line in lines.feed(data):
+                    await self._take(line)
+
+    async def write(self, to_client: MemoryObjectReceiveStream[SessionMessage], everything: anyio.CancelScope) -> None:
+        with to_client:
+            try:
+                async for message in to_client:
+                    await self._wire.send(_encoded(message) + b"\n")
+                    if isinstance(message.message, JSONRPCResponse | JSONRPCError):
+                        self._settle()
+            except (BrokenPipe, Stalled) as error:
+                logger.info("an MCP client is gone: %s", error)
+                everything.cancel()
+
+    async def _take(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            await self._refuse(line.id, INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
+            return
+        try:
+            bodies = list(_bodies(line))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            await self._refuse(None, PARSE_ERROR, "not JSON")
+            return
+        if not 0 < len(bodies) <= MAX_BATCH:
+            await self._refuse(None, INVALID_REQUEST, f"a batch has 1 to {MAX_BATCH} messages")
+            return
+        for body in bodies:
+            await self._pass_on(body)
+
+    async def _pass_on(self, body: bytes) -> None:
+        try:
+            message = jsonrpc_message_adapter.validate_json(body, by_name=False)
+        except ValidationError:
+            await self._refuse(*_fault(body))
+            return
+        if isinstance(message, JSONRPCNotification) and _has_id(body):
+            # The SDK takes a request whose id is no id for a notification, and its sender would wait for ever.
+            await self._refuse(None, INVALID_REQUEST, "an id is a text or a whole number")
+            return
+        if isinstance(message, JSONRPCRequest):
+            while self._owed >= MAX_OWED:
+                await self._settled.wait()
+            self._owed += 1
+        metadata = ServerMessageMetadata(on_request_unanswered=self._unanswered)
+        try:
+            await self._to_server.send(SessionMessage(message, metadata))
+        except anyio.BrokenResourceError:
+            # The server has ended before its client did; what still comes is for nobody.
+            return
+
+    async def _refuse(self, identifier: RequestId | None, code: int, why: str) -> None:
+        self._owed += 1
+        error = JSONRPCError(jsonrpc="2.0", id=identifier, error=ErrorData(code=code, message=why))
+        await self._own.send(SessionMessage(error))
+
+    async def _unanswered(self) -> None:
+        """A request was cancelled: it gets no answer."""
+        self._settle()
+
+    def _settle(self) -> None:
+        self._owed -= 1
+        self._settled.beat()
+
+
+def _bodies(line: bytes) -> Iterator[bytes]:
+    """The messages of a line: itself, or those of a batch."""
+    if not line.startswith(b"["):
+        yield line
+        return
+    yield from (bytes(raw) for raw in msgspec.json.decode(line, type=list[Raw]))
+
+
+def _has_id(body: bytes) -> bool:
+    return b'"id"' in body and "id" in msgspec.json.decode(body, type=dict[str, Raw])
+
+
+def _fault(body: bytes) -> tuple[RequestId | None, int, str]:
+    """What is wrong with a message, and whose it is if that can be made out."""
+    try:
+        value = cast("object", msgspec.json.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, PARSE_ERROR, "not JSON"
+    identifier = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
+    if not isinstance(identifier, int | str) or isinstance(identifier, bool):
+        identifier = None
+    return identifier, INVALID_REQUEST, "not a message"
+
+
+def _encoded(message: SessionMessage) -> bytes:
+    try:
+        return message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except PydanticSerializationError:
+        # A string that UTF-8 cannot carry. Whoever waits is told, and the connection goes on.
+        logger.exception("an MCP message cannot be written")
+        identifier = message.message.id if isinstance(message.message, JSONRPCResponse) else None
+        failed = ErrorData(code=INTERNAL_ERROR, message="the answer cannot be written")
+        return JSONRPCError(jsonrpc="2.0", id=identifier, error=failed).model_dump_json(by_alias=True).encode()

@@ -1,0 +1,111 @@
+"""Our ends of the pipes and sockets between us and a process: read, write and close without blocking the loop.
+
+Writing is tried here and now, and the loop is asked only when that would block. For reading it listens all the time.
+
+Invariant: after every wait the end is looked at again. It may have been closed between becoming ready and the waiting
+task running on, and its number may by then be another file's.
+"""
+
+import asyncio
+import fcntl
+import os
+import socket
+from contextlib import suppress
+from typing import IO
+
+import anyio
+
+from pilotfish.system.ports import BrokenPipe, Stalled
+
+READ_BYTES = 256 * 1024
+"""What one read may bring, and what a pipe holds where the system allows it: a 5 MB answer then costs half the CPU
+that it costs in steps of 64 KiB. More would eat into the 64 MiB that all pipes of a user share."""
+
+
+class End:
+    """One end, closed once; the only place that knows its descriptor."""
+
+    def __init__(self, file: IO[bytes] | socket.socket) -> None:
+        self._file = file
+        self._descriptor = file.fileno()
+        self.closed = False
+        self._reader: asyncio.Future[bytes] | None = None
+        self._listening = False
+        os.set_blocking(self._descriptor, False)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with suppress(OSError):  # no pipe, or the user's share of pipe memory is used up: it works as it is
+                fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
+
+    async def read(self) -> bytes:
+        """What comes next, empty at the end. Always lets others run first: a flood must not keep the loop to itself."""
+        if self.closed:
+            return b""
+        if self._reader is not None and not self._reader.done():
+            raise anyio.BusyResourceError("reading from")  # the one before would wait for ever
+        loop = asyncio.get_running_loop()
+        if not self._listening:
+            loop.add_reader(self._descriptor, self._stirred)
+            self._listening = True
+        self._reader = loop.create_future()
+        # Nothing is lost by a cancelled scope: it leaves a task alone for which the data is there already.
+        return await self._reader
+
+    def _stirred(self) -> None:
+        """The loop goes on listening between reads, because to ask it anew for each costs more than the read."""
+        if self._reader is None or self._reader.done():
+            # Nobody takes it: it stays in the pipe, and whoever writes has to wait.
+            self._stop_listening()
+            return
+        try:
+            self._reader.set_result(os.read(self._descriptor, READ_BYTES))
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._reader.set_result(b"")
+
+    async def write(self, data: bytes, stall_seconds: float) -> None:
+        """Write all; each part must be taken within the deadline, however many parts it takes.
+
+        Raises `Stalled`, or `BrokenPipe` when either end is closed.
+        """
+        rest = memoryview(data)
+        while rest:
+            if self.closed:
+                raise BrokenPipe("our end is closed")
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                await self._until_writable(stall_seconds)
+            except (BrokenPipeError, ConnectionResetError):
+                raise BrokenPipe("the other end is closed") from None
+
+    def write_now(self, data: bytes) -> int:
+        """Write what is taken at once; whatever is in the way is for `write` to say."""
+        try:
+            return 0 if self.closed else os.write(self._descriptor, data)
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        """Close, and wake whoever waits; harmless when it is closed already."""
+        if not self.closed:
+            self._stop_listening()
+            anyio.notify_closing(self._descriptor)
+            self.closed = True
+            self._file.close()
+            if self._reader is not None and not self._reader.done():
+                self._reader.set_result(b"")
+
+    def _stop_listening(self) -> None:
+        if self._listening:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._listening = False
+
+    async def _until_writable(self, stall_seconds: float) -> None:
+        try:
+            with anyio.fail_after(stall_seconds):
+                await anyio.wait_writable(self._descriptor)
+        except TimeoutError:
+            raise Stalled(f"nothing was taken for {stall_seconds:g} s") from None
+        except anyio.ClosedResourceError:
+            raise BrokenPipe("our end was closed") from None

@@ -1,0 +1,291 @@
+"""Starts language servers, each below a supervisor, and owns them until nothing of them is left.
+
+Rules:
+- A process lives as long as the block of `spawn`. However the block is left, the control socket is shut first, which
+  makes the supervisor kill the whole tree; then the end is waited for, shielded and bounded.
+- Standard error is read until the process is gone, also while everything around it is being cancelled, because a
+  server whose standard error is full stops; only a tail is kept.
+- A write may take long only while it makes progress. One that did not finish has torn the stream, so standard input
+  is closed with it and later writes raise `BrokenPipe`.
+- One reader and one writer at a time; any number may `wait`.
+
+POSIX only, and fully so on Linux: `supervisor` says what each system gives.
+"""
+
+import errno
+import math
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager, suppress
+
+import anyio
+import anyio.to_thread
+
+from pilotfish.errors import Bug, Code, Failure, Scene, ServerFailed, Unavailable
+from pilotfish.system import supervisor
+from pilotfish.system.pipes import End
+from pilotfish.system.ports import BrokenPipe, Exit, Launch, Process
+from pilotfish.system.strays import TAG, kill_strays
+from pilotfish.system.tasks import owned_tasks
+
+WRITE_STALL_SECONDS = 30.0
+"""Single-threaded servers do not read while they compute, and on a large project that takes 10 s and more; callers
+have their own, shorter time limits. A server that takes nothing for this long is not busy but stuck."""
+
+START_SECONDS = 20.0
+"""From our fork to the server's first instruction: 20 ms here, seconds on a machine that swaps."""
+
+END_SECONDS = 5.0
+"""For each rung of the forced end: the supervisor kills the tree (1 ms here); then we kill the supervisor."""
+
+TAIL_BYTES = 64 * 1024
+TAIL_LINES = 20
+"""How much of standard error is kept, and shown: enough for a traceback."""
+
+MISSING = frozenset({errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP})
+"""What `execve` says of a program that is not there or cannot run here. Anything else may pass (memory, limits)."""
+
+HINTS = {
+    errno.EACCES: "Make the file executable (`chmod +x`).",
+    errno.ENOEXEC: "It was built for another platform, or it is a script without a `#!` line.",
+}
+
+
+@asynccontextmanager
+async def spawn(launch: Launch, *, write_stall_seconds: float = WRITE_STALL_SECONDS) -> AsyncGenerator[Process]:
+    """Run `launch` for as long as the block lasts: the `Spawner` port."""
+    token = f"{os.getpid()}-{secrets.token_hex(8)}"
+    order = _order(launch, token)
+    process = SupervisedProcess(launch, token, write_stall_seconds)
+    watching = anyio.CancelScope()
+    async with owned_tasks() as tasks:
+        tasks.start_soon(process.drain_errors)
+        try:
+            await process.start(order)
+            tasks.start_soon(process.watch, watching)
+            yield process
+        finally:
+            await process.close()
+            watching.cancel()
+
+
+class SupervisedProcess:
+    """The `Process` port over a supervisor: its pipes are the server's own, its control socket is the server's life."""
+
+    def __init__(self, launch: Launch, token: str, write_stall_seconds: float) -> None:
+        self._launch = launch
+        self._token = token
+        self._write_stall_seconds = write_stall_seconds
+        self._child, self._socket = _start_supervisor(launch, token)
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        self._control = End(self._socket)
+        self._input, self._output, self._errors = map(End, (self._child.stdin, self._child.stdout, self._child.stderr))
+        self._writing = anyio.ResourceGuard("writing to")
+        self._waiting = anyio.Lock()
+        self._heard = b""
+        self._tail = bytearray()
+        self._pid: int | None = None
+        self._exit: Exit | None = None
+
+    @property
+    def pid(self) -> int:
+        if self._pid is None:
+            raise Bug("a process was asked for its pid before it had started")
+        return self._pid
+
+    async def start(self, order: bytes) -> None:
+        """Hand over the order and wait until the server runs; raise the typed reason when it does not."""
+        with anyio.move_on_after(START_SECONDS) as scope:
+            with suppress(BrokenPipe):  # then there is no report either
+                await self._control.write(order, math.inf)
+            while b"\n" not in self._heard and await self._hear():
+                pass
+        if scope.cancelled_caught:
+            raise _not_started(self._launch, f"it did not run within {START_SECONDS:.0f} s")
+        match self._heard.partition(b"\n")[0].decode().split():
+            case ["started", pid]:
+                self._pid = int(pid)
+            case ["failed", stage, number]:
+                raise start_failure(self._launch, stage, int(number))
+            case _:
+                await self.wait()
+                raise _not_started(self._launch, "its supervisor ended", self.stderr_tail())
+
+    async def send(self, data: bytes) -> None:
+        with self._writing:
+            try:
+                await self._input.write(data, self._write_stall_seconds)
+            except BaseException:
+                self._input.close()
+                raise
+
+    def send_now(self, data: bytes) -> int:
+        return self._input.write_now(data)
+
+    async def receive(self) -> bytes:
+        return await self._output.read()
+
+    async def close_input(self) -> None:
+        self._input.close()
+
+    async def terminate(self) -> None:
+        with suppress(OSError):  # the supervisor is gone, or was asked so often that once more says nothing new
+            self._socket.send(b"T")
+
+    async def kill(self) -> None:
+        # Shutting the socket is heard also where a forked copy of us still holds it; closing it would not be.
+        with suppress(OSError):  # not connected: the supervisor is gone, and the tree with it
+            self._socket.shutdown(socket.SHUT_WR)
+
+    async def wait(self) -> Exit:
+        async with self._waiting:
+            if self._exit is None:
+                while await self._hear():
+                    pass
+                await _reap(self._child)
+                self._exit = await self._ending()
+            return self._exit
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        return tuple(self._tail[-TAIL_BYTES:].decode(errors="replace").splitlines()[-TAIL_LINES:])
+
+    async def drain_errors(self) -> None:
+        """Read standard error until its end, or until `close` closes it; that bounds the shield."""
+        with anyio.CancelScope(shield=True):
+            while data := await self._errors.read():
+                self._keep(data)
+
+    async def watch(self, scope: anyio.CancelScope) -> None:
+        """Wait in the background: what a killed supervisor leaves may hold the pipes open, and look alive, for ever."""
+        with scope:
+            await self.wait()
+
+    async def close(self) -> None:
+        """Leave nothing: no process, no zombie, no descriptor."""
+        try:
+            await self.kill()
+            with anyio.move_on_after(END_SECONDS, shield=True) as scope:
+                await self.wait()
+            if scope.cancelled_caught:
+                self._child.kill()
+                with anyio.move_on_after(END_SECONDS, shield=True):
+                    await self.wait()
+        finally:
+            for end in (self._input, self._output, self._errors, self._control):
+                end.close()
+
+    async def _hear(self) -> bool:
+        """Take what the supervisor says next; False when it is gone."""
+        data = await self._control.read()
+        self._heard += data
+        return bool(data)
+
+    async def _ending(self) -> Exit:
+        """How the server ended, once its supervisor is gone."""
+        match self._heard.decode().split()[-2:]:
+            case ["exited", code]:
+                return Exit(int(code))
+            case _:
+                # Somebody killed the supervisor. What it can no longer end is ended from here.
+                await anyio.to_thread.run_sync(kill_strays, self._token, self._pid, abandon_on_cancel=True)
+                return Exit(-signal.SIGKILL)
+
+    def _keep(self, data: bytes) -> None:
+        self._tail += data
+        if len(self._tail) > 2 * TAIL_BYTES:
+            del self._tail[:-TAIL_BYTES]
+
+
+def start_failure(launch: Launch, stage: str, number: int) -> Failure:
+    """What it means that starting failed at `stage` (`folder`, `program` or `fork`) with this error number."""
+    program, reason = launch.argv[0], os.strerror(number).lower()
+    if stage == "folder" and number in (errno.ENOENT, errno.ENOTDIR):
+        return Unavailable(Code.ROOT_GONE, f"{launch.name}: its folder is gone: {launch.cwd}", scene=_scene(launch))
+    if stage == "folder":
+        return _not_started(launch, f"its folder {launch.cwd} cannot be entered: {reason}")
+    if stage == "fork" or number not in MISSING:
+        return _not_started(launch, reason)
+    if number == errno.ENOENT and os.path.lexists(program):
+        reason = "the interpreter or loader that it names is not installed"
+    return ServerFailed(
+        Code.SERVER_MISSING,
+        f"{launch.name} cannot be run: {program}: {reason}",
+        hint=HINTS.get(number, f"Install {launch.name}, or correct its `command`."),
+        scene=_scene(launch),
+    )
+
+
+def _not_started(launch: Launch, reason: str, stderr: tuple[str, ...] = ()) -> ServerFailed:
+    message = f"{launch.name} could not be started: {reason}"
+    return ServerFailed(Code.SERVER_START_FAILED, message, scene=_scene(launch, stderr))
+
+
+def _scene(launch: Launch, stderr: tuple[str, ...] = ()) -> Scene:
+    return Scene(server=launch.name, root=launch.cwd, phase="start", stderr=stderr)
+
+
+def _order(launch: Launch, token: str) -> bytes:
+    """The launch in the words of `supervisor.read_order`."""
+    if not launch.argv or not os.path.isabs(launch.argv[0]):
+        raise Bug(f"{launch.name}: its program must be an absolute path, or the project could supply it")
+    environment = {**launch.environment, TAG: token}
+    if any(not name or "=" in name for name in environment):
+        raise _not_started(launch, "a variable of its environment has no proper name")
+    variables = (f"{name}={value}" for name, value in environment.items())
+    fields = [launch.cwd, str(len(launch.argv)), *launch.argv, *variables]
+    if any("\0" in field for field in fields):
+        raise _not_started(launch, "its command, folder or environment contains a NUL character")
+    body = os.fsencode("\0".join(fields))
+    return b"%d\n%s" % (len(body), body)
+
+
+def _start_supervisor(launch: Launch, token: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start the program of `supervisor.py`, in its own session and outside every project folder."""
+    try:
+        with ExitStack() as undo:
+            ours, theirs = socket.socketpair()
+            undo.enter_context(ours)
+            with theirs:
+                child = _fork(theirs.fileno(), launch.name, {**os.environ, TAG: token})
+            undo.pop_all()
+    except OSError as error:
+        raise _not_started(launch, os.strerror(error.errno or 0).lower()) from error
+    return child, ours
+
+
+def _fork(control: int, name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    folder = os.path.dirname(os.path.abspath(supervisor.__file__))
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", supervisor.BOOTSTRAP, folder, str(control), str(os.getpid()), name],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=(control,),
+        start_new_session=True,
+        cwd="/",
+        env=environment,
+    )
+
+
+async def _reap(child: subprocess.Popen[bytes]) -> None:
+    """Collect the supervisor, which has closed its socket and is about to end."""
+    if child.poll() is not None:
+        return
+    try:
+        descriptor = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):
+        await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
+        return
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+    child.wait()

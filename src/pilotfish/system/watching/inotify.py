@@ -1,0 +1,278 @@
+"""Watching on Linux: inotify, one watch per folder, and only the folders that somebody asked for.
+
+Rules:
+- An event is a hint where to look; `tree` compares. Events that the kernel dropped mean looking everywhere.
+- A folder that cannot be watched (no watch left, a network file system, which tells only of our own changes) is polled,
+  in slices, and `health` says so.
+- `drain` takes what the kernel already holds, so what was written before it was called is seen, whoever wrote it.
+
+Many events, and everything that walks the tree, are dealt with in a worker thread; `_lock` keeps it to one at a time.
+"""
+
+import errno
+import fcntl
+import math
+import os
+import re
+import termios
+import time
+from array import array
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import anyio.to_thread
+from asyncinotify import Inotify, Mask, Watch
+
+from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
+from pilotfish.protocol.watching import FileChange
+from pilotfish.system.ports import Clock, Interest, WatchHealth
+from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.watching.pruning import tops
+from pilotfish.system.watching.tree import MAX_FOLDERS, Tree
+from pilotfish.system.watching.watches import Watches
+
+WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO
+"""What tells that a file has another content now. `CLOSE_WRITE` says nothing more, and would make a branch switch of
+5,000 files overflow the kernel's queue of 16,384 events."""
+
+MASK = WRITTEN | Mask.ATTRIB | Mask.DELETE | Mask.MOVED_FROM | Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.ONLYDIR
+
+READ_EVENTS = 128
+"""Events with the longest names that one read takes: 35 KB, about a thousand ordinary ones."""
+
+INLINE_BYTES = 16 * 1024
+"""Of waiting events. Up to here, some 500 events, they take less than 10 ms."""
+
+POLL_SECONDS = 2.0
+"""How often what cannot be watched is looked at while nobody asks."""
+
+POLL_SLICE_SECONDS = 0.1
+"""How long one look at it may take: 5 % of a processor, and no answer is delayed by more."""
+
+CLOSE_SECONDS = 5.0
+"""For a walk over the tree that is under way; one over 50,000 folders takes as long."""
+
+REMOTE = frozenset({
+    "9p", "afs", "ceph", "cifs", "davfs", "drvfs", "fuse.gvfsd-fuse", "fuse.rclone", "fuse.sshfs", "lustre", "nfs",
+    "nfs4", "prl_fs", "smb3", "vboxsf", "virtiofs",
+})  # fmt: skip
+"""File systems on which others can change files without this kernel knowing."""
+
+
+@asynccontextmanager
+async def open_inotify_watcher(
+    clock: Clock, make: Callable[[], Inotify] | None = None
+) -> AsyncGenerator["InotifyWatcher"]:
+    """The `OpenWatcher` port, but for its clock. `make` is for tests."""
+    watcher = InotifyWatcher(_Sentry(make or _inotify), clock)
+    try:
+        yield watcher
+    finally:
+        await watcher.close()
+
+
+class InotifyWatcher:
+    """The `Watcher` port over inotify."""
+
+    def __init__(self, sentry: "_Sentry", clock: Clock) -> None:
+        self._sentry = sentry
+        self._tree = Tree(sentry, clock.wall)
+        self._interest = Interest(())
+        self._lock = anyio.Lock()
+        self._renewed = anyio.Event()
+        self._overflows = 0
+
+    async def cover(self, interest: Interest) -> None:
+        async with self._lock:
+            before = self._interest
+            try:
+                if (before.roots, before.registrations) == (interest.roots, interest.registrations):
+                    self._attend(interest)
+                else:
+                    await anyio.to_thread.run_sync(self._cover, interest)
+            finally:
+                self._renewed.set()
+                self._renewed = anyio.Event()
+
+    async def drain(self) -> tuple[FileChange, ...]:
+        found = self.drain_now()
+        if found is not None:
+            return found
+        async with self._lock:
+            await anyio.to_thread.run_sync(self._catch_up)
+            return self._tree.take()
+
+    def drain_now(self) -> tuple[FileChange, ...] | None:
+        waiting = self._sentry.waiting_bytes()
+        if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
+            return None
+        if waiting:
+            self._catch_up()
+        else:
+            self._tree.settle()
+        return self._tree.take()
+
+    async def stirred(self) -> None:
+        async with owned_tasks() as tasks:
+            renewed = self._renewed
+
+            async def wait_for_cover() -> None:
+                await renewed.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_cover)
+            with anyio.move_on_after(POLL_SECONDS if self._polls else math.inf):
+                await self._sentry.readable()
+            tasks.cancel_scope.cancel()
+
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+        return self._tree.recent(since, folders)
+
+    @property
+    def health(self) -> WatchHealth:
+        tree = self._tree
+        return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, self._degraded())
+
+    async def close(self) -> None:
+        """Also while everything around is being cancelled; a walk that is under way ends by itself."""
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await self._lock.acquire()
+            self._lock.release()
+        self._sentry.close()
+
+    def _cover(self, interest: Interest) -> None:
+        self._tree.cover(tops(interest))
+        self._attend(interest)
+
+    def _attend(self, interest: Interest) -> None:
+        self._tree.attend(interest.folders)
+        self._interest = interest
+
+    @property
+    def _polls(self) -> bool:
+        return bool(self._tree.watches.without) or self._tree.missing
+
+    def _degraded(self) -> str | None:
+        if self._tree.crowded:
+            return f"there are more than {MAX_FOLDERS} folders; the others are not watched"
+        return (self._sentry.trouble or self._tree.trouble) if self._tree.watches.without else None
+
+    def _catch_up(self) -> None:
+        """Look wherever something may have changed."""
+        hints = self._sentry.hints(self._tree.watches)
+        if hints is None:
+            self._overflows += 1
+            self._tree.compare_all()
+        else:
+            for (folder, name), written in hints.items():
+                self._tree.look(folder, name, written=written)
+            until = time.monotonic() + POLL_SLICE_SECONDS
+            self._tree.poll(lambda: time.monotonic() >= until)
+        self._tree.settle()
+
+
+class _Sentry:
+    """One inotify instance, made when the first folder is to be watched."""
+
+    def __init__(self, make: Callable[[], Inotify]) -> None:
+        self._make = make
+        self._inotify: Inotify | None = None
+        self._closed = False
+        self._watches: dict[int, Watch] = {}
+        self._remote = remote_mounts()
+        self.trouble = ""
+        """Why a folder could not be watched, the last time that one could not."""
+
+    def watch(self, folder: AbsPath) -> int | None:
+        if self._closed:
+            return None
+        if any(is_inside(folder, mount) for mount in self._remote):
+            self.trouble = "this is a network file system, which tells only of our own changes"
+            return None
+        try:
+            if self._inotify is None:
+                self._inotify = self._make()
+            watch = self._inotify.add_watch(folder, MASK)  # pyright: ignore[reportUnknownMemberType] -- a bare PathLike
+        except OSError as error:
+            if error.errno not in _GONE:
+                self.trouble = _TROUBLES.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+            return None
+        self._watches[watch.wd] = watch
+        return watch.wd
+
+    def unwatch(self, watch: int) -> None:
+        if self._inotify is not None and watch in self._watches:
+            with suppress(OSError):  # the kernel has ended it
+                self._inotify.rm_watch(self._watches.pop(watch))
+
+    def waiting_bytes(self) -> int:
+        if self._inotify is None:
+            return 0
+        size = array("i", [0])
+        fcntl.ioctl(self._inotify.fd, termios.FIONREAD, size)
+        return size[0]
+
+    async def readable(self) -> None:
+        if self._inotify is None:
+            await anyio.sleep_forever()
+        else:
+            await anyio.wait_readable(self._inotify.fd)
+
+    def hints(self, watches: Watches) -> dict[tuple[AbsPath, str], bool] | None:
+        """Folder and name of everything that the kernel tells of, and whether it was written; None: it dropped some."""
+        hints: dict[tuple[AbsPath, str], bool] = {}
+        overflow = False
+        while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
+            # As plain numbers: operations on flags take microseconds each.
+            mask = int(event.mask)
+            watch = event.watch
+            if mask & _OVERFLOW:
+                overflow = True
+            elif watch is None:
+                continue
+            elif mask & _IGNORED:
+                self._watches.pop(watch.wd, None)
+                watches.ended(watch.wd)
+            elif event.name is not None and (folder := watches.folder_of(watch.wd)) is not None:
+                key = (folder, str(event.name))
+                hints[key] = hints.get(key, False) or bool(mask & _WRITTEN)
+        return None if overflow else hints
+
+    def close(self) -> None:
+        self._closed = True
+        if self._inotify is not None:
+            self._inotify.close()
+            self._inotify = None
+
+
+def remote_mounts(table: str = "/proc/self/mountinfo") -> tuple[str, ...]:
+    """Where network file systems are mounted."""
+    try:
+        with open(table, errors="surrogateescape") as lines:
+            rows = [line.partition(" - ") for line in lines]
+    except OSError:
+        return ()
+    return tuple(
+        _unescaped(mount.split()[4]) for mount, _, kind in rows if kind.split()[:1] and kind.split()[0] in REMOTE
+    )
+
+
+def _unescaped(field: str) -> str:
+    r"""A field of the table of mounts, in which a space is `\040`."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
+
+
+def _inotify() -> Inotify:
+    return Inotify(cache_size=READ_EVENTS, sync_timeout=0)
+
+
+_WRITTEN, _IGNORED, _OVERFLOW = int(WRITTEN), int(Mask.IGNORED), int(Mask.Q_OVERFLOW)
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+
+_TROUBLES = {
+    errno.ENOSPC: "no inotify watch is left (fs.inotify.max_user_watches)",
+    errno.EMFILE: "no inotify instance is left (fs.inotify.max_user_instances)",
+}

@@ -1,0 +1,370 @@
+"""What is known of the watched folders: which names are in them, and when each last changed.
+
+Every sign of a change, be it an event, a poll or an overflow, is only a hint: `look` goes to the disk and compares. So
+nothing depends on the order or the completeness of events, and what is told is always the way from the last picture to
+the present one.
+
+Rules:
+- A folder is listed after its watch is set, so that nothing made in between is missed.
+- Links are never followed, so there are no loops; only a folder that was asked for by name may be a link.
+- A file that was looked at so soon after its last change that the next one might bear the same time is doubted: it
+  counts as changed at the next comparison.
+
+It is one class because all of it changes one picture; what does not stands in `listing`, `watches` and `pruning`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct, field
+
+from pilotfish.model import AbsPath
+from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.system.watching.ignoring import IGNORE_FILE
+from pilotfish.system.watching.listing import Kind, Listing, Shortage, inode_of, join, listing, look_at
+from pilotfish.system.watching.pruning import SHALLOW, Rules
+from pilotfish.system.watching.watches import Sentry, Watches
+
+DOUBT_NANOSECONDS = 100_000_000
+"""The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
+
+MAX_FOLDERS = 50_000
+"""Folders of one tree. Each costs about 1 KB in the kernel and 1 KB here; the largest projects have 20,000."""
+
+MAX_ROUNDS = 4
+"""How often a folder that was found elsewhere may turn up yet again; one that is mounted twice does so for ever."""
+
+
+class Folder(Struct):
+    rules: Rules
+    inode: int = 0
+    files: dict[str, int] = field(default_factory=dict[str, int])
+    """Name → time of the last change of status, in nanoseconds."""
+    folders: dict[str, int] = field(default_factory=dict[str, int])
+    """Name → inode, whether entered or not."""
+    doubted: set[str] = field(default_factory=set[str])
+    """Files that may have changed again within the same tick of the clock as when they were looked at."""
+
+
+class Tree:
+    """The only keeper of the picture. Not for several threads at once."""
+
+    def __init__(self, sentry: Sentry, now: Callable[[], float]) -> None:
+        self.watches = Watches(sentry)
+        self.crowded = False
+        """There are more than `MAX_FOLDERS`, and some were not entered."""
+        self.trouble = ""
+        """Why a folder could not be listed, the last time that one could not."""
+        self._now = now
+        self._tops: dict[AbsPath, Rules] = {}
+        self._attended: frozenset[AbsPath] = frozenset()
+        self._folders: dict[AbsPath, Folder] = {}
+        """A folder stands behind the one that it is in."""
+        self._replaced: list[AbsPath] = []
+        """Folders whose place another one has taken."""
+        self._to_reread: set[AbsPath] = set()
+        """Folders whose `.gitignore` has changed."""
+        self._found: list[FileChange] = []
+
+    # --- What is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def missing(self) -> bool:
+        """Whether a folder that was asked for is not there."""
+        return any(top not in self._folders for top in (*self._tops, *self._attended))
+
+    def recent(self, since: float, folders: Iterable[AbsPath] | None = None) -> tuple[FileChange, ...]:
+        """The files, all or those in `folders`, that changed at wall time `since` or later, as if just created."""
+        return tuple(
+            FileChange(join(path, name), Change.CREATED)
+            for path in (self._folders if folders is None else folders)
+            if path in self._folders
+            for name, stamp in self._folders[path].files.items()
+            if stamp >= since * 1e9
+        )
+
+    def folders(self) -> tuple[AbsPath, ...]:
+        """The folders that were entered."""
+        return tuple(self._folders)
+
+    def take(self) -> tuple[FileChange, ...]:
+        """The changes found since the last call."""
+        found, self._found = tuple(self._found), []
+        return found
+
+    # --- What is asked for -------------------------------------------------------------------------------------------
+
+    def cover(self, tops: dict[AbsPath, Rules]) -> None:
+        """Know what lies below `tops` and nothing else, but for what is attended to. Tells of nothing."""
+        self._tops, self.crowded = {}, False
+        reached: set[AbsPath] = set()
+        for top, rules in tops.items():
+            within = any(top.startswith(other.rstrip(os.sep) + os.sep) for other in self._tops)
+            if top not in reached and not (within and inode_of(top) is None):
+                self._tops[top] = rules
+                reached |= self._reach(top, rules)
+        for path in [path for path in self._folders if path not in reached]:
+            if path in self._attended:
+                self._folders[path].rules = SHALLOW
+            else:
+                self._drop(path)
+
+    def attend(self, folders: frozenset[AbsPath]) -> None:
+        """Know what lies in `folders`, without what is below them. Tells of nothing."""
+        before, self._attended = self._attended, folders
+        for path in before - folders:
+            if path in self._folders and self._folders[path].rules.shallow:
+                self._drop(path)
+        for path in sorted(folders - self._folders.keys()):
+            self._enter(path, SHALLOW, quietly=True)
+
+    # --- Signs of change ---------------------------------------------------------------------------------------------
+
+    def look(self, path: AbsPath, name: str, *, written: bool) -> None:
+        """Compare one name in a folder with the disk. `written` says that it changed, whatever its times say."""
+        folder = self._folders.get(path)
+        if folder is None:
+            return
+        inside = join(path, name)
+        entry = look_at(inside)
+        if name in folder.folders and (entry is None or entry.kind is not Kind.FOLDER):
+            self._remove_folder(folder, inside, name)
+        if name in folder.files and (entry is None or entry.kind is not Kind.FILE):
+            self._remove_file(folder, inside, name)
+        if entry is None:
+            return
+        if entry.kind is Kind.FOLDER:
+            self._look_at_folder(folder, inside, name, entry.inode)
+        else:
+            self._look_at_file(folder, inside, name, entry.stamp, written=written)
+
+    def settle(self) -> None:
+        """Look after everything that has no event of its own: tops that came, went or were replaced, ended watches."""
+        for top, rules in self._tops.items():
+            self._look_at_top(top, rules)
+        for path in self._attended:
+            # The folder above tells of it where that one is watched, too.
+            if os.path.dirname(path) not in self._folders or path not in self._folders:
+                self._look_at_top(path, SHALLOW)
+        for _ in range(MAX_ROUNDS):
+            self._replaced += self.watches.take_bereft()
+            while self._replaced:
+                self._compare(self._replaced.pop())
+        for path in self._to_reread:
+            self._reread(path)
+        self._to_reread.clear()
+
+    def compare_all(self) -> None:
+        """Events were lost: look at everything."""
+        for path in self.folders():
+            self._compare(path)
+
+    def poll(self, enough: Callable[[], bool]) -> None:
+        """Look at the folders of which nobody tells: all that are attended to, then the longest unpolled ones first."""
+        without = tuple(self.watches.without)
+        for path in without:
+            if path in self._attended:
+                self._compare(path)
+        for path in without:
+            if enough():
+                return
+            if path not in self._attended:
+                self._compare(path)
+
+    # --- Comparing ---------------------------------------------------------------------------------------------------
+
+    def _look_at_top(self, top: AbsPath, rules: Rules) -> None:
+        inode = inode_of(top)
+        known = self._folders.get(top)
+        if known is None:
+            if inode is not None:
+                self._tell(top, Change.CREATED)
+                self._enter(top, rules)
+        elif inode is None:
+            self._forget(top)
+            self._tell(top, Change.DELETED)
+        elif inode != known.inode:
+            self._compare(top)
+
+    def _look_at_folder(self, parent: Folder, path: AbsPath, name: str, inode: int) -> None:
+        known = parent.folders.get(name)
+        parent.folders[name] = inode
+        if known is None:
+            self._tell(path, Change.CREATED)
+        if path not in self._folders or self._folders[path].rules.shallow:
+            below = parent.rules.below(path)
+            if below is not None:
+                self._enter(path, below)
+        elif known != inode:
+            # Another folder has taken its place. What is below differs, too, or was moved along, watch and all.
+            self._replaced.append(path)
+
+    def _look_at_file(self, folder: Folder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
+        known = folder.files.get(name)
+        changed = written or known != stamp or name in folder.doubted
+        folder.files[name] = stamp
+        folder.doubted.discard(name)
+        if stamp > self._tick():
+            folder.doubted.add(name)
+        if changed:
+            self._tell(path, Change.CREATED if known is None else Change.CHANGED)
+            self._mind_rules(path, name)
+
+    def _compare(self, path: AbsPath) -> None:
+        """Compare one folder with the disk, and watch what is there now."""
+        folder = self._folders.get(path)
+        if folder is None:
+            return
+        self.watches.watch(path)
+        listed = listing(path, follow=self._is_top(path))
+        if listed is None:
+            self._look_from_above(path)
+            return
+        if isinstance(listed, Shortage):
+            self._come_back(path, listed)
+            return
+        folder.inode = listed.inode
+        for name in folder.files.keys() - listed.files.keys():
+            self._remove_file(folder, join(path, name), name)
+        for name in folder.folders.keys() - listed.folders.keys():
+            self._remove_folder(folder, join(path, name), name)
+        for name, stamp in listed.files.items():
+            self._look_at_file(folder, join(path, name), name, stamp, written=False)
+        for name, inode in listed.folders.items():
+            self._look_at_folder(folder, join(path, name), name, inode)
+
+    def _look_from_above(self, path: AbsPath) -> None:
+        """A folder that cannot be listed is gone, or closed to us: then it stays as it was last seen."""
+        if inode_of(path) is None:
+            parent = self._folders.get(AbsPath(os.path.dirname(path)))
+            if parent is not None:
+                parent.folders.pop(os.path.basename(path), None)
+            self._forget(path)
+            self._tell(path, Change.DELETED)
+
+    def _mind_rules(self, path: AbsPath, name: str) -> None:
+        if name == IGNORE_FILE:
+            self._to_reread.add(AbsPath(os.path.dirname(path)))
+
+    def _reread(self, path: AbsPath) -> None:
+        """A `.gitignore` changed: go where it now leads, and leave where it does not. Tells of nothing."""
+        folder = self._folders.get(path)
+        if folder is None or folder.rules.shallow:
+            return
+        inside = path.rstrip(os.sep) + os.sep
+        before = {known for known in self._folders if known.startswith(inside)}
+        for known in before - self._reach(path, folder.rules.without_own(path)):
+            if not self._is_top(known):
+                self._drop(known)
+
+    # --- Coming and going --------------------------------------------------------------------------------------------
+
+    def _reach(self, path: AbsPath, rules: Rules) -> set[AbsPath]:
+        """Give a folder and those below it their rules, and enter what is new quietly; returns where they lead."""
+        reached: set[AbsPath] = set()
+        waiting = [(path, rules)]
+        while waiting:
+            path, rules = waiting.pop()
+            folder = self._folders.get(path)
+            if folder is None:
+                reached.update(self._enter(path, rules, quietly=True))
+                continue
+            reached.add(path)
+            folder.rules = rules.with_own(path) if IGNORE_FILE in folder.files else rules
+            waiting += self._ways_below(path, folder)
+        return reached
+
+    def _enter(self, path: AbsPath, rules: Rules, *, quietly: bool = False) -> list[AbsPath]:
+        """Watch and list a folder and those below it; tells that all in them was created. Returns what was entered."""
+        entered: list[AbsPath] = []
+        waiting = [(path, rules)]
+        while waiting:
+            path, rules = waiting.pop()
+            folder = self._entered(path, rules)
+            if folder is None:
+                continue
+            entered.append(path)
+            if not quietly:
+                for name in (*folder.files, *folder.folders):
+                    self._tell(join(path, name), Change.CREATED)
+            waiting += self._ways_below(path, folder)
+        return entered
+
+    def _entered(self, path: AbsPath, rules: Rules) -> Folder | None:
+        """One folder, watched and listed; None when it cannot be, or was before."""
+        known = self._folders.get(path)
+        if known is not None and known.rules.shallow and not rules.shallow:
+            self._drop(path)
+        elif known is not None or not (rules.shallow or self._has_room()):
+            return None
+        self.watches.watch(path)
+        listed = listing(path, follow=self._is_top(path))
+        if listed is None:
+            self.watches.unwatch(path)
+            return None
+        if isinstance(listed, Shortage):
+            self._come_back(path, listed)
+            listed = Listing(0, {}, {})
+        folder = self._folders[path] = Folder(rules, listed.inode, listed.files, listed.folders)
+        tick = self._tick()
+        folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
+        if IGNORE_FILE in folder.files:
+            folder.rules = rules.with_own(path)
+        return folder
+
+    def _come_back(self, path: AbsPath, shortage: Shortage) -> None:
+        """Nobody can tell for now what is in a folder: it is polled until somebody can."""
+        self.trouble = shortage.reason
+        self.watches.without[path] = None
+
+    def _ways_below(self, path: AbsPath, folder: Folder) -> Iterator[tuple[AbsPath, Rules]]:
+        for name in folder.folders:
+            inside = join(path, name)
+            below = folder.rules.below(inside)
+            if below is not None:
+                yield inside, below
+
+    def _remove_file(self, folder: Folder, path: AbsPath, name: str) -> None:
+        del folder.files[name]
+        folder.doubted.discard(name)
+        self._tell(path, Change.DELETED)
+        self._mind_rules(path, name)
+
+    def _remove_folder(self, parent: Folder, path: AbsPath, name: str) -> None:
+        del parent.folders[name]
+        self._forget(path)
+        self._tell(path, Change.DELETED)
+
+    def _forget(self, path: AbsPath) -> None:
+        """Tell that everything in a folder is gone, the innermost first, and leave it."""
+        leaving = [path]
+        for known in leaving:
+            if known in self._folders:
+                leaving += (join(known, name) for name in self._folders[known].folders)
+        for known in reversed(leaving):
+            folder = self._folders.get(known)
+            if folder is not None:
+                for name in tuple(folder.files):
+                    self._remove_file(folder, join(known, name), name)
+                self._drop(known)
+            if known != path:
+                self._tell(known, Change.DELETED)
+
+    def _drop(self, path: AbsPath) -> None:
+        """Leave one folder without a word."""
+        del self._folders[path]
+        self.watches.unwatch(path)
+
+    def _is_top(self, path: AbsPath) -> bool:
+        return path in self._tops or path in self._attended
+
+    def _has_room(self) -> bool:
+        self.crowded = self.crowded or len(self._folders) >= MAX_FOLDERS
+        return not self.crowded
+
+    def _tick(self) -> float:
+        """From when on the time of a change is too young to be relied on."""
+        return self._now() * 1e9 - DOUBT_NANOSECONDS
+
+    def _tell(self, path: AbsPath, change: Change) -> None:
+        self._found.append(FileChange(path, change))

@@ -202,7 +202,7 @@ def test_a_warm_hook_imports_next_to_nothing(home: DaemonHome) -> None:
         hook = _imports(home, HOOK, "plain")
     extra = hook - _imports(home, "-c", "import os")
     assert extra == {
-        "_socket", "pilotfish", "pilotfish.surfaces", "pilotfish.ipc.hook_program", "pilotfish.ipc.rendezvous",
+        "_socket", "pilotfish", "pilotfish.ipc", "pilotfish.ipc.hook_program", "pilotfish.ipc.rendezvous",
     }  # fmt: skip
 
 

@@ -155,7 +155,7 @@ async def test_every_check_leaves_a_line_in_the_debug_log(made: Made, caplog: py
     with caplog.at_level("DEBUG", "pilotfish.surfaces.llxprt.methods"):
         async with service_host(computer) as host:
             await lines(host, "a.fake")
-    (line,) = [record.getMessage() for record in caplog.records if record.name.endswith("llxprt_methods")]
+    (line,) = [record.getMessage() for record in caplog.records if record.name.endswith("llxprt.methods")]
     assert re.fullmatch(r"checked path=a\.fake state=fresh ms=\d+ found=1 timed_out=False", line)
 
 

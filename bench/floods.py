@@ -18,8 +18,8 @@ import anyio
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question, Touch
-from support.daemons import FAKELS, TESTS, fake_server
-from support.real_service import RealService, real_service
+from support.daemon.homes import FAKELS, TESTS, fake_server
+from support.services.real import RealService, real_service
 
 TICK_SECONDS = 0.005
 LIMITS = {"requestTimeoutMs": 1_800_000, "diagnosticsWaitTimeoutMs": 600_000, "firstTouchTimeoutMs": 600_000}
@@ -70,7 +70,7 @@ async def main() -> None:
     arguments.add_argument("--publishes", type=int, default=100_000)
     arguments.add_argument("--stderr-mb", type=int, default=1024)
     chosen = arguments.parse_args()
-    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.fault_scenarios:floods_as_told"]
+    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.servers.faults:floods_as_told"]
     environment = {"PUBLISHES": str(chosen.publishes), "STDERR_MB": str(chosen.stderr_mb)}
     flood = {"command": command, "extensions": [".flood"], "env": environment}
     with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.system.process import spawn
-from support.real_service import PROGRAMS, RealService, real_service
+from support.services.real import PROGRAMS, RealService, real_service
 
 LINES = 12
 DEBOUNCE, CAP = 0.15, 3.0

@@ -22,8 +22,8 @@ from threading import Event
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from pilotfish.ipc.rendezvous import connected
-from support.daemons import DaemonHome, daemon_home
-from support.mixed import REQUESTS, is_right, make_workspace
+from support.daemon.homes import DaemonHome, daemon_home
+from support.daemon.mixed import REQUESTS, is_right, make_workspace
 
 WAITING = 900
 """Calls that the flood keeps at the daemon: below the number at which it says `overloaded`."""

@@ -27,8 +27,8 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.vitals import SystemVitals
-from support.script import Script
-from support.scripted import ScriptedServer, spawning
+from support.servers.script import Script
+from support.servers.scripted import ScriptedServer, spawning
 
 CONFIG = '{"lsp": {"soak": {"command": ["/bin/true"], "extensions": [".soak"], "roots": ["root.marker"]}}}'
 

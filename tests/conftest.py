@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from support.left_behind import no_task_left_behind, nothing_left_behind
-from support.real_servers import require
+from support.servers.real import require
 
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 

@@ -25,10 +25,10 @@ from parity.subjects import CLONE, Kind
 
 sys.path.insert(0, str(CLONE / "tests"))
 
-from support.daemons import DaemonHome
-from support.hosts import host_home, pilotfish, program, run
-from support.model_server import Call, ModelServer, Turn
-from support.opencode_agents import opencode, started
+from support.daemon.homes import DaemonHome
+from support.hosts.model_server import Call, ModelServer, Turn
+from support.hosts.opencode import opencode, started
+from support.hosts.real import host_home, pilotfish, program, run
 
 ONCE = "diagnostics in one command, from nothing"
 LOOP = ("first edit in the agent loop", "edit in the agent loop", "definition in the agent loop")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import DaemonHome, daemon_home
+from support.daemon.homes import DaemonHome, daemon_home
 
 
 @pytest.fixture

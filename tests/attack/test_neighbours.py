@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Link, open_link
-from support.daemons import WAIT_SECONDS, DaemonHome
+from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.process_tree import environment
 
 HOVER = {"operation": "hover", "line": 1, "character": 1}

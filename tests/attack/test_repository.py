@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.ipc.client import Introduction, Link, open_link
-from support.daemons import WAIT_SECONDS, DaemonHome
+from support.daemon.homes import WAIT_SECONDS, DaemonHome
 
 NAMES = (
     b"$(touch pwned).x",

@@ -10,9 +10,9 @@ from typing import cast
 
 import pytest
 
-from support.daemons import FAKELS, TESTS, WAIT_SECONDS, DaemonHome
-from support.evil_scenarios import ORDER
-from support.raw_mcp import initialize, request
+from support.clients.raw_mcp import initialize, request
+from support.daemon.homes import FAKELS, TESTS, WAIT_SECONDS, DaemonHome
+from support.servers.evil import ORDER
 
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\U000e0000-\U000e0fff\ud800-\udfff]"
@@ -40,7 +40,7 @@ PLACE = {"filePath": "a.x", "line": 1, "character": 1}
 
 @pytest.fixture
 def haunted(home: DaemonHome) -> DaemonHome:
-    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.evil_scenarios:evil"]
+    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.servers.evil:evil"]
     file = Path(home.environment["HOME"]) / ".config" / "pilotfish" / "lsp.json"
     file.write_text(json.dumps({"lsp": {"toy": {"command": command, "extensions": [".x"]}}}))
     home.write("a.x", "bad\n")

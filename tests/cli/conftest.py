@@ -12,8 +12,8 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
-from support.daemons import no_daemon_left
-from support.scripted_workspace import ScriptedWorkspace
+from support.daemon.homes import no_daemon_left
+from support.services.cli_workspace import ScriptedWorkspace
 
 
 @pytest.fixture

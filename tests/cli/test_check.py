@@ -12,7 +12,7 @@ from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, Feedback
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.answers import read_answer
-from support.scripted_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
+from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
 
 Captured = pytest.CaptureFixture[str]
 

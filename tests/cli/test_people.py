@@ -24,7 +24,7 @@ from pilotfish.api.answers import (
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.surfaces.cli.terminal.answers import Page, answer_lines, check_lines
-from support.scripted_workspace import diagnostic, fresh, place
+from support.services.cli_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
 

@@ -13,9 +13,9 @@ import pytest
 from config.test_pwned import foreign_files, own_files
 from pilotfish.protocol.wire import Json
 from pilotfish.surfaces.cli.main import VERBS, run
-from support.daemons import no_daemon_left
-from support.raw_mcp import initialize, request
-from support.raw_service import framed
+from support.clients.raw_llxprt import framed
+from support.clients.raw_mcp import initialize, request
+from support.daemon.homes import no_daemon_left
 
 pytestmark = pytest.mark.proves("T1", "T14", "TRUST-1", "TRUST-5", "TRUST-6")
 

@@ -12,7 +12,7 @@ from pilotfish.errors import Code
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.main import VERBS, root, run
-from support.scripted_workspace import ScriptedWorkspace, fresh, place
+from support.services.cli_workspace import ScriptedWorkspace, fresh, place
 
 Captured = pytest.CaptureFixture[str]
 

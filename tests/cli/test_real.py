@@ -17,9 +17,9 @@ import pytest
 from pilotfish.errors import Code
 from pilotfish.operations.answers import read_answer
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
-from support.daemons import no_daemon_left, processes_of
-from support.real_servers import User, make_user, require
-from support.scripted_workspace import data_of
+from support.daemon.homes import no_daemon_left, processes_of
+from support.servers.real import User, make_user, require
+from support.services.cli_workspace import data_of
 
 pytestmark = [pytest.mark.server("basedpyright"), pytest.mark.proves("CLI-1")]
 

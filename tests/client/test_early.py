@@ -7,8 +7,8 @@ import pytest
 
 from pilotfish.client.early import Early
 from pilotfish.client.session import Session
-from support.script import SILENCE, Script
-from support.sessions import FILE, session_on
+from support.servers.script import SILENCE, Script
+from support.servers.sessions import FILE, session_on
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from pilotfish.protocol.diagnostics import Reports
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
 from pilotfish.protocol.wire import ApplyEditResult, Json, WorkspaceFolder
-from support.sessions import session_on
+from support.servers.sessions import session_on
 
 SETTINGS: dict[str, Json] = {
     "python": {"analysis": {"mode": "strict"}},

@@ -12,9 +12,9 @@ from pilotfish.client.session import open_session
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import Encoding
 from pilotfish.protocol.capabilities import client_capabilities
-from support.script import SILENCE, Fail, Script
-from support.scripted import ScriptedServer, spawning
-from support.sessions import FILE, options, session_on
+from support.servers.script import SILENCE, Fail, Script
+from support.servers.scripted import ScriptedServer, spawning
+from support.servers.sessions import FILE, options, session_on
 
 pytestmark = pytest.mark.anyio
 

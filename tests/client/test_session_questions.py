@@ -12,9 +12,9 @@ from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull
 from pilotfish.protocol.watching import Change, FileChange, watch_registrations
-from support.script import SILENCE, Fail, Handler, Script
-from support.scripted import Scenario
-from support.sessions import FILE, URI, session_on
+from support.servers.script import SILENCE, Fail, Handler, Script
+from support.servers.scripted import Scenario
+from support.servers.sessions import FILE, URI, session_on
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.config_home import Home, make_home
+from support.files.config_home import Home, make_home
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from pilotfish.config.changes import Changes, Effect, changes, fingerprint
 from pilotfish.config.values import Config
 from pilotfish.protocol.wire import Json
-from support.config_home import Home
+from support.files.config_home import Home
 
 pytestmark = pytest.mark.proves("CFG-10", "F80")
 

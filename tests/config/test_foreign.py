@@ -12,7 +12,7 @@ from pilotfish.config.validation import problems
 from pilotfish.config.values import Origin, Source
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
-from support.config_home import Home, canonical_id
+from support.files.config_home import Home, canonical_id
 
 pytestmark = pytest.mark.proves("CFG-9")
 

@@ -17,7 +17,7 @@ from pilotfish.config.values import Feedback, Origin, Pool, Restart, Security, S
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.wire import Json
-from support.config_home import SERVERS, Home
+from support.files.config_home import SERVERS, Home
 
 
 @pytest.mark.proves("CFG-1", "CFG-5", "CFG-6", "CFG-7")

@@ -11,7 +11,7 @@ from pilotfish.config.foreign import COMPOSED, GENERAL, PER_SERVER
 from pilotfish.config.load import Loaded
 from pilotfish.config.schema import json_schema
 from pilotfish.protocol.wire import Json
-from support.config_home import Home
+from support.files.config_home import Home
 
 pytestmark = pytest.mark.proves("T1", "TRUST-1", "TRUST-5")
 

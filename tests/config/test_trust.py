@@ -14,7 +14,7 @@ from pilotfish.config.trust import Offer, offer_of, pin_of
 from pilotfish.config.values import Stale, Trusted, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
-from support.config_home import Home
+from support.files.config_home import Home
 
 ENTRY: dict[str, Json] = {
     "command": ["./evil"],

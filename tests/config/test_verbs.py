@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from pilotfish.errors import Refused
 from pilotfish.protocol.wire import Json
 from pilotfish.surfaces.cli.config import config, trust, untrust
-from support.config_home import Home
+from support.files.config_home import Home
 
 
 def run(home: Home, command: str, *arguments: str) -> Result:

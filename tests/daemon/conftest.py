@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio.testing
 
-from support.daemons import DaemonHome, daemon_home
+from support.daemon.homes import DaemonHome, daemon_home
 
 
 @pytest.fixture

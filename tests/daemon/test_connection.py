@@ -11,9 +11,9 @@ from pilotfish.daemon import turns
 from pilotfish.ipc import streams
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
-from support.daemon_scenarios import answering, mute
-from support.desks import DEFINITION, HOVER, closed, desk_on, eventually
-from support.lines import Refusal
+from support.daemon.desks import DEFINITION, HOVER, closed, desk_on, eventually
+from support.daemon.lines import Refusal
+from support.daemon.scenarios import answering, mute
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from support.daemons import DaemonHome, ended
+from support.daemon.homes import DaemonHome, ended
 from support.process_tree import below
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from pilotfish.ipc.messages import HookCall
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, packed
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Peer, Requested
-from support.daemons import HOOK, WAIT_SECONDS, DaemonHome
+from support.daemon.homes import HOOK, WAIT_SECONDS, DaemonHome
 from support.process_tree import below
 
 TOUCHED = b'{"files":["a.x"],"session":"7"}'

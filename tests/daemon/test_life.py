@@ -10,7 +10,7 @@ import pytest
 
 from pilotfish.daemon.lifetime import Life, Load, departure
 from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, Sessions
-from support.desks import Pids
+from support.daemon.desks import Pids
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
 from pilotfish.surfaces.cli.linked import LinkedWorkspace, driven
-from support.daemon_scenarios import mute
-from support.living_daemon import Alive, alive
+from support.daemon.in_process import Alive, alive
+from support.daemon.scenarios import mute
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("CLI-1")]
 

@@ -12,9 +12,9 @@ import pytest
 from pilotfish.daemon import accept as door_module
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.rendezvous import Place, connected
-from support.daemon_scenarios import mute
-from support.living_daemon import Alive, alive
-from support.mixed import REQUESTS, is_right, make_workspace
+from support.daemon.in_process import Alive, alive
+from support.daemon.mixed import REQUESTS, is_right, make_workspace
+from support.daemon.scenarios import mute
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc.async_client import open_remote
 from pilotfish.ipc.client import Introduction, Terms
 from pilotfish.surfaces.mcp.daemon_stream import far_wire
-from support.daemon_scenarios import mute
-from support.living_daemon import alive
+from support.daemon.in_process import alive
+from support.daemon.scenarios import mute
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from pilotfish.config.places import user_places
 from pilotfish.config.trust import offer_of
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.surfaces.cli.main import run
-from support.daemons import DaemonHome, ended, fake_server
+from support.daemon.homes import DaemonHome, ended, fake_server
 
 Captured = pytest.CaptureFixture[str]
 

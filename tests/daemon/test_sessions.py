@@ -13,7 +13,7 @@ from pilotfish.ipc import client_sessions as module
 from pilotfish.ipc.client_sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.worktree import top_of
-from support.desks import Pids
+from support.daemon.desks import Pids
 
 pytestmark = pytest.mark.anyio
 

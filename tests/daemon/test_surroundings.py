@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import DaemonHome
-from support.surroundings import another_user, given
+from support.daemon.homes import DaemonHome
+from support.daemon.surroundings import another_user, given
 
 EVENT = b'{"files":["a.x"],"session":"7"}'
 

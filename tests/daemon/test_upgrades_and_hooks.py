@@ -12,11 +12,11 @@ from pilotfish.ipc import client_sessions as sessions
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
-from support.daemon_scenarios import PLACE, answering, mute
-from support.desks import DEFINITION, HOVER, Desk, desk_on, eventually
-from support.lines import MemoryLine, Refusal
-from support.script import SILENCE, Script
-from support.services import custom
+from support.daemon.desks import DEFINITION, HOVER, Desk, desk_on, eventually
+from support.daemon.lines import MemoryLine, Refusal
+from support.daemon.scenarios import PLACE, answering, mute
+from support.servers.script import SILENCE, Script
+from support.services.several import custom
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from pilotfish.surfaces.cli import daemon as daemon_verbs
 from pilotfish.surfaces.cli.touched import touched
-from support.daemons import DaemonHome
+from support.daemon.homes import DaemonHome
 from support.process_tree import alive
 
 

@@ -16,9 +16,9 @@ from pilotfish.hosts.host_rows import HOSTS
 from pilotfish.servers.language import read_languages
 from pilotfish.servers.reading import read_spec
 from pilotfish.surfaces.cli.main import root
-from support.daemons import no_daemon_left
+from support.daemon.homes import no_daemon_left
 from support.pages import DOCTEST, Reader, blocks, invocations, make_reader, matches
-from support.real_servers import PYPI, REPOSITORY
+from support.servers.real import PYPI, REPOSITORY
 
 pytestmark = pytest.mark.proves("DOCS-1")
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from pilotfish.surfaces.cli.setup import setup
 from pilotfish.surfaces.doctor.verb import doctor
 from pilotfish.surfaces.redaction import redacted, redacted_text
-from support.daemons import TESTS, DaemonHome, daemon_home, fake_server
+from support.daemon.homes import TESTS, DaemonHome, daemon_home, fake_server
 
 GOLDEN = Path(__file__).parent / "golden"
 

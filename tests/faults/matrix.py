@@ -14,7 +14,7 @@ import msgspec
 import pilotfish
 from pilotfish.api.questions import Operation
 from pilotfish.library.workspace import Workspace, computer
-from support.daemons import FAKELS, TESTS, WAIT_SECONDS, DaemonHome, daemon_home
+from support.daemon.homes import FAKELS, TESTS, WAIT_SECONDS, DaemonHome, daemon_home
 
 SHORT_MS = 1500
 """The limit of servers that are meant to run into it."""
@@ -37,7 +37,7 @@ class Fault:
         return f"a{self.ending}"
 
     def entry(self) -> dict[str, Any]:
-        command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), f"support.fault_scenarios:{self.scenario}"]
+        command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), f"support.servers.faults:{self.scenario}"]
         limits = dict.fromkeys(self.timeouts, SHORT_MS)
         return {"command": command, "extensions": [self.ending], **({"timeouts": limits} if limits else {})}
 

@@ -13,8 +13,8 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Operation, Question, Touch
-from support.daemons import FAKELS, TESTS
-from support.real_service import RealService, real_service
+from support.daemon.homes import FAKELS, TESTS
+from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -47,7 +47,7 @@ async def test_no_schedule_of_slow_and_flooded_pipes_stops_anything(
 
 
 def _entry(number: int) -> dict[str, object]:
-    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.fault_scenarios:chaotic"]
+    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.servers.faults:chaotic"]
     return {"command": command, "extensions": [f".c{number}"], "env": {"CHAOS": str(number)}}
 
 

@@ -13,10 +13,10 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
-from support.daemons import DaemonHome, daemon_home
-from support.script import Script
-from support.scripted import ScriptedServer
-from support.scripted_service import ScriptedService, scripted_service
+from support.daemon.homes import DaemonHome, daemon_home
+from support.servers.script import Script
+from support.servers.scripted import ScriptedServer
+from support.services.scripted import ScriptedService, scripted_service
 
 WARM_EDITS, EDITS = 30, 150
 LINES = 2_000

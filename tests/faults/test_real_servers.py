@@ -11,7 +11,7 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code
 from pilotfish.service.workspaces import ClientSession
-from support.real_service import RealService, real_service
+from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server("basedpyright")]
 

@@ -13,7 +13,7 @@ from pilotfish.config.load import Loaded
 from pilotfish.config.values import Config, Trusted, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
-from support.config_home import Home, make_home
+from support.files.config_home import Home, make_home
 
 CHANGES = 400
 

@@ -20,8 +20,8 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.ipc.rendezvous import connected
 from pilotfish.library.workspace import computer
-from support.daemons import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
-from support.real_service import real_service
+from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
+from support.services.real import real_service
 
 TOUCH = {"paths": ["a.x"], "kind": "edit"}
 

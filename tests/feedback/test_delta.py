@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pilotfish.feedback.delta import Delta, NoBaseline, Snapshot, delta
 from pilotfish.model import Diagnostic, Severity
-from support.findings import diagnostic
+from support.values.findings import diagnostic
 
 SOURCE = "import os\n\ndef f():\n    foo()\n    return bar\n"
 FOO = diagnostic("foo is not defined", line=3, character=4, code="undefined")

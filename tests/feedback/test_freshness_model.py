@@ -1,8 +1,9 @@
 """Random schedules against honest servers of every kind: nothing stale is called fresh, nothing wrong is called clean.
 
 `pytest tests/feedback/test_freshness_model.py --examples 100000` plays that many schedules.
-What the servers promise stands beside each kind in `support.honest_kinds`; the oracle is in `support.freshness`. Where
-only a pause can tell (publishes without a version), the promise is that the server is not slower than it (DIAG-3).
+What the servers promise stands beside each kind in `support.servers.honest_kinds`; the oracle is
+`support.oracles.freshness`. Where only a pause can tell (publishes without a version), the promise is that the server
+is not slower than it (DIAG-3).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from support.freshness import TEXTS, Checked, Crash, Edit, Schedule, Step, World, play, wrong
-from support.honest import Kind
-from support.honest_kinds import KINDS
+from support.oracles.freshness import TEXTS, Checked, Crash, Edit, Schedule, Step, World, play, wrong
+from support.servers.honest import Kind
+from support.servers.honest_kinds import KINDS
 
 WAITS = (0.0005, 0.001, 0.003, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 3.5, 6.0)
 """Between two steps; around every limit that the code knows, and so that no two steps fall on one moment."""

@@ -12,7 +12,7 @@ from pilotfish.feedback.delta import Delta, NoBaseline
 from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
 from pilotfish.feedback.select import Checked, Chosen, Finding, Selection, Tally, cut, findings, selection
 from pilotfish.model import AbsPath, Diagnostic, Severity
-from support.findings import WORKSPACE, checked, compared, diagnostic, errors
+from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
 
 BOTH = replace(DEFAULT, include_severities=(Severity.ERROR, Severity.WARNING))
 

@@ -16,7 +16,7 @@ from pilotfish.feedback.select import Checked, Selection, selection
 from pilotfish.feedback.text import Form, appended, feedback_text, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.protocol.diagnostics import merged
-from support.findings import WORKSPACE, checked, compared, diagnostic, errors
+from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
 
 FORM = Form(WORKSPACE)
 PLAIN = Form(WORKSPACE, plain=True)

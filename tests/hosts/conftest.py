@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import DaemonHome, daemon_home
-from support.hosts import MANIFEST, host_home
+from support.daemon.homes import DaemonHome, daemon_home
+from support.hosts.real import MANIFEST, host_home
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,9 +15,9 @@ import trio.testing
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
 from pilotfish.hosts import aider_lint
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
-from support.daemons import WAIT_SECONDS, DaemonHome, daemon_home
-from support.desks import Desk, desk_on
-from support.script import Script
+from support.daemon.desks import Desk, desk_on
+from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home
+from support.servers.script import Script
 
 LONG = "a <word> & more of \u00e9 " * 30
 """More than is shown of one message."""

@@ -5,8 +5,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.model_server import Call, ModelServer, Say
-from support.model_server_script import DONE, Answer, Heard, Json, Script
+from support.hosts.model_script import DONE, Answer, Heard, Json, Script
+from support.hosts.model_server import Call, ModelServer, Say
 
 TURNS = [Call("write", {}), [Call("edit", {}), Call("edit", {})], Say("So."), Call("read", {})]
 TOOLS = ("write", "edit", "read")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.hosts import HOSTS, program
-from support.pi_plugins import INTEGRATIONS
-from support.real_servers import REPOSITORY
+from support.hosts.plugins import INTEGRATIONS
+from support.hosts.real import HOSTS, program
+from support.servers.real import REPOSITORY
 
 PLUGINS = ("pi", "opencode")
 BORDER = "// --- The daemon: from here on the same text in every plugin"

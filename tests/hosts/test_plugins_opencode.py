@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.daemons import DaemonHome
-from support.pi_plugins import NOWHERE, Driven, driven
+from support.daemon.homes import DaemonHome
+from support.hosts.plugins import NOWHERE, Driven, driven
 
 pytestmark = pytest.mark.host("node")
 

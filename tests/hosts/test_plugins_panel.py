@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pilotfish.protocol.frames import frame
-from support.daemons import DaemonHome, daemon_home, fake_server
-from support.pi_plugins import Driven, driven
-from support.pi_trouble import a_hung_daemon, impostor
+from support.daemon.homes import DaemonHome, daemon_home, fake_server
+from support.hosts.daemon_trouble import a_hung_daemon, impostor
+from support.hosts.plugins import Driven, driven
 
 pytestmark = [pytest.mark.host("node"), pytest.mark.proves("TUI-1")]
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
-from support.daemons import DaemonHome
-from support.pi_events import WROTE, asked, edited, result, status_after
-from support.pi_plugins import Driven, driven
-from support.pi_trouble import a_hung_daemon
+from support.daemon.homes import DaemonHome
+from support.hosts.daemon_trouble import a_hung_daemon
+from support.hosts.pi_events import WROTE, asked, edited, result, status_after
+from support.hosts.plugins import Driven, driven
 
 pytestmark = pytest.mark.host("node")
 

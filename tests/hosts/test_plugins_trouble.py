@@ -12,11 +12,11 @@ import pytest
 
 from pilotfish.daemon.start import listening
 from pilotfish.protocol.frames import frame
-from support.daemons import WAIT_SECONDS, DaemonHome, ended
-from support.pi_events import asked, edited, result, status_after
-from support.pi_plugins import NOWHERE, driven
-from support.pi_trouble import a_hung_daemon, impostor
-from support.surroundings import another_user, given
+from support.daemon.homes import WAIT_SECONDS, DaemonHome, ended
+from support.daemon.surroundings import another_user, given
+from support.hosts.daemon_trouble import a_hung_daemon, impostor
+from support.hosts.pi_events import asked, edited, result, status_after
+from support.hosts.plugins import NOWHERE, driven
 
 pytestmark = pytest.mark.host("node")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import pilotfish
-from support.daemons import DaemonHome
-from support.hosts import Agent, left_by_host, run
-from support.hosts import pilotfish as run_pilotfish
-from support.hosts_agents import AGENTS, BROKEN, ERROR, MENDED, claude_code
-from support.hosts_told import hears_once
-from support.model_server import Call, ModelServer, Say
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import AGENTS, BROKEN, ERROR, MENDED, claude_code
+from support.hosts.model_server import Call, ModelServer, Say
+from support.hosts.real import Agent, left_by_host, run
+from support.hosts.real import pilotfish as run_pilotfish
+from support.hosts.told import hears_once
 
 pytestmark = [pytest.mark.host("claude-code"), pytest.mark.server("ty")]
 

@@ -6,10 +6,10 @@ comes from a real language server, through the real daemon and the hook that the
 
 import pytest
 
-from support.daemons import DaemonHome
-from support.hosts import Agent, left_by_host, pilotfish
-from support.hosts_agents import AGENTS
-from support.hosts_told import hears_once
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import AGENTS
+from support.hosts.real import Agent, left_by_host, pilotfish
+from support.hosts.told import hears_once
 
 ROWS = [
     pytest.param(agent, scope, id=f"{agent.host} {scope}", marks=pytest.mark.host(agent.host, gate=scope == "--global"))

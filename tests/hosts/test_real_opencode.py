@@ -4,14 +4,14 @@ import subprocess
 
 import pytest
 
-from support.daemons import DaemonHome
-from support.hosts import pilotfish, run, strangers
-from support.hosts_agents import ERROR, MENDED
-from support.hosts_told import appended_once, leaves_only_the_edits
-from support.model_server import Call, ModelServer, Say
-from support.opencode_agents import config_folder, opencode
-from support.pi_agents import shorten_wait
-from support.pi_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import ERROR, MENDED
+from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.hosts.model_server import Call, ModelServer, Say
+from support.hosts.opencode import config_folder, opencode
+from support.hosts.pi import shorten_wait
+from support.hosts.real import pilotfish, run, strangers
+from support.hosts.told import appended_once, leaves_only_the_edits
 
 pytestmark = [pytest.mark.host("opencode", "node"), pytest.mark.server("ty")]
 

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from pilotfish.api.answers import Answer
-from support.daemons import DaemonHome
-from support.hosts import pilotfish, run, strangers
-from support.hosts_agents import BROKEN, ERROR, MENDED
-from support.hosts_told import appended_once, leaves_only_the_edits
-from support.model_server import Call, ModelServer, Say
-from support.pi_agents import VERSIONS, agent_folder, pi, shorten_wait, started
-from support.pi_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import BROKEN, ERROR, MENDED
+from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.hosts.model_server import Call, ModelServer, Say
+from support.hosts.pi import VERSIONS, agent_folder, pi, shorten_wait, started
+from support.hosts.real import pilotfish, run, strangers
+from support.hosts.told import appended_once, leaves_only_the_edits
 
 ROWS = [pytest.param(version, id=version, marks=pytest.mark.host(version, "node")) for version in VERSIONS]
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import DaemonHome
-from support.hosts import pilotfish
-from support.model_server import ModelServer, Say
-from support.pi_agents import VERSIONS, pi, started
-from support.pi_terminal import Terminal, terminal
+from support.daemon.homes import DaemonHome
+from support.hosts.model_server import ModelServer, Say
+from support.hosts.pi import VERSIONS, pi, started
+from support.hosts.real import pilotfish
+from support.hosts.terminal import Terminal, terminal
 
 ROWS = [pytest.param(version, id=version, marks=pytest.mark.host(version, "node")) for version in VERSIONS]
 
 pytestmark = [pytest.mark.server("ty"), pytest.mark.parametrize("version", ROWS)]
 
-PROBE = Path(__file__).parents[1] / "support" / "pi_probe.ts"
+PROBE = Path(__file__).parents[1] / "support" / "hosts" / "pi_probe.ts"
 BOTTOM = "? help · q close"
 
 

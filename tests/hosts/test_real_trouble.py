@@ -10,11 +10,12 @@ import pytest
 
 from pilotfish.hosts import hook_rows
 from pilotfish.ipc import hook_program as relay
-from support.daemons import DaemonHome
-from support.hosts import Agent, left_by_host, pilotfish, run
-from support.hosts_agents import AGENTS, BROKEN, ERROR, MENDED
-from support.hosts_told import has_own_words
-from support.hosts_trouble import (
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import AGENTS, BROKEN, ERROR, MENDED
+from support.hosts.model_server import ModelServer
+from support.hosts.real import Agent, left_by_host, pilotfish, run
+from support.hosts.told import has_own_words
+from support.hosts.trouble import (
     Trouble,
     a_dead_daemon,
     a_hung_daemon,
@@ -22,7 +23,6 @@ from support.hosts_trouble import (
     no_daemon_can_start,
     no_language_server,
 )
-from support.model_server import ModelServer
 
 SHORT = "--deadline-ms 700"
 """For a hook whose daemon says nothing: enough to run into that."""

@@ -17,7 +17,7 @@ from pilotfish.hosts.hook_rows import CLAUDE_EDITS
 from pilotfish.hosts.host_rows import HOSTS
 from pilotfish.hosts.shared import changes
 from pilotfish.surfaces.cli.main import run
-from support.daemons import no_daemon_left
+from support.daemon.homes import no_daemon_left
 
 pytestmark = pytest.mark.proves("HOOK-3")
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.daemons import DaemonHome, daemon_home
-from support.http_served import HttpServed, http_served
+from support.clients.http import HttpServed, http_served
+from support.daemon.homes import DaemonHome, daemon_home
 
 
 @pytest.fixture(scope="session")

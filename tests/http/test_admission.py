@@ -8,7 +8,7 @@ import pytest
 from pilotfish.surfaces.http.admission import EXCHANGE, MAX_BODY, SIGN_IN, head_of, objection, own_names
 from pilotfish.surfaces.http.keys import Keys
 from pilotfish.surfaces.http.openapi import document
-from support.http_served import JSON, HttpServed, Reply
+from support.clients.http import JSON, HttpServed, Reply
 
 pytestmark = pytest.mark.proves("T17", "T18", "T19", "T20", "T21", "HTTP-1")
 

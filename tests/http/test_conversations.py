@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.daemons import DaemonHome, daemon_home, ended
-from support.http_served import HttpServed, http_served
+from support.clients.http import HttpServed, http_served
+from support.daemon.homes import DaemonHome, daemon_home, ended
 
 pytestmark = pytest.mark.proves("HTTP-1")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from support.daemons import WAIT_SECONDS, daemon_home
-from support.http_served import HttpServed, http_served
+from support.clients.http import HttpServed, http_served
+from support.daemon.homes import WAIT_SECONDS, daemon_home
 
 pytestmark = pytest.mark.proves("HTTP-2", "OBS-1")
 

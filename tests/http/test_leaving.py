@@ -13,10 +13,10 @@ from pilotfish.surfaces.http.events import Events
 from pilotfish.surfaces.http.guard import Message
 from pilotfish.surfaces.http.overview import Observatory, Watch
 from pilotfish.surfaces.http.shapes import Everything
-from support.daemon_scenarios import answering
-from support.http_served import served_here
-from support.living_daemon import alive
-from support.script import SILENCE, Script
+from support.clients.http import served_here
+from support.daemon.in_process import alive
+from support.daemon.scenarios import answering
+from support.servers.script import SILENCE, Script
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("F72", "F85")]
 

@@ -18,7 +18,7 @@ from pilotfish.surfaces.http.admission import MAX_BODY, own_names
 from pilotfish.surfaces.http.guard import Application, Guard, Receive, Scope, Send
 from pilotfish.surfaces.http.keys import Keys
 from pilotfish.surfaces.http.listen import bound, listening
-from support.http_served import JSON, HttpServed
+from support.clients.http import JSON, HttpServed
 
 pytestmark = pytest.mark.proves("F85", "T27")
 

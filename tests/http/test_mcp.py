@@ -14,12 +14,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsResult, Root, ToolListChangedNotification
 
-from support.daemon_scenarios import answering
-from support.daemons import DaemonHome
-from support.http_served import HttpServed, http_served, served_here
-from support.living_daemon import alive
-from support.real_servers import make_user
-from support.script import SILENCE, Script
+from support.clients.http import HttpServed, http_served, served_here
+from support.daemon.homes import DaemonHome
+from support.daemon.in_process import alive
+from support.daemon.scenarios import answering
+from support.servers.real import make_user
+from support.servers.script import SILENCE, Script
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("MCP-1")]
 

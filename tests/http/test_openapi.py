@@ -13,7 +13,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
 
 from pilotfish.surfaces.http.openapi import document
-from support.http_served import HttpServed
+from support.clients.http import HttpServed
 
 pytestmark = [pytest.mark.proves("HTTP-1"), pytest.mark.slow]
 

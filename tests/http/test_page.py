@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pilotfish.surfaces.http.page import page as served_page
-from support.browsers import browser, other_site
-from support.daemons import DaemonHome, daemon_home
-from support.http_served import HttpServed, http_served
-from support.page_scripts import ATTACKS, CONTRASTS, INJECTIONS, NAMELESS, READ
+from support.clients.browsers import browser, other_site
+from support.clients.http import HttpServed, http_served
+from support.clients.page_scripts import ATTACKS, CONTRASTS, INJECTIONS, NAMELESS, READ
+from support.daemon.homes import DaemonHome, daemon_home
 
 pytestmark = [pytest.mark.proves("HTTP-2"), pytest.mark.slow]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import WAIT_SECONDS, DaemonHome, daemon_home, ended
-from support.http_served import HttpServed, http_served
+from support.clients.http import HttpServed, http_served
+from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home, ended
 
 pytestmark = pytest.mark.proves("HTTP-1", "T20", "T21")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cli.test_pwned import OWN, everything
-from support.daemons import daemon_home
-from support.http_served import http_served
+from support.clients.http import http_served
+from support.daemon.homes import daemon_home
 
 pytestmark = pytest.mark.proves("T1", "TRUST-1")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support import left_behind
-from support.scripted_shell import ScriptedShell, scripted_shell
+from support.services.computer import ScriptedShell, scripted_shell
 
 no_task_left_behind = left_behind.no_task_left_behind
 nothing_left_behind = left_behind.nothing_left_behind

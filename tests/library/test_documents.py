@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.real_servers import make_user, require
+from support.servers.real import make_user, require
 
 MODULES = ["pilotfish.library.workspace", "pilotfish.library.blocking", "pilotfish.library.opta"]
 PATIENT = {"timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": 60_000, "requestTimeoutMs": 60_000}}

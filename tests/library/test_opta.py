@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pilotfish
-from support.scripted_shell import ScriptedShell, scripted_shell
+from support.services.computer import ScriptedShell, scripted_shell
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPTA-1")]
 

@@ -15,7 +15,7 @@ from pilotfish.api.status import Counts
 from pilotfish.errors import Code, Refused
 from pilotfish.library.blocking import BlockingWorkspace
 from pilotfish.library.workspace import Workspace
-from support.scripted_shell import ScriptedShell
+from support.services.computer import ScriptedShell
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("LIB-1")]
 

@@ -9,12 +9,12 @@ import pytest
 from mcp import Client
 from msgspec.structs import replace
 
-from support.complaining import complaining
-from support.mcp_client import transport
-from support.raw_service import ServiceHost, service_host
-from support.script import Script
-from support.scripted_service import scripted
-from support.wires import MemoryWire
+from support.clients.mcp import transport
+from support.clients.raw_llxprt import ServiceHost, service_host
+from support.clients.wires import MemoryWire
+from support.servers.complaining import complaining
+from support.servers.script import Script
+from support.services.scripted import scripted
 
 pytestmark = pytest.mark.anyio
 

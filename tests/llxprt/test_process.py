@@ -16,9 +16,9 @@ import anyio
 import pytest
 from mcp import Client
 
-from support.mcp_client import transport
+from support.clients.mcp import transport
+from support.clients.raw_llxprt import Frames, framed
 from support.process_tree import alive, below, ends
-from support.raw_service import Frames, framed
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
 FAKE = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
-sys.argv = ["fakels", "support.complaining:complaining"]
-from support.fakels import main
+sys.argv = ["fakels", "support.servers.complaining:complaining"]
+from support.servers.fakels import main
 main()
 """
 

@@ -14,11 +14,11 @@ from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.llxprt.channel import MAX_AT_ONCE
 from pilotfish.surfaces.llxprt.service import run
-from support.complaining import complaining, silent
-from support.raw_service import ServiceHost, framed, service_host
-from support.script import SILENCE, Script
-from support.scripted_service import SERVER, Scripted, scripted
-from support.wires import MemoryWire
+from support.clients.raw_llxprt import ServiceHost, framed, service_host
+from support.clients.wires import MemoryWire
+from support.servers.complaining import complaining, silent
+from support.servers.script import SILENCE, Script
+from support.services.scripted import SERVER, Scripted, scripted
 
 pytestmark = pytest.mark.anyio
 

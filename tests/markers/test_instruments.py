@@ -6,11 +6,11 @@ import pytest
 
 from pilotfish.api.answers import Diagnostic, Effort, Location, answer_from
 from pilotfish.api.questions import Operation
-from support.archive import parse, render
-from support.cases import Case, faults
-from support.expectations import Expected, diagnostics_problem, problem
-from support.markers import marked
-from support.real_servers import require
+from support.markers.archive import parse, render
+from support.markers.cases import Case, faults
+from support.markers.comments import marked
+from support.markers.expectations import Expected, diagnostics_problem, problem
+from support.servers.real import require
 
 ARCHIVE = """What it is about.
 server: ty
@@ -154,7 +154,7 @@ def test_a_missing_server_skips_locally_and_fails_in_ci(
     ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CI", ci)
-    monkeypatch.setattr("support.real_servers.PYPI", tmp_path)
-    monkeypatch.setattr("support.real_servers.NPM", tmp_path)
+    monkeypatch.setattr("support.servers.real.PYPI", tmp_path)
+    monkeypatch.setattr("support.servers.real.NPM", tmp_path)
     with pytest.raises(outcome, match="not installed: ty"):
         require(["ty"])

@@ -1,4 +1,4 @@
-"""Real language servers on small workspaces whose comments say what must be found (see `support.expectations`).
+"""Real language servers on small workspaces whose comments say what must be found (see `support.markers.expectations`).
 
 Each case runs through every surface. `pytest tests/markers --update` rewrites the goldens.
 """
@@ -16,9 +16,10 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.config.merge import overlaid
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import Workspaces
-from support.archive import render
-from support.cases import Case, Step, faults, read_case
-from support.expectations import (
+from support.markers.archive import render
+from support.markers.cases import Case, Step, faults, read_case
+from support.markers.comments import Marker
+from support.markers.expectations import (
     DIAGNOSTIC,
     NO_VERDICT,
     WORDS,
@@ -28,13 +29,12 @@ from support.expectations import (
     problem,
     visible,
 )
-from support.markers import Marker
-from support.real_servers import User, make_user
-from support.via import Answer, Surface, ViaFacade, ViaLibrary, Way, client_of, ground_of
-from support.via_cli import ViaCli, ViaProgram
-from support.via_mcp import ViaMcp
-from support.via_service import ViaService
-from support.via_session import ViaSession
+from support.servers.real import User, make_user
+from support.via.cli import ViaCli, ViaProgram
+from support.via.llxprt import ViaService
+from support.via.mcp import ViaMcp
+from support.via.session import ViaSession
+from support.via.surfaces import Answer, Surface, ViaFacade, ViaLibrary, Way, client_of, ground_of
 
 PARTIAL_SECONDS = 20.0
 """How long a partial answer is asked for again: a busy machine needs one."""

@@ -13,9 +13,9 @@ from pilotfish.surfaces.mcp.connection import Options
 from pilotfish.surfaces.mcp.lines import MAX_LINE
 from pilotfish.surfaces.mcp.server import serve
 from pilotfish.surfaces.mcp.streams import MAX_BATCH, MAX_OWED
-from support.raw_mcp import VERSIONS, RawClient, initialize, raw_client, request
-from support.scripted_service import scripted_service
-from support.wires import MemoryWire
+from support.clients.raw_mcp import VERSIONS, RawClient, initialize, raw_client, request
+from support.clients.wires import MemoryWire
+from support.services.scripted import scripted_service
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import sdk as mcp_sdk
 from pilotfish.surfaces.mcp.proxy import relay
-from support.wires import MemoryWire
+from support.clients.wires import MemoryWire
 
 
 @pytest.mark.anyio

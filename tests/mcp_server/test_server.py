@@ -14,11 +14,11 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces.mcp.connection import Options
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
-from support.complaining import complaining, silent
-from support.mcp_client import client_on
-from support.script import SILENCE, Script
-from support.scripted import ScriptedServer
-from support.scripted_service import SERVER, ScriptedService, scripted_service
+from support.clients.mcp import client_on
+from support.servers.complaining import complaining, silent
+from support.servers.script import SILENCE, Script
+from support.servers.scripted import ScriptedServer
+from support.services.scripted import SERVER, ScriptedService, scripted_service
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from support.clients.raw_mcp import initialize, request
 from support.process_tree import below, ends
-from support.raw_mcp import initialize, request
-from support.real_servers import User, make_user
+from support.servers.real import User, make_user
 
 MCP = "from pilotfish.surfaces.cli.host_verbs import mcp; mcp()"
 ALONE = "--in-process"

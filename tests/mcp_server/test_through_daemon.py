@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from support.daemons import DaemonHome, daemon_home
+from support.clients.raw_mcp import initialize, request
+from support.daemon.homes import DaemonHome, daemon_home
 from support.process_tree import alive, ends
-from support.raw_mcp import initialize, request
 
 pytestmark = pytest.mark.slow
 

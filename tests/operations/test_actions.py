@@ -8,7 +8,7 @@ import pytest
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, overlapping, read_action
 from pilotfish.protocol.wire import WireDiagnostic
-from support.questions import raw, wire
+from support.values.questions import raw, wire
 
 EDIT: dict[str, Any] = {"changes": {}}
 COMMAND = {"title": "t", "command": "fix", "arguments": [{"x": 1}]}

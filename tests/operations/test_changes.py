@@ -14,7 +14,7 @@ from pilotfish.operations.changes import preview, read_changes
 from pilotfish.operations.diffs import unified
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import edit_plan
-from support.questions import asked, raw, uri, view, wire_range
+from support.values.questions import asked, raw, uri, view, wire_range
 
 
 def changes(edit: dict[str, Any], **texts: str) -> Changes:

@@ -12,7 +12,7 @@ from pilotfish.operations.results import Found, Reading, Spot
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.wire import WireCommand
-from support.questions import asked, path, raw, uri, view, wire, wire_range
+from support.values.questions import asked, path, raw, uri, view, wire, wire_range
 
 Json = Any
 

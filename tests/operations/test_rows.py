@@ -13,7 +13,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.capabilities import METHODS
 from pilotfish.protocol.codec import encode
 from pilotfish.protocol.wire import Raw, WireDiagnostic, WirePosition
-from support.questions import uri, wire
+from support.values.questions import uri, wire
 
 DOCUMENT = '"textDocument":{"uri":"file:///w/a.py"}'
 POSITION = '"position":{"line":0,"character":0}'

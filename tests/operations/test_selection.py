@@ -18,8 +18,8 @@ from pilotfish.operations.selection import Backdrop, Selection, resolved, select
 from pilotfish.paths import shown_path
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
-from support.naive_text import lines, place_from_units, units
-from support.questions import WORKSPACE, path, raw, uri, wire, wire_range
+from support.oracles.naive_text import lines, place_from_units, units
+from support.values.questions import WORKSPACE, path, raw, uri, wire, wire_range
 
 OUTSIDE = AbsPath("/usr/lib/python3/site.py")
 

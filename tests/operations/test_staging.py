@@ -14,7 +14,7 @@ from pilotfish.operations.staged import Drop, Put
 from pilotfish.protocol.edits import EditPlan, Overlapping, Resource, TextChange, TextEdit
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange
-from support.edits import created, deleted, edited, plan_of, renamed, stage_of, staged, text_edit, uri
+from support.values.edits import created, deleted, edited, plan_of, renamed, stage_of, staged, text_edit, uri
 
 Change = dict[str, Any]
 

@@ -11,8 +11,8 @@ import pytest
 
 from pilotfish.servers.catalogue import load
 from pilotfish.version import VERSION
-from support.daemons import no_daemon_left
-from support.real_servers import REPOSITORY
+from support.daemon.homes import no_daemon_left
+from support.servers.real import REPOSITORY
 
 pytestmark = [pytest.mark.slow, pytest.mark.proves("DOCS-1")]
 

@@ -18,9 +18,9 @@ from pilotfish.errors import Code, Unavailable
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.app import FRAME, PanelApp
 from pilotfish.surfaces.panel.source import DaemonSource
-from support.daemons import DaemonHome, daemon_home
+from support.daemon.homes import DaemonHome, daemon_home
 from support.process_tree import alive
-from support.snapshots import ROOT, active, broken, idle, snapshot
+from support.services.snapshots import ROOT, active, broken, idle, snapshot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("TUI-1")]
 

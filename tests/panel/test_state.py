@@ -19,7 +19,7 @@ from pilotfish.surfaces.panel.state import (
     selected,
     visible,
 )
-from support.snapshots import active, broken, disabled, idle, snapshot
+from support.services.snapshots import active, broken, disabled, idle, snapshot
 
 pytestmark = pytest.mark.proves("TUI-1")
 

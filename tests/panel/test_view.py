@@ -12,7 +12,7 @@ from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.state import Panel, Restart
 from pilotfish.surfaces.panel.verb import summary
 from pilotfish.surfaces.panel.view import lines_of
-from support.snapshots import NOW, ROOT, active, broken, disabled, idle, snapshot, starting, unavailable
+from support.services.snapshots import NOW, ROOT, active, broken, disabled, idle, snapshot, starting, unavailable
 
 pytestmark = pytest.mark.proves("TUI-1")
 

@@ -24,7 +24,7 @@ from pilotfish.policy.openat import (
     rename_beneath,
     replace_beneath,
 )
-from support.folders import IN_MEMORY
+from support.files.folders import IN_MEMORY
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 Act = Callable[[AbsPath], object]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pilotfish.errors import Refused
 from pilotfish.policy.boundary import Want, admit, boundary_of, open_admitted
-from support.folders import IN_MEMORY
+from support.files.folders import IN_MEMORY
 
 NAMES = st.sampled_from(["a", "b", "c", "a2", "@a", "é", " "])
 FOLDERS = st.lists(NAMES, max_size=3).map("/".join)

@@ -12,10 +12,10 @@ from pilotfish.model import AbsPath
 from pilotfish.pool import monitor
 from pilotfish.pool.plan import Broken, Key, Limits, Rested, Retire, Running, Slot, Starting, Why, upkeep
 from pilotfish.pool.pool import Pool
-from support.pools import KEY, FakeVitals, hover, pool_on, recipe
-from support.script import SILENCE, Script
-from support.scripted import Scenario, ScriptedServer
-from support.sessions import FILE
+from support.servers.pools import KEY, FakeVitals, hover, pool_on, recipe
+from support.servers.script import SILENCE, Script
+from support.servers.scripted import Scenario, ScriptedServer
+from support.servers.sessions import FILE
 
 pytestmark = pytest.mark.anyio
 

@@ -23,7 +23,7 @@ from pilotfish.protocol.codec import Malformed, encode
 from pilotfish.protocol.documents import SaveOptions, SyncKind, SyncOptions
 from pilotfish.protocol.selectors import fields
 from pilotfish.protocol.watching import Change, FileChange, batch
-from support.glob_tables import TABLES
+from support.oracles.glob_tables import TABLES
 
 PYTHON = AbsPath("/home/me/project/a.py")
 DART = AbsPath("/home/me/project/a.dart")

@@ -30,7 +30,7 @@ from pilotfish.protocol.wire import (
     VersionedTextDocumentIdentifier,
     WireRange,
 )
-from support import naive_text
+from support.oracles import naive_text
 
 UTF8, UTF16, UTF32 = Encoding.UTF8, Encoding.UTF16, Encoding.UTF32
 NONE, FULL, INCREMENTAL = SyncKind.NONE, SyncKind.FULL, SyncKind.INCREMENTAL

@@ -26,8 +26,8 @@ from pilotfish.protocol.edits import (
 )
 from pilotfish.protocol.positions import Text, range_to_wire
 from pilotfish.protocol.wire import WirePosition, WireRange
-from support import naive_text
-from support.naive_text import NaiveEdit
+from support.oracles import naive_text
+from support.oracles.naive_text import NaiveEdit
 
 UTF16 = Encoding.UTF16
 A = Resource(Uri("file:///w/a.py"), AbsPath("/w/a.py"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pilotfish.protocol.glob_regex import MAX_PATTERN, BadGlob
 from pilotfish.protocol.picomatch import path_glob
-from support.glob_tables import seconds_of_work, tables
+from support.oracles.glob_tables import seconds_of_work, tables
 
 PICOMATCH = tables("picomatch")
 

@@ -18,7 +18,7 @@ from pilotfish.protocol.positions import (
     range_to_wire,
 )
 from pilotfish.protocol.wire import WirePosition, WireRange
-from support import naive_text
+from support.oracles import naive_text
 
 UTF8, UTF16, UTF32 = Encoding.UTF8, Encoding.UTF16, Encoding.UTF32
 

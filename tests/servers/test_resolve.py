@@ -23,7 +23,7 @@ from pilotfish.servers.spec import (
     ServerSpec,
 )
 from pilotfish.servers.tree import DiskTree
-from support.virtual_tree import VirtualTree
+from support.files.virtual_tree import VirtualTree
 
 WORK = AbsPath("/w")
 SCOPE = Scope(WORK)

@@ -13,10 +13,10 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.library.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from support.daemon_scenarios import answering
-from support.script import Message
-from support.scripted_shell import ScriptedShell, scripted_shell
-from support.services import PROGRAM, service_on
+from support.daemon.scenarios import answering
+from support.servers.script import Message
+from support.services.computer import ScriptedShell, scripted_shell
+from support.services.several import PROGRAM, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPS-1", "P1", "P2")]
 

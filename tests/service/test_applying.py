@@ -9,9 +9,9 @@ import pytest
 from pilotfish.api.answers import Answer, Changes, Feedback, FileChange, State
 from pilotfish.config.places import user_places
 from pilotfish.errors import Code
-from support.editing_server import CAPABILITIES
-from support.editing_service import changes, editing_service, feedback, refusal
-from support.edits import created, deleted, edited, renamed, text_edit
+from support.servers.editing import CAPABILITIES
+from support.services.editing import changes, editing_service, feedback, refusal
+from support.values.edits import created, deleted, edited, renamed, text_edit
 
 pytestmark = pytest.mark.anyio
 

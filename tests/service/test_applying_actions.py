@@ -8,9 +8,9 @@ import pytest
 
 from pilotfish.api.answers import Action, Changes, State
 from pilotfish.errors import Code
-from support.editing_server import EditingServer
-from support.editing_service import EditingService, action, changes, editing_service, feedback, refusal
-from support.edits import created, edited, text_edit
+from support.servers.editing import EditingServer
+from support.services.editing import EditingService, action, changes, editing_service, feedback, refusal
+from support.values.edits import created, edited, text_edit
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.staged import Staged
 from pilotfish.service.changes import writing
 from pilotfish.service.changes.transaction import Recovery, perform, recover
-from support.edits import Written, contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
-from support.faulty_files import Faults, Killed, error, full_disk, gone_bad, injected, kill
-from support.folders import IN_MEMORY
+from support.files.faulty import Faults, Killed, error, full_disk, gone_bad, injected, kill
+from support.files.folders import IN_MEMORY
+from support.values.edits import Written, contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
 
 Files = dict[str, tuple[bytes, int]]
 

@@ -14,7 +14,7 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.staged import Staged
 from pilotfish.service.changes import writing
 from pilotfish.service.changes.transaction import Recovery, perform, recover
-from support.edits import contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
+from support.values.edits import contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from pilotfish.api.answers import State
 from pilotfish.errors import Code
-from support.editing_server import CAPABILITIES, never
-from support.editing_service import changes, editing_service, feedback, refusal
+from support.servers.editing import CAPABILITIES, never
+from support.services.editing import changes, editing_service, feedback, refusal
 
 pytestmark = pytest.mark.anyio
 

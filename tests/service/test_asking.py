@@ -11,11 +11,11 @@ import trio.testing
 from pilotfish.api.answers import State, error_of
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
-from support.fake_watcher import FakeWatcher
-from support.importer import importer
-from support.script import Script
-from support.scripted_service import scripted_service
-from support.watched_service import MAIN, WatchedService, watched_service
+from support.servers.importer import importer
+from support.servers.script import Script
+from support.services.scripted import scripted_service
+from support.services.watched import MAIN, WatchedService, watched_service
+from support.watching.fake import FakeWatcher
 
 pytestmark = pytest.mark.anyio
 

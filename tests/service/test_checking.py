@@ -11,7 +11,8 @@ from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS
 from pilotfish.model import AbsPath
 from pilotfish.servers.spec import Freshness, Phases, Pull
-from support.checks import (
+from support.servers.sessions import FILE
+from support.services.checks import (
     OTHER,
     PULL,
     PULLED,
@@ -26,7 +27,6 @@ from support.checks import (
     later,
     messages,
 )
-from support.sessions import FILE
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code
 from pilotfish.pool.plan import Broken
-from support.checks import full, server_with
-from support.script import SILENCE, Script
-from support.scripted import Scenario, ScriptedServer
-from support.services import BY_LINE, MUTE, PROGRAM, answering, custom, dying, hanging, service_on
+from support.servers.script import SILENCE, Script
+from support.servers.scripted import Scenario, ScriptedServer
+from support.services.checks import full, server_with
+from support.services.several import BY_LINE, MUTE, PROGRAM, answering, custom, dying, hanging, service_on
 
 pytestmark = pytest.mark.anyio
 

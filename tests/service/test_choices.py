@@ -11,7 +11,7 @@ from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
 from pilotfish.servers import cache_evidence as evidence
 from pilotfish.servers.tree import DiskTree
-from support.scripted_shell import ScriptedShell, scripted_shell
+from support.services.computer import ScriptedShell, scripted_shell
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("REG-3", "P1")]
 

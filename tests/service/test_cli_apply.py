@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
-from support.real_servers import User, make_user, require
+from support.servers.real import User, make_user, require
 
 pytestmark = [pytest.mark.server("basedpyright"), pytest.mark.proves("CLI-1", "OPS-4", "C105")]
 

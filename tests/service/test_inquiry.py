@@ -11,9 +11,22 @@ from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.servers.spec import Freshness, Phases, Pull
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS
-from support.checks import COMMAND, COMMANDS, OTHER, PULL, PULLED, Bench, Taker, bench, full, item, later, messages
-from support.script import Fail
-from support.sessions import FILE, URI
+from support.servers.script import Fail
+from support.servers.sessions import FILE, URI
+from support.services.checks import (
+    COMMAND,
+    COMMANDS,
+    OTHER,
+    PULL,
+    PULLED,
+    Bench,
+    Taker,
+    bench,
+    full,
+    item,
+    later,
+    messages,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from pilotfish.api.answers import Answer, Diagnostic, Hover, State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
 from pilotfish.service.diagnostics.runner import Patience
-from support.editing_server import CAPABILITIES
-from support.editing_service import editing_service
-from support.script import SILENCE
+from support.servers.editing import CAPABILITIES
+from support.servers.script import SILENCE
+from support.services.editing import editing_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-9")]
 

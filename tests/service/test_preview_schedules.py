@@ -19,9 +19,9 @@ from pilotfish.service.diagnostics.ledger import FileAtHand
 from pilotfish.service.diagnostics.proposals import proposal
 from pilotfish.service.texts import Texts
 from pilotfish.system.ports import FileText, Identity
-from support.checks import Bench, bench, messages
-from support.script import SILENCE
-from support.sessions import FILE
+from support.servers.script import SILENCE
+from support.servers.sessions import FILE
+from support.services.checks import Bench, bench, messages
 
 DELAYS = st.sampled_from([0.0, 0.01, 0.1, 0.5, 2.0])
 

@@ -5,8 +5,8 @@ import pytest
 from pilotfish.errors import Code, Unavailable
 from pilotfish.feedback.learned import ENOUGH, Habits
 from pilotfish.service.diagnostics.habits import Remembering
-from support.checks import server_with
-from support.sessions import session_on
+from support.servers.sessions import session_on
+from support.services.checks import server_with
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-3")]
 

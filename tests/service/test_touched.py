@@ -9,8 +9,8 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.pool.plan import Why
 from pilotfish.service.diagnostics import runner as checks
-from support.script import SILENCE, Script
-from support.services import BY_LINE, answering, service_on
+from support.servers.script import SILENCE, Script
+from support.services.several import BY_LINE, answering, service_on
 
 pytestmark = pytest.mark.anyio
 

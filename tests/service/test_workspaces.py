@@ -11,10 +11,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import workspaces as workspaces_module
 from pilotfish.service.workspaces import ClientSession, Workspaces
-from support.checks import full, server_with
-from support.config_home import Home, make_home
-from support.script import Script
-from support.services import custom, service_on
+from support.files.config_home import Home, make_home
+from support.servers.script import Script
+from support.services.checks import full, server_with
+from support.services.several import custom, service_on
 
 
 @pytest.fixture

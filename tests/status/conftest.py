@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from support.daemons import DaemonHome, daemon_home
+from support.daemon.homes import DaemonHome, daemon_home
 
 Run = Callable[..., Result]
 

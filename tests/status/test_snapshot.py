@@ -13,9 +13,9 @@ from pilotfish.api.status import Counts, ServerRow, Snapshot
 from pilotfish.errors import Refused
 from pilotfish.pool.plan import Key, Limits, Slot
 from pilotfish.service.status.snapshot import ORDER, state_of
-from support.pools import FakeVitals
-from support.script import Script
-from support.services import MUTE, Ground, answering, custom, dying, hanging, service_on
+from support.servers.pools import FakeVitals
+from support.servers.script import Script
+from support.services.several import MUTE, Ground, answering, custom, dying, hanging, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("TUI-1", "TUI-2")]
 

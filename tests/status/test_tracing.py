@@ -10,8 +10,8 @@ import pytest
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.daemon.tracing import MAX_READ, MAX_WAITING, Lines
 from pilotfish.model import AbsPath
-from support.daemons import DaemonHome
-from support.services import MUTE, WallClock, service_on
+from support.daemon.homes import DaemonHome
+from support.services.several import MUTE, WallClock, service_on
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from pilotfish.surfaces.cli.restart import restart, stop
 from pilotfish.surfaces.cli.stats import stats
 from pilotfish.surfaces.cli.status import status
 from pilotfish.surfaces.cli.trace import trace
-from support.daemons import DaemonHome
+from support.daemon.homes import DaemonHome
 from support.process_tree import alive
 
 Run = Callable[..., Result]

@@ -14,7 +14,7 @@ from pilotfish.system import process
 from pilotfish.system.ports import Exit, Process
 from support.left_behind import no_task_left_behind, nothing_left_behind
 from support.process_tree import alive, below, ends
-from support.small_servers import ECHO, TREES, hear, line, members, running, supervisor_of, tree
+from support.servers.small import ECHO, TREES, hear, line, members, running, supervisor_of, tree
 
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 

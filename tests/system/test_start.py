@@ -16,7 +16,7 @@ from pilotfish.system.ports import Exit, Launch, Spawner
 from pilotfish.system.process import spawn, start_failure
 from support.left_behind import no_task_left_behind, nothing_left_behind
 from support.process_tree import environment
-from support.small_servers import (
+from support.servers.small import (
     BOUND_SECONDS,
     launch,
     line,

@@ -16,7 +16,7 @@ from pilotfish.system.pipes import READ_BYTES, End
 from pilotfish.system.ports import BrokenPipe, Exit, Stalled
 from support.left_behind import no_task_left_behind, nothing_left_behind
 from support.process_tree import alive
-from support.small_servers import ECHO, line, running
+from support.servers.small import ECHO, line, running
 
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 

@@ -4,7 +4,7 @@ from fuzz.pieces import Pieces
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.documents import Documents, Notification, SyncKind, sync_options
 from pilotfish.protocol.wire import DidChangeParams, DidOpenParams
-from support import naive_text
+from support.oracles import naive_text
 
 WORDS = ("😀".encode(), "é".encode(), b"\r\n", b"\r", b"\n", "\u2028".encode(), b"\xff", b"\xed\xa0\x80")
 SEEDS = (b"\x00\x02\x05a\nb\nc\x05a\nX\nc", b"\x01\x02\x06\xf0\x9f\x98\x80\r\n\x04\r\n\r\n", b"\x02\x01\x02ab")

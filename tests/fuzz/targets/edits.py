@@ -5,7 +5,7 @@ from pilotfish.model import Encoding
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import Create, Delete, EditPlan, Overlapping, Rename, TextChange, apply_edits, edit_plan
 from pilotfish.protocol.positions import Text, range_from_wire
-from support import naive_text
+from support.oracles import naive_text
 
 WORDS = (
     b'"documentChanges":[',

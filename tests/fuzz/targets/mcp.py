@@ -9,7 +9,7 @@ import anyio
 from fuzz.pieces import Pieces
 from pilotfish.surfaces.mcp import lines as mcp_lines
 from pilotfish.surfaces.mcp.streams import message_streams
-from support.wires import MemoryWire
+from support.clients.wires import MemoryWire
 
 WORDS = (
     b'{"jsonrpc":"2.0","id":1,"method":"ping"}',

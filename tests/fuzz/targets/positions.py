@@ -4,7 +4,7 @@ from fuzz.pieces import Pieces
 from pilotfish.model import Encoding, Position
 from pilotfish.protocol.positions import Text, position_from_wire, position_to_wire, range_from_wire
 from pilotfish.protocol.wire import WirePosition, WireRange
-from support import naive_text
+from support.oracles import naive_text
 
 WORDS = ("😀".encode(), "👩‍👩‍👧".encode(), "é".encode(), b"\r\n", b"\r", b"\n", "\u2028".encode(), b"\xff")
 SEEDS = (b"\x00\x00\x02\x06a\xf0\x9f\x98\x80b", b"\x01\x02\x09\x05a\r\nb\r", b"\x02\xff\xff\x03\xc3\xa9\n")

@@ -10,7 +10,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, resolved, selected
 from pilotfish.protocol.codec import Malformed, encode
 from pilotfish.protocol.positions import Text
-from support.questions import WORKSPACE, path, uri
+from support.values.questions import WORKSPACE, path, uri
 
 WORDS = (
     b'"uri":"file:///w/a.py"',

@@ -1,0 +1,118 @@
+"""The daemon's connections on a scripted service, in one process and virtual time."""
+
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.daemon.connection import Connection
+from pilotfish.daemon.lifetime import Life
+from pilotfish.daemon.methods import Methods
+from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.messages import About
+from pilotfish.ipc.upgrades import Upgrades
+from support.daemon.lines import MemoryLine
+from support.servers.scripted import Scenario
+from support.services.several import Ground, service_on
+
+HOVER = {"operation": "hover", "filePath": "a.x", "line": 1, "character": 1}
+DEFINITION = {"operation": "goToDefinition", "filePath": "a.x", "line": 1, "character": 1}
+
+
+@dataclass
+class Pids:
+    """Processes that end when the test says so."""
+
+    ended: dict[int, anyio.Event] = field(default_factory=dict[int, anyio.Event])
+    watched: list[int] = field(default_factory=list[int])
+
+    async def gone(self, pid: int) -> None:
+        if pid not in self.ended:
+            raise ProcessLookupError(pid)
+        self.watched.append(pid)
+        try:
+            await self.ended[pid].wait()
+        finally:
+            self.watched.remove(pid)
+
+
+@dataclass
+class Desk:
+    """Everything that connections share; `connect` opens one."""
+
+    ground: Ground
+    sessions: Sessions
+    life: Life
+    methods: Methods
+    pids: Pids
+    tasks: TaskGroup
+    upgrades: Upgrades
+
+    def connect(self) -> MemoryLine:
+        line = MemoryLine()
+        self.tasks.start_soon(Connection(line, self.methods, self.upgrades).run)
+        return line
+
+    async def client(self, **said: Any) -> MemoryLine:
+        """A connection that has said hello for the workspace."""
+        line = self.connect()
+        await line.hello(**{"cwd": str(self.ground.root), **said})
+        return line
+
+
+@dataclass
+class Controls:
+    """The daemon as the methods see it."""
+
+    life: Life
+
+    def met(self, build: int) -> bool:
+        return self.life.met(build)
+
+    def stop(self, why: str) -> None:
+        self.life.stop(why)
+
+    def about(self) -> About:
+        return About(1, 1, 1, 0.0, "socket", "log", self.life.superseded, (), {})
+
+    def log_lines(self, count: int) -> tuple[str, ...]:
+        return ("one", "two", "three")[:count]
+
+
+@asynccontextmanager
+async def desk_on(
+    folder: Path,
+    scenario: Scenario,
+    *,
+    upgrades: Upgrades | None = None,
+    idle_seconds: float = math.inf,
+    config: dict[str, Any] | None = None,
+) -> AsyncGenerator[Desk]:
+    """A service whose server `toy`, for `.x` files, plays the scenario."""
+    pids = Pids()
+    async with service_on(folder, {"toy": scenario}, config) as ground:
+        sessions = Sessions(ground.service.end, pids.gone)
+        life = Life(sessions, idle_seconds)
+        async with sessions.running(), anyio.create_task_group() as tasks:
+            methods = Methods(ground.service, sessions, Controls(life), tasks)
+            yield Desk(ground, sessions, life, methods, pids, tasks, upgrades or {})
+            tasks.cancel_scope.cancel()
+
+
+async def closed(line: MemoryLine) -> str:
+    """Wait until the daemon has hung up; the code that it gave."""
+    await line.closed.wait()
+    assert line.closing is not None
+    return line.closing["code"]
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait, in virtual time, for something that nobody announces."""
+    with anyio.fail_after(5):
+        while not condition():
+            await anyio.sleep(0.001)

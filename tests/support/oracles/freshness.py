@@ -1,0 +1,295 @@
+"""The model of freshness: a schedule of edits against an honest server, and the oracle that judges every outcome.
+
+The oracle knows what the server had at every moment. An outcome that is called fresh must be what is true of some state
+that the server was in since the check began, with the text of the check or one that was edited later (DIAG-10). So a
+result of an older text is never passed off as fresh, and nothing is called clean that was not.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import trio.testing
+from anyio.abc import TaskGroup
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.config.values import Restart, ServerConfig, Timing
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import Boundary, boundary_of
+from pilotfish.pool.entry import Recipe, Restore
+from pilotfish.pool.plan import Key
+from pilotfish.pool.pool import Pool
+from pilotfish.servers.resolve import Candidate, Choice
+from pilotfish.servers.spec import FileRule, RootRule, ServerSpec
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.runner import Checks, Patience
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.ports import FileText, Identity, Launch
+from support.servers.honest import Honest, Kind, Whims, truth
+from support.servers.pools import FakeVitals
+from support.servers.script import Script
+from support.servers.scripted import ScriptedServer, spawning
+
+TEXTS = ("fine\n", "bad one\n", "bad two\n", "bad one\nbad two\n", "")
+PATIENCE = 3.0
+"""Seconds for each check: some of the delays are longer."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """After `wait` seconds write these texts (file → which of `TEXTS`; None: as it is) and check the files at once."""
+
+    wait: float
+    files: Mapping[str, int | None]
+    cancel_after: float | None = None
+    given: bool = False
+    """The text is handed in; else it is read from the disk."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    wait: float
+
+
+Step = Edit | Crash
+
+
+@dataclass(frozen=True)
+class Schedule:
+    kind: Kind
+    steps: Sequence[Step]
+    tape: Sequence[int]
+
+
+@dataclass(frozen=True)
+class State:
+    """What one server could see from a moment on."""
+
+    at: float
+    texts: Mapping[AbsPath, str]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One file of one check: what was asked, and what came of it."""
+
+    path: AbsPath
+    order: int
+    """Its place among all edits of the file."""
+    together: Mapping[AbsPath, int]
+    """All files of the same edit, with their orders."""
+    began: float
+    ended: float
+    outcome: Outcome
+
+
+@dataclass
+class Life:
+    """One process of the server, and every state it was in."""
+
+    server: Honest
+    states: list[State] = field(default_factory=list[State])
+
+
+class World:
+    """The disk, the servers one after the other, and the time."""
+
+    def __init__(self, kind: Kind, tape: Sequence[int], root: AbsPath) -> None:
+        self.kind = kind
+        self.whims = Whims(tape)
+        self.root = root
+        self.disk: dict[AbsPath, str] = {}
+        self.edits: dict[AbsPath, list[str]] = {}
+        self.written_at: dict[AbsPath, float] = {}
+        self.lives: list[Life] = []
+        self.checked: list[Checked] = []
+        self._tasks: TaskGroup | None = None
+
+    def path(self, name: str) -> AbsPath:
+        return AbsPath(f"{self.root}/{name}.x")
+
+    def scenario(self, script: Script) -> None:
+        assert isinstance(script, ScriptedServer)
+        self.lives.append(Life(self.kind.make(self, script)))
+        self.changed()
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        assert self._tasks is not None
+        self._tasks.start_soon(self._after, seconds, action)
+
+    def changed(self) -> None:
+        life = self.lives[-1]
+        life.states.append(State(anyio.current_time(), life.server.texts))
+
+    def write(self, path: AbsPath, text: str | None) -> int:
+        """Put a text on the disk; returns its order among the edits of the file."""
+        edits = self.edits.setdefault(path, [])
+        if text is not None or not edits:
+            edits.append(text or "")
+            self.disk[path] = edits[-1]
+            self.written_at[path] = anyio.current_time()
+            if self.lives and path not in self.lives[-1].server.open:
+                self.changed()
+        return len(edits) - 1
+
+    def crash(self) -> None:
+        if self.lives:
+            self.lives[-1].server.script.leave(-11)
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[TaskGroup]:
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            yield tasks
+            tasks.cancel_scope.cancel()
+
+    async def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        await anyio.sleep(seconds)
+        action()
+
+
+class Disk:
+    """The `Files` port over the world's disk."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def read_text(self, path: AbsPath) -> FileText:
+        if path not in self._world.disk:
+            raise Refused(Code.FILE_MISSING, path)
+        text = self._world.disk[path]
+        identity = await self.identity(path)
+        assert identity is not None
+        return FileText(path, text, bom=False, identity=identity, content=text.encode())
+
+    async def identity(self, path: AbsPath) -> Identity | None:
+        edits = self._world.edits.get(path)
+        if edits is None:
+            return None
+        # Two writes at one moment differ all the same.
+        written_ns = round((EPOCH + self._world.written_at[path]) * 1e9) + len(edits)
+        return Identity(1, 1, written_ns, len(edits[-1]))
+
+
+EPOCH = 1e9
+
+
+class WorldClock:
+    """The time of day of the world: its files are as old as they are."""
+
+    def wall(self) -> float:
+        return EPOCH + anyio.current_time()
+
+
+TIMING = Timing(15_000, 10_000, 3_000, 10_000)
+
+
+class OneServer(Workspace):
+    """A workspace with one server for everything."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.boundary: Boundary = boundary_of(world.root)
+        self._spec = ServerSpec(
+            "honest", "Honest", ("x",), ("honest",), FileRule((".x",)), RootRule(), freshness=world.kind.freshness
+        )
+
+    def require_enabled(self) -> None:
+        pass
+
+    def settings(self, server: str) -> ServerConfig:
+        return ServerConfig(server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, Restart.BACKOFF, TIMING)
+
+    def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
+        return Choice((Candidate(self._spec, self._world.root, "x"),))
+
+    def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
+        root = self._world.root
+        launch = Launch(argv=("/bin/honest",), cwd=root, environment={}, name="honest")
+        return Recipe(Key("honest", root), lambda: SessionOptions("honest", root, launch), restore)
+
+
+def play(schedule: Schedule, root: str) -> World:
+    """Run a schedule to its end, in virtual time; returns all that happened."""
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    return anyio.run(_play, schedule, AbsPath(root), backend="trio", backend_options={"clock": clock})
+
+
+async def _play(schedule: Schedule, root: AbsPath) -> World:
+    world = World(schedule.kind, schedule.tape, root)
+    pool = Pool(spawning(world.scenario), FakeVitals(), jitter=lambda: 0.0)
+    checks = Checks(pool, Texts(Disk(world), WorldClock()))
+    workspace, client = OneServer(world), ClientSession("model", root, root)
+
+    async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:
+        began = anyio.current_time()
+        given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
+        with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
+            verdicts = await checks.run(
+                client,
+                workspace,
+                tuple(orders),
+                texts=given if edit.given else None,
+                patience=Patience(PATIENCE, PATIENCE),
+            )
+            for verdict in verdicts:
+                (outcome,) = verdict.outcomes
+                ended = anyio.current_time()
+                world.checked.append(Checked(verdict.path, orders[verdict.path], orders, began, ended, outcome))
+
+    async with world.at_work(), pool.running(), anyio.create_task_group() as running:
+        for step in schedule.steps:
+            await anyio.sleep(step.wait)
+            if isinstance(step, Crash):
+                world.crash()
+                continue
+            texts = {name: None if number is None else TEXTS[number] for name, number in step.files.items()}
+            orders = {world.path(name): world.write(world.path(name), text) for name, text in texts.items()}
+            running.start_soon(check, step, orders)
+    return world
+
+
+def wrong(world: World) -> list[str]:
+    """Every outcome that says more than is true."""
+    return [found for checked in world.checked if (found := _wrong(world, checked)) is not None]
+
+
+def _wrong(world: World, checked: Checked) -> str | None:
+    outcome = checked.outcome
+    if outcome.diagnostics is None:
+        return None if outcome.why else f"no verdict on {checked.path}, and no reason"
+    if not outcome.is_fresh:
+        return None if outcome.why else f"{checked.path} is not fresh, and no reason"
+    said = tuple(sorted(diagnostic.message for diagnostic in outcome.diagnostics))
+    allowed = {truth(state.texts, checked.path) for state in _states(world, checked)}
+    if said in allowed:
+        return None
+    fault = "false clean" if not said else "stale as fresh"
+    return f"{fault}: at {checked.ended:.3f} {checked.path} #{checked.order} said {said}, true was {sorted(allowed)}"
+
+
+def _states(world: World, checked: Checked) -> list[State]:
+    """The states of every server of that time, from the first that held the texts of the check up to the answer."""
+    together = checked.together if world.kind.asked else {checked.path: checked.order}
+    found: list[State] = []
+    for number, life in enumerate(world.lives):
+        over = world.lives[number + 1].states[0].at if number + 1 < len(world.lives) else checked.ended
+        if life.states[0].at <= checked.ended and over >= checked.began:
+            since = [state for state in life.states if state.at < checked.began][-1:]
+            since += [state for state in life.states if checked.began <= state.at <= checked.ended]
+            found += _from_first(since, lambda state: _holds(world, state, together), checked.began)
+    return found
+
+
+def _from_first(states: list[State], holds: Callable[[State], bool], began: float) -> list[State]:
+    """Those that hold the texts. What stood before the check began counts only if nothing changed at that moment."""
+    changed = [state for state in states if state.at == began]
+    return [state for state in states if holds(state) and (state.at >= began or not changed)]
+
+
+def _holds(world: World, state: State, orders: Mapping[AbsPath, int]) -> bool:
+    return all(state.texts.get(path) in world.edits[path][order:] for path, order in orders.items())

@@ -1,7 +1,7 @@
 """Starting a real server in a hostile project: what the catalogue says about its risk is what happens (T7).
 
-The project's own interpreter leaves a file behind when it is run. A trusted project runs it, which shows that the trap
-works; an untrusted one must not.
+The project's own interpreter leaves a file behind when it is run. Without our settings a server runs it, which shows
+that the trap works; with them it must not, and it finds the packages of the environment all the same.
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.session import Session, open_session
@@ -19,6 +20,7 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Withheld, admitted, filled
 from pilotfish.servers.locate import Found, Lookup, locate
+from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 
@@ -39,7 +41,11 @@ def project(tmp_path: Path) -> AbsPath:
     (root / ".venv/pyvenv.cfg").write_text(f"home = {os.path.dirname(sys.executable)}\n")
     for name in ("json.py", "sitecustomize.py"):
         (root / name).write_text(f"open({str(root / 'sprung')!r}, 'w')\n")
-    (root / "a.py").write_text("x: int = 'text'\n")
+    site = root / ".venv/lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "installed.py").write_text("value: int = 1\n")
+    (site / "evil.pth").write_text(f"import os; os.system('touch {root}/sprung')\n")
+    (root / "a.py").write_text("import installed\n\nx: str = installed.value\n")
     return AbsPath(str(root))
 
 
@@ -47,7 +53,8 @@ def options(server: str, root: AbsPath, *, trusted: bool) -> SessionOptions:
     """The way from the catalogue to a process, as a composition root goes it."""
     verdict = admitted(load()[server], trusted=trusted)
     assert isinstance(verdict, Allowed)
-    values: dict[str, str] = {"root": root, "python": sys.executable}
+    pythons = PythonEnvironments(root, {}, os.path.join(os.path.dirname(root), "state"))
+    values = {"root": root, "python": sys.executable, "pythonEnvironment": pythons.interpreter(root)}
     spec = filled(verdict.spec, values.get)
     path = search_path(os.pathsep.join((os.path.dirname(sys.executable), "/usr/bin", "/bin")), (root,), trusted=trusted)
     located = locate(spec.command[0], root, Lookup((root,), trusted, path))
@@ -57,21 +64,33 @@ def options(server: str, root: AbsPath, *, trusted: bool) -> SessionOptions:
     return SessionOptions(server, root, launch, dict(spec.initialization), spec.settings, initialize_seconds=60)
 
 
-async def checked(session: Session, path: AbsPath) -> None:
+async def checked(session: Session, path: AbsPath) -> set[str]:
     """Until the server has answered for the file: by then it has asked whatever it asks an interpreter."""
     session.sync(path, "python", Path(path).read_text())
     with anyio.fail_after(60):
         while not session.supports(PULL, path):
             await session.changed.wait()
         await session.pull(path, timeout=60)
+    return {
+        str(found.code) for report in session.reports.of(path).values() for found in report.items if found.severity == 1
+    }
+
+
+@pytest.mark.server("basedpyright")
+async def test_the_trap_works_on_basedpyright_without_our_settings(project: AbsPath) -> None:
+    bare = replace(options("basedpyright", project, trusted=True), settings={})
+    async with open_session(bare, spawn) as session:
+        await checked(session, AbsPath(f"{project}/a.py"))
+    assert os.path.exists(f"{project}/sprung")
 
 
 @pytest.mark.server("basedpyright")
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
-async def test_basedpyright_runs_the_projects_interpreter_only_when_trusted(project: AbsPath, trusted: bool) -> None:
+async def test_basedpyright_reads_the_environment_and_runs_nothing_of_it(project: AbsPath, trusted: bool) -> None:
     async with open_session(options("basedpyright", project, trusted=trusted), spawn) as session:
-        await checked(session, AbsPath(f"{project}/a.py"))
-    assert os.path.exists(f"{project}/sprung") is trusted
+        codes = await checked(session, AbsPath(f"{project}/a.py"))
+    assert codes == {"reportAssignmentType"}
+    assert not os.path.exists(f"{project}/sprung")
 
 
 @pytest.mark.server("ty")

@@ -96,7 +96,7 @@ def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
         for trusted in (True, False):
             if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
                 filled(verdict.spec, fill)
-    assert asked == {"root", "rootUri", "rootName", "state", "pid", "python", "npm"}
+    assert asked == {"root", "rootUri", "rootName", "state", "pid", "npm", "pythonEnvironment", "pythonPrefix"}
 
 
 @pytest.mark.proves("WATCH-3", "T13")

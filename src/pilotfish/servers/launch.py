@@ -1,8 +1,12 @@
 """A spec made ready to run: restricted where nobody trusts the workspace, placeholders filled in, sidecar known. Pure.
 
-A placeholder is a whole string of a command, of the initialization options or of the settings, never a part of one
-(T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root), `${pid}` (ours),
-`${python}` (an interpreter that is not the project's) and `${npm:package/file}` (a file of an npm package).
+A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
+part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),
+`${pid}` (ours) and `${npm:package/file}` (a file of an npm package).
+For Python there are `${python}` (an interpreter that is not the project's), `${pythonEnvironment}` (a program of ours
+that answers as the interpreter of the project's environment would; `${python}` where there is no environment),
+`${pythonPackages}` (the folders of that environment's packages, a list) and `${pythonPrefix}` (its folder).
+A variable whose placeholder has no value is not set.
 """
 
 import re
@@ -18,7 +22,7 @@ from pilotfish.servers.spec import DerivedWatch, Risk, ServerSpec
 
 PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
 
-Fill = Callable[[str], str | None]
+Fill = Callable[[str], Json]
 """What stands for a placeholder; None when there is nothing."""
 
 
@@ -60,11 +64,30 @@ def filled(spec: ServerSpec, fill: Fill) -> ServerSpec:
     """The spec with every placeholder replaced; raises `Unfilled`."""
     return replace(
         spec,
-        command=tuple(_filled_text(word, fill) for word in spec.command),
+        command=tuple(_filled_word(word, fill) for word in spec.command),
+        env=_filled_variables(spec.env, fill),
         initialization=cast("Mapping[str, Json]", _filled(dict(spec.initialization), fill)),
         settings=cast("Mapping[str, Json]", _filled(dict(spec.settings), fill)),
-        watch=None if spec.watch is None else tuple(_filled_text(word, fill) for word in spec.watch),
+        watch=None if spec.watch is None else tuple(_filled_word(word, fill) for word in spec.watch),
     )
+
+
+def placeholders(spec: ServerSpec) -> frozenset[str]:
+    """The names of the placeholders that a spec has, restricted or not."""
+    restricted = spec.restricted
+    options = [spec.initialization, spec.settings]
+    words = [*spec.command, *spec.env.values()]
+    if restricted is not None:
+        options += [restricted.initialization, restricted.settings]
+        words += restricted.env.values()
+    found = set[str]()
+
+    def note(name: str) -> Json:
+        found.add(name)
+        return ""
+
+    _filled([*map(dict, options), *words], note)
+    return frozenset(found)
 
 
 def sidecar(spec: ServerSpec) -> tuple[str, ...] | None:
@@ -101,7 +124,7 @@ def _filled(value: Json, fill: Fill) -> Json:
     return value
 
 
-def _filled_text(text: str, fill: Fill) -> str:
+def _filled_text(text: str, fill: Fill) -> Json:
     found = PLACEHOLDER.fullmatch(text)
     if found is None:
         return text
@@ -109,3 +132,20 @@ def _filled_text(text: str, fill: Fill) -> str:
     if value is None:
         raise Unfilled(text)
     return value
+
+
+def _filled_word(text: str, fill: Fill) -> str:
+    value = _filled_text(text, fill)
+    if not isinstance(value, str):
+        raise Unfilled(text)
+    return value
+
+
+def _filled_variables(variables: Mapping[str, str], fill: Fill) -> Mapping[str, str]:
+    filled = dict[str, str]()
+    for name, text in variables.items():
+        found = PLACEHOLDER.fullmatch(text)
+        value = fill(found.group(1)) if found else text
+        if isinstance(value, str):
+            filled[name] = value
+    return filled

@@ -24,21 +24,26 @@ from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import Json
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.default_watches import own_files
 from pilotfish.servers.environment import child_environment, search_path
-from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, sidecar
+from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.servers.tree import DiskTree
+from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
 from pilotfish.system.ports import Launch
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; of others the folders are searched again."""
+
+PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
+"""Of `servers.launch`: what differs with the Python environment of a root."""
 
 
 class _Whereabouts(Struct):
@@ -53,7 +58,7 @@ class _Whereabouts(Struct):
     """Package managers."""
     shortcomings: Mapping[str, str] | None = None
     """What `Workspace.shortcomings` said: working it out means looking for every program of the catalogue."""
-    keys: dict[tuple[str, AbsPath], Key] = field(default_factory=dict[tuple[str, AbsPath], Key])
+    keys: dict[tuple[str, AbsPath, str], Key] = field(default_factory=dict[tuple[str, AbsPath, str], Key])
     choices: Recent[tuple[AbsPath, str | None], tuple[Choice, Evidence]] = field(
         default_factory=lambda: Recent(MAX_CHOICES)
     )
@@ -75,6 +80,7 @@ class Workspace:
             path=search_path(environment.get("PATH", os.defpath), territory, trusted=self.config.trusted),
             tools=tool_folders(places.state),
         )
+        self._pythons = PythonEnvironments(boundary.workspace, environment, os.path.join(places.state, "pythons"))
         self._tree = DiskTree()
         self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = Scope(boundary.workspace, boundary.worktree)
@@ -82,6 +88,7 @@ class Workspace:
         """Folders whose times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}
+        self._python_servers: dict[str, bool] = {}
         self._allowed: dict[str, Allowed | Withheld] = {}
 
     @property
@@ -192,11 +199,12 @@ class Workspace:
         )
 
     def _key(self, spec: ServerSpec, root: AbsPath) -> Key:
-        place = (spec.id, root)
+        python = self._pythons.fingerprint(root) if self._asks_for_python(spec) else ""
+        place = (spec.id, root, python)
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
-            config = f"{self._configured(spec.id)} {self.config.trusted} {program}"
+            config = f"{self._configured(spec.id)} {self.config.trusted} {program} {python}"
             self._whereabouts.keys[place] = Key(spec.id, root, config)
         return self._whereabouts.keys[place]
 
@@ -247,17 +255,18 @@ class Workspace:
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: Found) -> ServerSpec:
-        def fill(name: str) -> str | None:
+        def fill(name: str) -> Json:
             kind, _, rest = name.partition(":")
             if kind == "npm":
                 return find_npm_file(rest, root, self._lookup, located.path)
+            if name in PYTHON_PLACEHOLDERS:
+                return self._python_of(name, root)
             known = {
                 "root": root,
                 "rootUri": uri_of(root),
                 "rootName": os.path.basename(root),
                 "state": self._state_of(allowed.spec, root),
                 "pid": str(os.getpid()),
-                "python": self._python(root),
             }
             return known.get(name)
 
@@ -266,6 +275,23 @@ class Workspace:
         except Unfilled as unfilled:
             message = f"{allowed.spec.name} needs {unfilled}, which was not found"
             raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
+
+    def _asks_for_python(self, spec: ServerSpec) -> bool:
+        if spec.id not in self._python_servers:
+            self._python_servers[spec.id] = not placeholders(spec).isdisjoint(PYTHON_PLACEHOLDERS)
+        return self._python_servers[spec.id]
+
+    def _python_of(self, placeholder: str, root: AbsPath) -> Json:
+        environment = self._pythons.of(root)
+        match placeholder:
+            case "pythonEnvironment":
+                return self._pythons.interpreter(root) or self._python(root)
+            case "pythonPackages":
+                return [] if environment is None else list(environment.packages)
+            case "pythonPrefix":
+                return None if environment is None else environment.prefix
+            case _:
+                return self._python(root)
 
     def _python(self, root: AbsPath) -> str:
         """An interpreter that is not the project's."""

@@ -1,0 +1,57 @@
+"""The Python environments of a workspace's roots: found as data, kept while the files they rest on stay as they are."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+
+from pilotfish.model import AbsPath
+from pilotfish.servers.cache_evidence import Evidence, Witness
+from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
+from pilotfish.servers.tree import DiskTree
+
+
+class PythonEnvironments:
+    def __init__(self, workspace: AbsPath, variables: Mapping[str, str], folder: str) -> None:
+        self._workspace = workspace
+        self._variables = variables
+        self._folder = folder
+        """Private, outside of every project: where the stand-in interpreters are."""
+        self._known: dict[AbsPath, tuple[PythonEnvironment | None, Evidence]] = {}
+
+    def of(self, root: AbsPath) -> PythonEnvironment | None:
+        known = self._known.get(root)
+        if known is not None and known[1].holds():
+            return known[0]
+        witness = Witness(DiskTree())
+        environment = find_environment(Project(root, self._workspace, self._variables), witness)
+        evidence = witness.evidence()
+        if evidence is None:
+            # Something changed just now: look again next time.
+            self._known.pop(root, None)
+        else:
+            self._known[root] = environment, evidence
+        return environment
+
+    def interpreter(self, root: AbsPath) -> str | None:
+        """A program of ours that answers as the environment's interpreter would; None without an environment."""
+        environment = self.of(root)
+        return None if environment is None else self._written(stand_in(environment))
+
+    def fingerprint(self, root: AbsPath) -> str:
+        """Differs when a server would have to be told of another environment."""
+        environment = self.of(root)
+        return "" if environment is None else _digest(stand_in(environment))
+
+    def _written(self, script: str) -> str:
+        path = os.path.join(self._folder, f"python-{_digest(script)}")
+        if not os.path.exists(path):
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            descriptor = os.open(f"{path}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(script)
+            os.replace(f"{path}.{os.getpid()}", path)
+        return path
+
+
+def _digest(script: str) -> str:
+    return hashlib.sha256(script.encode(errors="surrogateescape")).hexdigest()[:16]

@@ -134,12 +134,12 @@ async def test_the_deadline_of_a_write_starts_again_with_every_part_taken() -> N
     clock = trio.lowlevel.current_clock()
     assert isinstance(clock, trio.testing.MockClock)
     reading, writing = os.pipe()
-    end = End(FileIO(writing, "w"))
+    end = End(FileIO(writing, "w"), 10.0)
     stalled = anyio.Event()
 
     async def write() -> None:
         with pytest.raises(Stalled):
-            await end.write(bytes(7 * READ_BYTES), 10.0)
+            await end.send(bytes(7 * READ_BYTES))
         stalled.set()
 
     async with anyio.create_task_group() as tasks:
@@ -167,10 +167,10 @@ async def test_an_end_that_is_closed_between_ready_and_running_on_touches_no_oth
 
     async def use() -> None:
         if kind == "reads":
-            heard.append(await end.read())
+            heard.append(await end.receive())
         else:
             with pytest.raises(BrokenPipe):
-                await end.write(bytes(2 * READ_BYTES), 5.0)
+                await end.send(bytes(2 * READ_BYTES))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(use)
@@ -192,13 +192,13 @@ async def test_who_reads_while_another_does_is_refused_and_leaves_the_other_alon
     end, heard = End(FileIO(reading, "r")), list[bytes]()
 
     async def read() -> None:
-        heard.append(await end.read())
+        heard.append(await end.receive())
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
         await anyio.wait_all_tasks_blocked()
         with pytest.raises(anyio.BusyResourceError):
-            await end.read()
+            await end.receive()
         os.write(writing, b"for the first")
     assert heard == [b"for the first"]
     end.close()
@@ -209,16 +209,16 @@ async def test_what_nobody_reads_stays_in_the_pipe_and_keeps_no_loop_busy() -> N
     reading, writing = os.pipe()
     end = End(FileIO(reading, "r"))
     os.write(writing, b"first")
-    assert await end.read() == b"first"
+    assert await end.receive() == b"first"
     os.write(writing, b"second")
     for _ in range(3):
         await anyio.lowlevel.checkpoint()
     assert os.read(reading, 100) == b"second"
     assert not asyncio.get_running_loop().remove_reader(reading)
     os.write(writing, b"third")
-    assert await end.read() == b"third"
+    assert await end.receive() == b"third"
     end.close()
-    assert await end.read() == b""
+    assert await end.receive() == b""
     os.close(writing)
 
 

@@ -12,7 +12,6 @@ import anyio.to_thread
 from msgspec import UNSET, Raw
 
 from pilotfish.client.calls import Call, Calls, Exchange, Outcome
-from pilotfish.client.outbox import Outbox, Overflow
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -34,6 +33,7 @@ from pilotfish.protocol.rpc import (
 )
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled
+from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
 
 EXIT_GRACE_SECONDS = 0.5
@@ -45,6 +45,9 @@ DRAIN_SECONDS = 1.0
 
 CANCEL_GRACE_SECONDS = 30.0
 """How long the id of a cancelled request stays reserved for a late answer."""
+
+MAX_UNSENT_BYTES = 128 * 1024 * 1024
+"""Twice the largest message. A server that lets this pile up has stopped reading."""
 
 MAX_UNANSWERED_CANCELS = 256
 """A server that leaves this many cancelled requests unanswered past the grace is not answering at all."""
@@ -69,7 +72,7 @@ class Connection:
         self._tap = tap or Tap()
         self._peer = Peer()
         self._calls = Calls()
-        self._outbox = Outbox(process)
+        self._queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
         self._decoder = FrameDecoder()
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
@@ -166,8 +169,8 @@ class Connection:
         """Somebody saw that the server is of no use any more: everyone who waits is told now."""
         self._end(self._failed(code, what))
 
-    async def flushed(self) -> None:
-        await self._outbox.flushed()
+    async def flush(self) -> None:
+        await self._queue.flush()
 
     async def _outcome(self, call: Call) -> None:
         call.ended = anyio.Event()
@@ -209,14 +212,13 @@ class Connection:
             return
         if self._tap.is_open:
             self._tap.heard(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
-        try:
-            self._outbox.post(frame, urgent=urgent)
-        except Overflow as overflow:
-            self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {overflow}"))
+        if not self._queue.post(frame, urgent=urgent):
+            unread = f"{self._queue.unsent} bytes wait for the server to read them"
+            self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {unread}"))
 
     async def _write(self) -> None:
         try:
-            await self._outbox.run()
+            await self._queue.run(self._process.send)
         except Stalled:
             self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
         except BrokenPipe:

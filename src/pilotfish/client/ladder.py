@@ -38,7 +38,7 @@ async def walk_down(connection: Connection, process: Process) -> None:
 async def _left_after_exit(connection: Connection, process: Process) -> bool:
     connection.notify("exit")
     with anyio.move_on_after(EXIT_SECONDS):
-        await connection.flushed()
+        await connection.flush()
         # Several servers stay until their input ends, whatever `exit` says.
         await process.close_input()
         await process.wait()

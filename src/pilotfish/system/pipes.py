@@ -22,11 +22,16 @@ READ_BYTES = 256 * 1024
 that it costs in steps of 64 KiB. More would eat into the 64 MiB that all pipes of a user share."""
 
 
-class End:
-    """One end, closed once; the only place that knows its descriptor."""
+STALL_SECONDS = 30.0
+"""A reader that takes nothing for this long is gone, or might as well be."""
 
-    def __init__(self, file: IO[bytes] | socket.socket) -> None:
+
+class End:
+    """The `ByteStream` of one descriptor, and the only place that knows its number."""
+
+    def __init__(self, file: IO[bytes] | socket.socket, stall_seconds: float = STALL_SECONDS) -> None:
         self._file = file
+        self._stall_seconds = stall_seconds
         self._descriptor = file.fileno()
         self.closed = False
         self._reader: asyncio.Future[bytes] | None = None
@@ -36,8 +41,8 @@ class End:
             with suppress(OSError):  # no pipe, or the user's share of pipe memory is used up: it works as it is
                 fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
 
-    async def read(self) -> bytes:
-        """What comes next, empty at the end. Always lets others run first: a flood must not keep the loop to itself."""
+    async def receive(self) -> bytes:
+        """Return the next bytes, empty at the end. Other tasks run first: a flood must not occupy the loop."""
         if self.closed:
             return b""
         if self._reader is not None and not self._reader.done():
@@ -63,11 +68,17 @@ class End:
         except OSError:
             self._reader.set_result(b"")
 
-    async def write(self, data: bytes, stall_seconds: float) -> None:
-        """Write all; each part must be taken within the deadline, however many parts it takes.
+    async def send(self, data: bytes) -> None:
+        """Write all; each part must be taken within the stall limit, however many parts it takes.
 
         Raises `Stalled`, or `BrokenPipe` when either end is closed.
         """
+        await self.write(data, self._stall_seconds)
+
+    async def read(self) -> bytes:
+        return await self.receive()
+
+    async def write(self, data: bytes, stall_seconds: float) -> None:
         rest = memoryview(data)
         while rest:
             if self.closed:
@@ -79,8 +90,8 @@ class End:
             except (BrokenPipeError, ConnectionResetError):
                 raise BrokenPipe("the other end is closed") from None
 
-    def write_now(self, data: bytes) -> int:
-        """Write what is taken at once; whatever is in the way is for `write` to say."""
+    def send_now(self, data: bytes) -> int:
+        """Write what is taken at once and return how much; whatever is in the way is for `send` to report."""
         try:
             return 0 if self.closed else os.write(self._descriptor, data)
         except OSError:

@@ -34,6 +34,20 @@ class Exit(Struct, frozen=True):
         return -self.code if self.code < 0 else None
 
 
+class ByteStream(Protocol):
+    """Bytes to and from another program: a pipe pair, a socket, or its like in memory. One reader, one writer."""
+
+    async def receive(self) -> bytes:
+        """Return the next bytes; empty at the end of the stream."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`; raise `BrokenPipe` when either end is closed, `Stalled` when nothing is taken."""
+
+    def close(self) -> None:
+        """Close both directions and wake the reader; harmless when it is closed already."""
+
+
 class Process(Protocol):
     """A running program whose whole process tree is ours to end."""
 

@@ -80,13 +80,13 @@ class SupervisedProcess:
     def __init__(self, launch: Launch, token: str, write_stall_seconds: float) -> None:
         self._launch = launch
         self._token = token
-        self._write_stall_seconds = write_stall_seconds
         self._child, self._socket = _start_supervisor(launch, token)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         assert self._child.stderr is not None
-        self._control = End(self._socket)
-        self._input, self._output, self._errors = map(End, (self._child.stdin, self._child.stdout, self._child.stderr))
+        self._control = End(self._socket, math.inf)
+        self._input = End(self._child.stdin, write_stall_seconds)
+        self._output, self._errors = End(self._child.stdout), End(self._child.stderr)
         self._writing = anyio.ResourceGuard("writing to")
         self._waiting = anyio.Lock()
         self._heard = b""
@@ -104,7 +104,7 @@ class SupervisedProcess:
         """Hand over the order and wait until the server runs; raise the typed reason when it does not."""
         with anyio.move_on_after(START_SECONDS) as scope:
             with suppress(BrokenPipe):  # then there is no report either
-                await self._control.write(order, math.inf)
+                await self._control.send(order)
             while b"\n" not in self._heard and await self._hear():
                 pass
         if scope.cancelled_caught:
@@ -121,16 +121,16 @@ class SupervisedProcess:
     async def send(self, data: bytes) -> None:
         with self._writing:
             try:
-                await self._input.write(data, self._write_stall_seconds)
+                await self._input.send(data)
             except BaseException:
                 self._input.close()
                 raise
 
     def send_now(self, data: bytes) -> int:
-        return self._input.write_now(data)
+        return self._input.send_now(data)
 
     async def receive(self) -> bytes:
-        return await self._output.read()
+        return await self._output.receive()
 
     async def close_input(self) -> None:
         self._input.close()
@@ -159,7 +159,7 @@ class SupervisedProcess:
     async def drain_errors(self) -> None:
         """Read standard error until its end, or until `close` closes it; that bounds the shield."""
         with anyio.CancelScope(shield=True):
-            while data := await self._errors.read():
+            while data := await self._errors.receive():
                 self._keep(data)
 
     async def watch(self, scope: anyio.CancelScope) -> None:
@@ -183,7 +183,7 @@ class SupervisedProcess:
 
     async def _hear(self) -> bool:
         """Take what the supervisor says next; False when it is gone."""
-        data = await self._control.read()
+        data = await self._control.receive()
         self._heard += data
         return bool(data)
 

@@ -1,4 +1,4 @@
-"""Our standard input and output as a wire that nobody else can touch (F83).
+"""Our standard input and output as one byte stream that nothing else in this process can write to (F83).
 
 Whatever prints in this process, and whatever it starts, would otherwise write into the protocol. So the two are moved
 to descriptors that no child inherits; in their place stand nothing to read, and standard error or nothing to write to.
@@ -25,36 +25,46 @@ FIRST_PRIVATE = 10
 """Above the standard streams and above 3 and 4, which one host uses as a wire of its own."""
 
 
-class PipeWire:
-    """A wire over two open files, which their owner closes."""
+class PipePair:
+    """The `ByteStream` of two open files: one to read, one to write."""
 
     def __init__(self, source: IO[bytes], sink: IO[bytes]) -> None:
-        self._file = source
+        self._files = source, sink
         self._source = End(source)
-        self._sink = End(sink)
+        self._sink = End(sink, STALL_SECONDS)
 
     async def receive(self) -> bytes:
         try:
-            return await self._source.read()
+            return await self._source.receive()
         except PermissionError:
             # A regular file or a device like /dev/null cannot be waited for, and never needs to be.
-            return os.read(self._file.fileno(), 65536)
+            return os.read(self._files[0].fileno(), 65536)
 
     async def send(self, data: bytes) -> None:
-        await self._sink.write(data, STALL_SECONDS)
+        await self._sink.send(data)
+
+    def close(self) -> None:
+        self.restore()
+        self._source.close()
+        self._sink.close()
+
+    def restore(self) -> None:
+        """Make open files blocking again: the program that started us shares them, and a terminal must stay usable."""
+        for file in self._files:
+            if not file.closed:
+                os.set_blocking(file.fileno(), True)
 
 
 @contextmanager
-def standard_wire(*, prints: int | None = STDERR) -> Generator[PipeWire]:
+def take_standard_streams(*, prints: int | None = STDERR) -> Generator[PipePair]:
     """Take standard input and output for the block. What is printed in it goes to `prints`, or nowhere."""
     source, sink = _moved(STDIN, os.O_RDONLY, None), _moved(STDOUT, os.O_WRONLY, prints)
     with os.fdopen(source, "rb", buffering=0) as incoming, os.fdopen(sink, "wb", buffering=0) as outgoing:
+        pair = PipePair(incoming, outgoing)
         try:
-            yield PipeWire(incoming, outgoing)
+            yield pair
         finally:
-            # The descriptions are shared with whoever started us: a terminal must not stay as we needed it.
-            os.set_blocking(source, True)
-            os.set_blocking(sink, True)
+            pair.restore()
 
 
 async def until_signalled(serving: Callable[[], Awaitable[None]]) -> None:

@@ -26,7 +26,7 @@ from pilotfish.surfaces.llxprt.channel import Channel
 from pilotfish.surfaces.llxprt.descriptors import crossed_wire
 from pilotfish.surfaces.llxprt.methods import Methods
 from pilotfish.surfaces.mcp.connection import Wire, serve
-from pilotfish.system.standard_streams import standard_wire, until_signalled
+from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
         bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
         shell = replace(computer(environment), handed_over=bootstrap.config)
         # The host does not read our standard error: what is printed there could fill the pipe and stop us.
-        with standard_wire(prints=None) as wire:
+        with take_standard_streams(prints=None) as wire:
             navigation = crossed_wire(*MCP_DESCRIPTORS)
             try:
                 anyio.run(run, bootstrap.root, shell, wire, navigation)

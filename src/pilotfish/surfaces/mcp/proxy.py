@@ -20,7 +20,7 @@ from pilotfish.surfaces.mcp.daemon_stream import far_wire
 from pilotfish.surfaces.mcp.sdk import require_sdk
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, Stalled
-from pilotfish.system.standard_streams import standard_wire, until_signalled
+from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ DRAIN_SECONDS = 2.0
 def run(carry: Callable[[Wire], Awaitable[None]]) -> None:
     """Let `carry` serve the host that started this process until it closes its end."""
     require_sdk()
-    with standard_wire() as wire:
+    with take_standard_streams() as wire:
         anyio.run(carry, wire)
 
 

@@ -63,7 +63,7 @@ def steady(text: str, home: DaemonHome) -> str:
     text = re.sub(
         r"\w+ +watching: .*(\n +→ .*)?", "ok    watching: 1 folder, and the system allows 524288 watches", text
     )
-    return re.sub(r"-I -c '.*?' /fake support\.\w+:(\w+)", r"\1-server", text)
+    return re.sub(r"-I -c '.*?' /fake support\.[\w.]+:(\w+)", r"\1-server", text)
 
 
 def matches(name: str, done: Result, home: DaemonHome) -> None:

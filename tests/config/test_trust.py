@@ -123,7 +123,7 @@ def test_roots_are_trusted_by_the_matrix(home: Home, entry: str, expected: bool,
 
 
 @pytest.mark.proves("TRUST-2", "TRUST-4")
-@pytest.mark.parametrize("bad", ["project", "code/**", "~you/**", "{code}/{{a", 3], ids=str)
+@pytest.mark.parametrize("bad", ["project", "code/**", "~you/**", "{code}/{{a", "{code}/@(project|b)", 3], ids=str)
 def test_a_bad_entry_is_a_config_error_and_then_nothing_is_trusted(home: Home, bad: str | int) -> None:
     home.project(OVERRIDE)
     entry = bad.format(code=home.workspace.parent) if isinstance(bad, str) else bad

@@ -1,8 +1,9 @@
 """The entries of `security.trustedProjectRoots`: which folders they cover (TRUST-2, TRUST-3). Pure.
 
-A plain entry covers its folder and everything below it, by whole segments. An entry with a glob character is matched
-as picomatch does with `dot: true`. Only the candidate's real path is ever compared, and entries are taken as written:
-an entry that is a symbolic link covers nothing, because nobody's real path goes through it.
+A plain entry covers its folder and everything below it, by whole segments. An entry with a glob character is read by
+the rules of `protocol.globs`, dot files included, and must match the whole path. Only the candidate's real path is
+compared, and entries are taken as written: an entry that is a symbolic link covers nothing, because no real path goes
+through it. An entry that cannot be read as a glob is an error of the configuration and covers nothing.
 """
 
 import os
@@ -12,10 +13,14 @@ import sys
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.glob_regex import BadGlob
-from pilotfish.protocol.picomatch import path_glob
+from pilotfish.protocol.globs import lsp_glob
 
 GLOB = re.compile(r"[*?\[\]{}]|[@!+]\(")
 """What makes an entry a glob. Brackets and braces that a folder really has in its name must be matched by a glob."""
+
+UNSUPPORTED = re.compile(r"[?*+@!]\(|\\|\{[^,{}]*\.\.[^,{}]*\}|\s\Z")
+"""Syntax of other glob dialects: groups `@(a|b)`, escapes and ranges `{1..3}` would mean something else here, and
+`lsp_glob` drops white space at the end. None of them may turn into a pattern that the person did not write."""
 
 IGNORE_CASE = sys.platform == "win32"
 
@@ -34,16 +39,33 @@ def fault(entry: str) -> str | None:
 
 
 def covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
-    """Whether `entry` trusts the real path `candidate`; raises `BadGlob` for a pattern that is none."""
+    """Whether `entry` trusts the real path `candidate`; raises `BadGlob` for a pattern that cannot be read."""
+    covered = _glob_covers(entry, candidate, home) if is_glob(entry) else _folder_covers(entry, candidate, home)
+    # No real path has `..` or an empty segment in it: whoever passes one has not resolved it.
+    return covered and candidate == os.path.normpath(candidate) and not candidate.startswith("//")
+
+
+def _folder_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
     absolute = home + entry[1:] if entry == "~" or entry.startswith("~/") else entry
     if not os.path.isabs(absolute):
         return False
-    expanded, folder = _slashed(absolute), _slashed(candidate)
-    if is_glob(entry):
-        return path_glob(expanded, ignore_case=IGNORE_CASE).matches(folder)
-    return ".." not in expanded.split("/") and is_inside(folder, expanded)
+    folder = _slashed(absolute)
+    return ".." not in folder.split("/") and is_inside(_slashed(candidate), folder)
+
+
+def _glob_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
+    pattern = _slashed(entry)
+    if found := UNSUPPORTED.search(pattern):
+        raise BadGlob(f"{found[0]!r} is not supported in a glob")
+    below_home = pattern.startswith("~/")
+    glob = lsp_glob(pattern[1:] if below_home else pattern, ignore_case=IGNORE_CASE)
+    if not (below_home or os.path.isabs(entry)):
+        return False
+    # The home folder is compared as it is: its name may hold characters that a pattern gives a meaning.
+    base, folder = _slashed(home) if below_home else "", _slashed(candidate)
+    return is_inside(folder, base) and glob.matches(folder[len(base) :])
 
 
 def _slashed(path: str) -> str:
-    path = path.replace("\\", "/") if sys.platform == "win32" else path
-    return path.rstrip("/") or "/"
+    """With `/` between segments and none at the end: the root folder is the empty string."""
+    return (path.replace("\\", "/") if sys.platform == "win32" else path).rstrip("/")

@@ -1,13 +1,12 @@
 """Globs as regular expressions that cannot run away.
 
-A dialect (`globs`, `picomatch`) reads its pattern into tokens; here the choices are expanded into routes, and the
-routes become one regular expression.
+`globs` reads a pattern into tokens; here the choices are expanded into routes, and the routes become one regular
+expression.
 Rules that keep matching cheap, whatever the pattern:
 - The expansion is bounded by `MAX_TOKENS`; what would grow beyond it is a `BadGlob`.
 - Between two stars of a segment, and between two `**` of a route, the leftmost fit is as good as any other, since what
   follows takes anything; so it is an atomic group, never tried again.
 - Nothing inside a segment matches a slash, so where a segment ends is certain, and it is an atomic group too.
-- A `Span` (a repeated or negated group) is tried at every length, so a segment may have only `MAX_SPANS` of them.
 """
 
 import re
@@ -27,12 +26,9 @@ MAX_NAMES = 100
 """Segments of a route, `**` apart. No real path is deeper, and each is one level of nesting in a regular expression,
 whose compiler recurses."""
 
-MAX_SPANS = 3
-"""Stars and spans of a segment that has a span: at 255 characters a segment, some three million steps at worst."""
-
 
 class BadGlob(ValueError):
-    """The pattern is malformed, too large, or uses what its dialect does not support here."""
+    """The pattern is malformed, too large, or uses what is not supported here."""
 
 
 class Mark(Enum):
@@ -42,8 +38,6 @@ class Mark(Enum):
     STAR = auto()
     ANY_FOLDERS = auto()
     """A whole segment: any number of folders, also none."""
-    SOME_FOLDERS = auto()
-    """A whole segment: one folder or more."""
 
 
 class One(Struct, frozen=True):
@@ -53,12 +47,6 @@ class One(Struct, frozen=True):
     text: str | None = None
 
 
-class Span(Struct, frozen=True):
-    """A regular expression of any width inside a segment."""
-
-    source: str
-
-
 class Choice(Struct, frozen=True):
     """One of several sequences."""
 
@@ -66,18 +54,18 @@ class Choice(Struct, frozen=True):
 
 
 class Stretch(Struct, frozen=True):
-    """Segments one after the other; `walk` is the `**` before them, None at the start of a route."""
+    """Segments one after the other; `walk` says that a `**` stands before them: only the first stretch has none."""
 
-    walk: Mark | None
+    walk: bool
     names: tuple["Segment", ...]
 
 
-Token = Mark | One | Span | Choice
-Piece = Mark | One | Span
+Token = Mark | One | Choice
+Piece = Mark | One
 Segment = tuple[Piece, ...]
 Route = tuple[Stretch, ...]
 
-_WALKS = {Mark.ANY_FOLDERS: "(?:[^/]*/)*", Mark.SOME_FOLDERS: "(?:[^/]*/)+"}
+_WALK = "(?:[^/]*/)*"
 _END = r"(?=/|\Z)"
 
 
@@ -182,20 +170,19 @@ def _size(sequences: Sequence[tuple[Piece, ...]]) -> int:
 
 
 def _route(pieces: tuple[Piece, ...]) -> Route:
-    stretches = [Stretch(None, ())]
+    stretches = [Stretch(walk=False, names=())]
     segment: Segment = ()
     for piece in (*pieces, Mark.SLASH):
         if piece is not Mark.SLASH:
             segment = (*segment, piece)
             continue
         last = stretches[-1]
-        walk = next((mark for mark in _WALKS if mark in segment), None)
-        if walk is None:
+        if Mark.ANY_FOLDERS not in segment:
             stretches[-1] = replace(last, names=(*last.names, segment))
         elif len(segment) > 1:
             raise BadGlob("** beside other characters of its segment")
-        elif last.walk is None or last.names:
-            stretches.append(Stretch(walk, ()))
+        elif not last.walk or last.names:
+            stretches.append(Stretch(walk=True, names=()))
         segment = ()
     if sum(len(stretch.names) for stretch in stretches) > MAX_NAMES:
         raise BadGlob(f"more than {MAX_NAMES} segments")
@@ -211,20 +198,18 @@ def _route_source(stem: Route, ends: Sequence[str]) -> str:
     source = slash = ""
     for stretch in front:
         names = "/".join(map(_segment_source, stretch.names))
-        source += names if stretch.walk is None else f"(?>{slash}{_WALKS[stretch.walk]}?{names}{_END})"
+        source += f"(?>{slash}{_WALK}?{names}{_END})" if stretch.walk else names
         slash = "/" if stretch.names else slash
     names = [*map(_segment_source, last.names), *([f"(?:{'|'.join(ends)})"] if ends else [])]
-    return source + _last_source(last.walk, slash, names)
+    return source + (_last_source(slash, names) if last.walk else "/".join(names))
 
 
-def _last_source(walk: Mark | None, slash: str, names: Sequence[str]) -> str:
-    if walk is None:
-        return "/".join(names)
+def _last_source(slash: str, names: Sequence[str]) -> str:
     if not names:
-        return f"(?:{slash}.*)?" if walk is Mark.ANY_FOLDERS else f"{slash}.+"
+        return f"(?:{slash}.*)?"
     # A single name can only be the last segment: the walk there is possessive. Several are found by stepping back.
     possessive = "+" if len(names) == 1 else ""
-    return f"{slash}{_WALKS[walk]}{possessive}{'/'.join(names)}"
+    return f"{slash}{_WALK}{possessive}{'/'.join(names)}"
 
 
 def _folder_source(route: Route) -> str:
@@ -242,17 +227,11 @@ def _folder_source(route: Route) -> str:
 
 def _segment_source(segment: Segment) -> str:
     chunks = [""]
-    spans = 0
     for piece in segment:
         if isinstance(piece, Mark):
             chunks.append("")
         else:
             chunks[-1] += piece.source
-            spans += isinstance(piece, Span)
-    if spans and spans + len(chunks) - 1 > MAX_SPANS:
-        raise BadGlob(f"more than {MAX_SPANS} stars and groups in a segment with a group")
-    if spans:
-        return f"(?>{'[^/]*'.join(chunks)}{_END})"
     if len(chunks) == 1:
         return chunks[0]
     first, *inner, last = chunks

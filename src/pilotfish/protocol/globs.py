@@ -147,7 +147,7 @@ def _absolute(folder: str | None) -> AbsPath | None:
 
 def _without_last_slash(route: Route) -> Route:
     *front, last = route
-    if len(last.names) > (last.walk is None) and not last.names[-1]:
+    if len(last.names) > (not last.walk) and not last.names[-1]:
         return (*front, replace(last, names=last.names[:-1]))
     return route
 

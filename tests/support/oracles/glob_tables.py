@@ -1,4 +1,4 @@
-"""What real glob engines say about patterns and paths, as `tools/glob-tables.mjs` wrote it down."""
+"""What VS Code's glob engine says about patterns and paths, as `tools/glob-tables.mjs` wrote it down."""
 
 import signal
 from collections.abc import Generator, Iterator

@@ -22,8 +22,9 @@ STATIC = {
 }
 SLOW = frozenset({"types", "docs"})
 """Left out of the inner loop, which is to take less than a minute: an editor shows types, and the gate runs them."""
-QUICK = [f"tests/{name}" for name in ("client", "config", "operations", "policy", "pool", "service", "test_api.py")]
-"""The middle of the program, where most changes are, in virtual time and without real servers."""
+QUICK_FOLDERS = ("client", "config", "feedback", "operations", "policy", "pool", "protocol", "service")
+QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
+"""The core and the middle of the program, where most changes are, in virtual time and without real servers."""
 
 
 def main() -> int:
@@ -35,6 +36,10 @@ def main() -> int:
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}
     steps = end_to_end(files) if hosts else static | tests(quick=quick, files=files)
     results = {name: step(name, argv) for name, argv in steps.items()}
+    if not hosts:
+        subprocess.run(
+            [sys.executable, str(ROOT / "tools" / "structure.py"), "small"], check=False
+        )  # shown, not judged
     print("\n" + "  ".join(f"{name} {'ok' if ok else 'FAILED'}" for name, ok in results.items()))
     return 0 if all(results.values()) else 1
 

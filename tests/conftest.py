@@ -12,6 +12,8 @@ __all__ = ["no_task_left_behind", "nothing_left_behind"]
 
 settings.register_profile("suite", deadline=None)
 """A property holds however slow the machine is; the clock of a shared one says nothing about it."""
+settings.register_profile("quick", deadline=None, max_examples=25)
+"""For `./check --quick`: a wrong property mostly shows within a few examples; the gate tries all of them."""
 settings.load_profile("suite")
 
 

@@ -48,7 +48,8 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
     if files:
         return {"tests": ["pytest", *files]}
     if quick:
-        return {"tests": ["pytest", "-q", "-n", "2", "-m", "not slow and not leak and not server", *QUICK]}
+        left_out = "not slow and not leak and not server"
+        return {"tests": ["pytest", "-q", "-n", "2", "--hypothesis-profile=quick", "-m", left_out, *QUICK]}
     return {
         # Coverage of the core is measured on the tests of the core alone: what only passes by accident does not count.
         "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],

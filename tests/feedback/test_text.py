@@ -437,3 +437,71 @@ def test_a_reader_gets_the_message_back_by_undoing_the_escapes(message: str) -> 
     tagged = lines_of(diagnostic(message))[0].removeprefix("ERROR [1:1]").strip()
     plain = lines_of(diagnostic(message), form=PLAIN)[0].removeprefix("ERROR [1:1]").strip()
     assert html.unescape(tagged) == plain.replace("‹", "<").replace("›", ">")
+
+
+ONLY_NEW = replace(DEFAULT, only_new=True, other_files_after=("edit", "write", "patch"), max_other_files=1)
+
+
+@pytest.mark.proves("DIAG-8", "FMT-6")
+def test_only_what_the_edit_introduced_is_shown_and_the_rest_is_counted() -> None:
+    change = compared("a.py", introduced=errors(1), older=errors(3, first_line=10), fixed=errors(2, first_line=20))
+    assert said([change], limits=ONLY_NEW) == dedent("""\
+        LSP errors detected in this file, please fix:
+        <diagnostics file="a.py">
+        ERROR [1:1] wrong 0
+        </diagnostics>
+
+        The edit was applied and need not be repeated; please fix these errors in a further edit.
+        3 older errors in this file are not shown.
+        2 errors were fixed.""")
+
+
+@pytest.mark.proves("DIAG-8", "FMT-8")
+@pytest.mark.parametrize(
+    "change",
+    [compared("a.py", older=errors(100)), compared("a.py", fixed=errors(2)), compared("a.py", older=errors(1))],
+    ids=["only older ones", "only fixed ones", "one older one"],
+)
+def test_an_edit_that_introduced_nothing_is_followed_by_nothing(change: Checked) -> None:
+    assert said([change], limits=ONLY_NEW) == ""
+
+
+@pytest.mark.proves("DIAG-8", "FMT-6")
+def test_without_a_baseline_nothing_is_called_to_be_fixed_that_may_be_older() -> None:
+    assert said([checked("a.py", errors(1))], limits=ONLY_NEW) == dedent("""\
+        LSP errors detected in this file, possibly older than this edit:
+        <diagnostics file="a.py">
+        ERROR [1:1] wrong 0
+        </diagnostics>
+
+        The edit was applied and need not be repeated; please fix those errors that it caused.""")
+
+
+@pytest.mark.proves("FMT-7")
+def test_other_files_show_what_is_known_to_be_new_and_those_without_room_are_named() -> None:
+    others = [
+        compared("b.py", introduced=errors(1), older=errors(2, first_line=5)),
+        compared("c.py", introduced=errors(1)),
+        compared("d.py", older=errors(1)),
+        checked("e.py", errors(1)),
+    ]
+    assert said([compared("a.py")], others, limits=ONLY_NEW) == dedent("""\
+        LSP errors detected in other files:
+        <diagnostics file="b.py">
+        ERROR [1:1] wrong 0
+        </diagnostics>
+
+        The edit was applied and need not be repeated; please fix what it broke.
+        1 more file has new errors: c.py""")
+
+
+@pytest.mark.proves("FMT-3", "FMT-8")
+def test_notes_stand_after_the_findings_or_alone_and_give_way_to_them() -> None:
+    note = "Not checked yet: <b> is still loading."
+    nothing = selection([compared("a.py")], [], "edit", ONLY_NEW)
+    assert feedback_text(nothing, FORM, [note]) == "Not checked yet: &lt;b&gt; is still loading."
+    assert "<" not in feedback_text(nothing, PLAIN, [note])
+    broken = selection([compared("a.py", introduced=errors(1))], [], "edit", ONLY_NEW)
+    alone = feedback_text(broken, FORM)
+    assert feedback_text(broken, FORM, [note]) == f"{alone}\n\nNot checked yet: &lt;b&gt; is still loading."
+    assert feedback_text(broken, replace(FORM, max_bytes=len(alone)), [note]) == alone

@@ -6,6 +6,10 @@ Where a cap must choose, what the edit introduced comes before what is older, th
 the earlier; what is shown is shown by place all the same. Other files compete in the same way: those in which the
 edit may have broken something come before those that were broken before.
 
+With `only_new`, what is known to be older is left out and counted. Where nothing from before the edit is known, an
+edited file shows all of its findings, said to be possibly older, and another file shows nothing: what it had before is
+not what the edit broke.
+
 Nothing here says that a file is clean: a file without findings is simply not shown.
 """
 
@@ -59,9 +63,10 @@ class Selection(Struct, frozen=True):
     """What to show. An edited file is here even when nothing of it is shown; any other only with something to show."""
 
     errors_only: bool
+    only_new: bool = False
     edited: tuple[Chosen, ...] = ()
     others: tuple[Chosen, ...] = ()
-    others_left_out: int = 0
+    others_left_out: tuple[AbsPath, ...] = ()
     """Other files with something to show for which there was no place."""
 
     @property
@@ -76,9 +81,9 @@ def selection(edited: Sequence[Checked], others: Sequence[Checked], kind: TouchK
     changed = {file.path: file for file in edited}
     first = _allotted((_within(file, limits) for file in changed.values()), limits.max_total_lines)
     if not changed or kind not in limits.other_files_after:
-        return Selection(errors_only, first)
+        return Selection(errors_only, limits.only_new, first)
     left = None if limits.max_total_lines is None else limits.max_total_lines - sum(len(file.shown) for file in first)
-    related = {file.path: file for file in others if file.path not in changed}
+    related = {file.path: file for file in others if file.path not in changed and _is_known(file, limits)}
     candidates = [file for file in (_within(file, limits) for file in related.values()) if file.shown]
     candidates.sort(key=lambda file: file.path)
     if limits.other_files_order == "severity":
@@ -86,7 +91,8 @@ def selection(edited: Sequence[Checked], others: Sequence[Checked], kind: TouchK
     best = sorted(candidates, key=_older_only)[: limits.max_other_files]
     second = {file.path: file for file in _allotted(best, left) if file.shown}
     shown = tuple(second[file.path] for file in candidates if file.path in second)
-    return Selection(errors_only, first, shown, len(candidates) - len(shown))
+    left_out = tuple(file.path for file in candidates if file.path not in second)
+    return Selection(errors_only, limits.only_new, first, shown, left_out)
 
 
 def cut(chosen: Selection, most: int) -> Selection:
@@ -111,6 +117,10 @@ def findings(change: Change) -> tuple[Finding, ...]:
         case _:
             assert_never(change)
     return tuple(sorted(found, key=_place))
+
+
+def _is_known(file: Checked, limits: Limits) -> bool:
+    return not (limits.only_new and isinstance(file.change, NoBaseline))
 
 
 def _within(file: Checked, limits: Limits) -> Chosen:

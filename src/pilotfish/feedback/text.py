@@ -1,10 +1,13 @@
 """The feedback that follows an edit, as the model reads it.
 
 The edit's own text comes first and stays as it is; feedback is a block after it, or nothing.
-It speaks about the result of an edit that has been made: it never says that something failed, timed out or is missing.
+It speaks about the result of an edit that has been made, and never reads as a refusal. Only what the edit introduced
+is called to be fixed; what is older is counted in one line. Notes (a verdict that is late, a server that is missing)
+stand after it, or alone.
 Server text goes in sanitised, capped and escaped, so no message can end its block or begin another line.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +25,9 @@ SEVERITY_WORDS: Final = {
     Severity.HINT: "HINT",
 }
 
+MAX_NAMED = 10
+"""Other files that are only named, for want of room for their findings."""
+
 
 class Form(Struct, frozen=True):
     """How a selection becomes text."""
@@ -34,12 +40,23 @@ class Form(Struct, frozen=True):
     max_bytes: int | None = None
 
 
-def feedback_text(selection: Selection, form: Form) -> str:
+def feedback_text(selection: Selection, form: Form, notes: Sequence[str] = ()) -> str:
     """The text, at most `max_bytes` of UTF-8; empty when there is nothing to say.
 
     What does not fit is left out in whole lines, the lightest findings first, and counted. Where not even the count
-    fits, the text is empty.
+    fits, the text is empty. `notes` are lines about what could not be said, which give way to findings.
     """
+    return _with_notes(_fitting(selection, form), notes, form)
+
+
+def _with_notes(text: str, notes: Sequence[str], form: Form) -> str:
+    lines = [sanitised(note, MESSAGE_LIMIT) for note in notes]
+    spoken = "\n".join(unbracketed(line) if form.plain else escaped_message(line) for line in lines)
+    joined = "\n\n".join(filter(None, (text, spoken)))
+    return joined if form.max_bytes is None or len(joined.encode()) <= form.max_bytes else text
+
+
+def _fitting(selection: Selection, form: Form) -> str:
     text = _rendered(selection, form)
     if form.max_bytes is None or len(text.encode()) <= form.max_bytes:
         return text
@@ -69,11 +86,7 @@ def named(path: AbsPath, workspace: AbsPath) -> str:
 
 def _rendered(selection: Selection, form: Form) -> str:
     noun = "error" if selection.errors_only else "diagnostic"
-    sections = [
-        f"LSP {noun}s detected in this file, please fix:\n{_block(file, form)}"
-        for file in selection.edited
-        if file.shown
-    ]
+    sections = [f"{_heading(file, selection, noun)}\n{_block(file, form)}" for file in selection.edited if file.shown]
     others = [_block(file, form) for file in selection.others if file.shown]
     if others:
         sections.append("\n".join([f"LSP {noun}s detected in other files:", *others]))
@@ -82,8 +95,14 @@ def _rendered(selection: Selection, form: Form) -> str:
         sections.append(f"... and {_counted(sum(unseen), f'more {noun}')} in {_counted(len(unseen), 'file')} not shown")
     if not sections:
         return ""
-    sections.append("\n".join([*_tally(selection, form), _closing(selection, noun)]))
+    sections.append("\n".join([*_tally(selection, form), _closing(selection, noun), *_rest(selection, form, noun)]))
     return "\n\n".join(sections)
+
+
+def _heading(file: Chosen, selection: Selection, noun: str) -> str:
+    if selection.only_new and not any(found.introduced for found in file.shown):
+        return f"LSP {noun}s detected in this file, possibly older than this edit:"
+    return f"LSP {noun}s detected in this file, please fix:"
 
 
 def _block(file: Chosen, form: Form) -> str:
@@ -123,9 +142,36 @@ def _tally(selection: Selection, form: Form) -> list[str]:
 
 def _closing(selection: Selection, noun: str) -> str:
     """Models have taken errors for a refusal and made the same edit again: say that it holds, and what comes next."""
-    if any(file.shown or file.left_out for file in selection.edited):
+    shown = [file for file in selection.edited if file.shown or file.left_out]
+    if selection.only_new and shown and not any(found.introduced for file in shown for found in file.shown):
+        return f"The edit was applied and need not be repeated; please fix those {noun}s that it caused."
+    if shown:
         return f"The edit was applied and need not be repeated; please fix these {noun}s in a further edit."
     return "The edit was applied and need not be repeated; please fix what it broke."
+
+
+def _rest(selection: Selection, form: Form, noun: str) -> list[str]:
+    """What is not shown: other files for want of room, and older findings and fixed ones of the edited files."""
+    lines = list[str]()
+    if selection.only_new and selection.others_left_out:
+        lines.append(_left_out(selection.others_left_out, form, noun))
+    tallies = [file.tally for file in selection.edited if file.tally]
+    if not selection.only_new or not tallies:
+        return lines
+    older, fixed = sum(tally.older for tally in tallies), sum(tally.fixed for tally in tallies)
+    where = "this file" if len(selection.edited) == 1 else "these files"
+    if older:
+        lines.append(f"{_counted(older, f'older {noun}')} in {where} {'is' if older == 1 else 'are'} not shown.")
+    if fixed:
+        lines.append(f"{_counted(fixed, noun)} {'was' if fixed == 1 else 'were'} fixed.")
+    return lines
+
+
+def _left_out(paths: Sequence[AbsPath], form: Form, noun: str) -> str:
+    spoken = unbracketed if form.plain else escaped_message
+    names = [spoken(named(path, form.workspace)) for path in paths[:MAX_NAMED]]
+    names += ["…"] if len(paths) > MAX_NAMED else []
+    return f"{_counted(len(paths), 'more file')} {'has' if len(paths) == 1 else 'have'} new {noun}s: {', '.join(names)}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Refused
 from pilotfish.hosts.shared.dialect import DIALECTS, Began, Ended, HostEvent, Nothing, Touched, dialect_of
+from pilotfish.hosts.shared.old_texts import Hunk, Replacement
 from pilotfish.hosts.shared.patches import patched_files
 
 PATCH = """*** Begin Patch
@@ -31,6 +32,14 @@ PATCH = """*** Begin Patch
 *** Move to: src/moved.py
 *** End Patch"""
 PATCHED = ("src/new.py", "src/a.py", "src/to.py")
+OLD: Mapping[str, Any] = {
+    "before": {"src/new.py": ""},
+    "undos": {
+        "src/a.py": (Hunk(("-    return 1", "+    return 2"), None, "def f():"),),
+        "src/to.py": (Hunk(("-a", "+b")),),
+    },
+}
+"""What the patch says about the texts before it."""
 
 CLAUDE = {
     "session_id": "s1",
@@ -82,8 +91,8 @@ CLINE: Mapping[str, Any] = {
 
 
 def touched(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
-    event = more.pop("event", "")
-    return Touched(Touch(files, kind, **more), "s1", "/w", event=event)
+    event, undos = more.pop("event", ""), more.pop("undos", {})
+    return Touched(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos)
 
 
 def after(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
@@ -108,8 +117,12 @@ FAILED = {"llmContent": "no", "returnDisplay": "no", "error": {"message": "no su
 AIDER = Touched(Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
-    "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write")),
-    "claude edit": ("claude-code", {**CLAUDE, **EDIT}, after(A, "edit")),
+    "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write", before={"/w/a.py": ""})),
+    "claude edit": (
+        "claude-code",
+        {**CLAUDE, **EDIT},
+        after(A, "edit", undos={"/w/a.py": (Replacement("x", "y"),)}),
+    ),
     "claude several edits": (
         "claude-code",
         {**CLAUDE, "tool_name": "MultiEdit", "tool_input": {"file_path": "/w/a.py", "edits": []}},
@@ -142,13 +155,13 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         batch(WRITE, EDIT),
         touched(A, "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
     ),
-    "codex patch": ("codex", CODEX, after(PATCHED, "patch", max_bytes=7000)),
+    "codex patch": ("codex", CODEX, after(PATCHED, "patch", **OLD, max_bytes=7000)),
     "codex failed patch": ("codex", {**CODEX, "tool_response": "Exit code: 1\nno such context"}, Nothing()),
     "codex shell": ("codex", {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}}, Nothing()),
     "codex patch in a shell": (
         "codex",
         {**CODEX, "tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}},
-        after(PATCHED, "patch", max_bytes=7000),
+        after(PATCHED, "patch", **OLD, max_bytes=7000),
     ),
     "codex begins": ("codex", {**CODEX, "hook_event_name": "SessionStart"}, Began("s1", "/w")),
     "codex ends": ("codex", {**CODEX, "hook_event_name": "SessionEnd"}, Ended("s1")),
@@ -177,7 +190,7 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "llxprt envelope": (
         "llxprt",
         {**GEMINI, "tool_name": "apply_patch", "tool_input": {"patch_content": PATCH}},
-        after(PATCHED, "patch", event="AfterTool"),
+        after(PATCHED, "patch", **OLD, event="AfterTool"),
     ),
     "llxprt lines": (
         "llxprt",
@@ -185,8 +198,8 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         after(A, "edit", event="AfterTool"),
     ),
     "cline edit": ("cline", CLINE, touched(A, "edit", max_bytes=9000)),
-    "cline patch": ("cline", cline("apply_patch", {"input": PATCH}), touched(PATCHED, "patch", max_bytes=9000)),
-    "cline bare patch": ("cline", cline("apply_patch", PATCH), touched(PATCHED, "patch", max_bytes=9000)),
+    "cline patch": ("cline", cline("apply_patch", {"input": PATCH}), touched(PATCHED, "patch", **OLD, max_bytes=9000)),
+    "cline bare patch": ("cline", cline("apply_patch", PATCH), touched(PATCHED, "patch", **OLD, max_bytes=9000)),
     "cline read": (
         "cline",
         cline("read_files", {"files": [{"path": "/w/a.py", "start_line": 1}, "/w/b.py"]}),
@@ -207,7 +220,7 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "opencode patch": (
         "opencode",
         {"tool": "apply_patch", "args": {"patchText": PATCH}, "sessionID": "s1", "directory": "/w"},
-        touched(PATCHED, "patch"),
+        touched(PATCHED, "patch", **OLD),
     ),
     "opencode other tool": ("opencode", {"tool": "bash", "args": {"command": "ls"}}, Nothing()),
     "opencode ends": ("opencode", {"event": "ended", "sessionID": "s1"}, Ended("s1")),

@@ -62,3 +62,5 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     """The text without angle brackets, for hosts that escape them on the way to the model."""
     max_bytes: int | None = None
     """What the host takes at most; the configuration may say less."""
+    before: dict[str, str] | None = None
+    """By path as in `paths`: the text before the edit, where the host says it; empty for a file that is new."""

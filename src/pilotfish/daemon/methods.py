@@ -15,6 +15,7 @@ from msgspec import Raw
 from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, error_of
 from pilotfish.api.questions import Touch
 from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
+from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.shared.dialect import Began, Ended, Nothing, Touched, dialect_of
 from pilotfish.ipc.client_sessions import Caller, Sessions
@@ -210,8 +211,9 @@ class Methods:
         dialect = dialect_of(call.host)
         cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
         match dialect.read(_bytes(call.event)):
-            case Touched(touch, conversation, at, root, event):
+            case Touched(touch, conversation, at, root, event, undos):
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                touch = await with_old_texts(touch, undos, client.cwd)
                 feedback = await self._feedback(touch, client)
                 # The hook program is silent about it, so this is where a person finds out why nothing was said.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)

@@ -31,7 +31,7 @@ class ClaudeCode:
         if len(edits) < 2:
             return Nothing()
         files = tuple(dict.fromkeys(edits))[:MAX_FILES]
-        touch = Touch(files, "patch", only_new=True, max_bytes=HOOKS.max_bytes)
+        touch = Touch(files, "patch", only_new=True, max_bytes=HOOKS.form.max_bytes)
         return Touched(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:

@@ -4,11 +4,14 @@
  "tool_result": {"name", "input", "output", "error"?}, "postToolUse": {"success", …}}
 """
 
+from typing import cast
+
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
-from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, Kind, Tool, failed, files_of, shaped
+from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, FeedbackForm, Kind, Tool, ToolCall, failed, shaped, touched_by
 from pilotfish.protocol.codec import encode
 
 PATHS = ("path", "absolutePath", "file_path", "files", "file_paths", "paths")
@@ -21,6 +24,10 @@ TOOLS = {
     "read_files": Tool("read", PATHS),
     "read_file": Tool("read", PATHS),
 }
+
+
+CREATED = "File created successfully at: "
+"""What the `editor` says about a file that was not there."""
 
 
 class Call(Struct, frozen=True):
@@ -75,8 +82,19 @@ def _worked(said: Event) -> bool:
 
 def _touched(task: str, cwd: str | None, call: Call, kind: Kind) -> HostEvent:
     given = {"input": call.input} if isinstance(call.input, str) else call.input
-    files = files_of(TOOLS, call.name, given)
-    return Touched(Touch(files, kind, max_bytes=MAX_BYTES), task, cwd) if files else Nothing()
+    found = touched_by(TOOLS, ToolCall(call.name, given, call.output), FeedbackForm())
+    if found is None:
+        return Nothing()
+    if kind == "read":
+        return Touched(Touch(found.touch.paths, kind, max_bytes=MAX_BYTES), task, cwd)
+    if _is_new(call):
+        found = replace(found, touch=replace(found.touch, before=dict.fromkeys(found.touch.paths, "")))
+    return replace(found, conversation=task, cwd=cwd)
+
+
+def _is_new(call: Call) -> bool:
+    said = cast("dict[str, object]", call.output).get("result") if isinstance(call.output, dict) else None
+    return isinstance(said, str) and said.startswith(CREATED)
 
 
 dialect = Cline()

@@ -1,6 +1,6 @@
 """Gemini CLI. On the way to the model it escapes angle brackets, so the text has none."""
 
-from pilotfish.hosts.shared.tool_hooks import Tool, ToolHooks
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolHooks
 
 dialect = ToolHooks(
     {
@@ -10,5 +10,5 @@ dialect = ToolHooks(
     },
     before="BeforeTool",
     after="AfterTool",
-    plain=True,
+    form=FeedbackForm(plain=True),
 )

@@ -6,10 +6,10 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pilotfish.api.questions import Touch
-from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
-from pilotfish.hosts.shared.tool_hooks import Tool, files_of, shaped
+from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolCall, shaped, touched_by
 
 TOOLS = {
     "write": Tool("write", ("filePath",)),
@@ -40,10 +40,10 @@ class OpenCode:
             case "ended":
                 return Ended(said.sessionID)
             case "touched":
-                files = files_of(TOOLS, said.tool, said.args)
-                if not files:
+                found = touched_by(TOOLS, ToolCall(said.tool, said.args), FeedbackForm(max_bytes=None))
+                if found is None:
                     return Nothing()
-                return Touched(Touch(files, TOOLS[said.tool].kind), said.sessionID, said.directory)
+                return replace(found, conversation=said.sessionID, cwd=said.directory)
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace")

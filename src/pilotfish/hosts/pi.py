@@ -5,13 +5,13 @@
 Pi takes a path with an `@` before it, as people mention files, for the path without it.
 """
 
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pilotfish.api.questions import Touch
-from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
-from pilotfish.hosts.shared.tool_hooks import Tool, files_of, shaped
+from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolCall, shaped, touched_by
 
 TOOLS = {
     "write": Tool("write", ("path",)),
@@ -41,14 +41,21 @@ class Pi:
             case "ended":
                 return Ended(said.session)
             case "touched":
-                named = files_of(TOOLS, said.toolName, said.input)
-                files = tuple(path.removeprefix("@") for path in named)
-                if said.isError or not files:
+                call = ToolCall(said.toolName, _unmentioned(said.input))
+                found = touched_by(TOOLS, call, FeedbackForm(max_bytes=None))
+                if said.isError or found is None:
                     return Nothing()
-                return Touched(Touch(files, TOOLS[said.toolName].kind), said.session, said.cwd)
+                return replace(found, conversation=said.session, cwd=said.cwd)
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace")
+
+
+def _unmentioned(arguments: object) -> object:
+    """The arguments with a path as Pi's tools take it."""
+    given = cast("dict[str, object]", arguments) if isinstance(arguments, dict) else dict[str, object]()
+    path = given.get("path")
+    return {**given, "path": path.removeprefix("@")} if isinstance(path, str) else given
 
 
 dialect = Pi()

@@ -3,7 +3,8 @@
     {"event": "touched", "files": ["src/a.py"], "kind": "edit", "cwd": "/project", "session": "42"}
 
 `event` is `touched` (the default), `began` or `ended`; `kind` is `edit` (the default), `write`, `patch` or `read`.
-`texts` may give the new text by file, `root` the workspace. Printed is the feedback as it is.
+`texts` may give the new text by file, `before` the text before the edit, `root` the workspace.
+Printed is the feedback as it is.
 """
 
 from typing import Literal
@@ -23,6 +24,7 @@ class Event(Struct, frozen=True):
     files: tuple[str, ...] = ()
     kind: Literal["edit", "write", "patch", "read"] = "edit"
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    before: dict[str, str] = field(default_factory=dict[str, str])
     cwd: str | None = None
     root: str | None = None
     session: str = ""
@@ -40,7 +42,7 @@ class Plain:
             case "ended":
                 return Ended(said.session)
             case "touched" if said.files:
-                touch = Touch(said.files, said.kind, said.texts or None)
+                touch = Touch(said.files, said.kind, said.texts or None, before=said.before or None)
                 return Touched(touch, said.session, said.cwd, said.root)
             case "touched":
                 return Nothing()

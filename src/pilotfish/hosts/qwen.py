@@ -1,6 +1,6 @@
 """Qwen Code. On the way to the model it escapes angle brackets, so the text has none."""
 
-from pilotfish.hosts.shared.tool_hooks import Tool, ToolHooks
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolHooks
 
 dialect = ToolHooks(
     {
@@ -9,5 +9,5 @@ dialect = ToolHooks(
         "notebook_edit": Tool("edit", ("notebook_path",)),
         "read_file": Tool("read", ("file_path", "absolute_path")),
     },
-    plain=True,
+    form=FeedbackForm(plain=True),
 )

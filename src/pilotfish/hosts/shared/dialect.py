@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
+from pilotfish.hosts.shared.old_texts import Undo
 
 DIALECTS: Mapping[str, str] = {
     "aider": "pilotfish.hosts.aider",
@@ -37,6 +38,8 @@ class Touched(Struct, frozen=True):
     root: str | None = None
     event: str = ""
     """What the host calls this, where its answer must say so again."""
+    undos: Mapping[str, Undo] = {}
+    """By path as in the touch: how to get from the new text to the one before, for files without one in the touch."""
 
 
 class Began(Struct, frozen=True):

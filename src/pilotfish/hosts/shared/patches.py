@@ -1,4 +1,4 @@
-"""Which files an `apply_patch` envelope leaves with a new text. Pure.
+"""What an `apply_patch` envelope does to each file. Pure.
 
     *** Begin Patch
     *** Update File: src/a.py
@@ -8,34 +8,54 @@
     +new
     *** End Patch
 
-Only the headers are read, and whether lines follow them that change anything: a file that is deleted or merely moved
-has no new text. The text around the envelope (a shell's here-document) is ignored.
+The text around the envelope (a shell's here-document) is ignored.
 """
 
 from collections.abc import Iterator
+
+from msgspec import Struct
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 ADD, UPDATE, DELETE, MOVE = "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "
 
 
+class PatchSection(Struct, frozen=True):
+    """The part of an envelope that is about one file."""
+
+    kind: str
+    """`ADD`, `UPDATE` or `DELETE`."""
+    path: str
+    """Where its text is afterwards, as the patch spells it; empty for a file that is deleted."""
+    lines: tuple[str, ...]
+
+    @property
+    def changes_text(self) -> bool:
+        """Whether a file is left with a new text: not when it is deleted, nor when it is only moved."""
+        # A new file may be empty, and its text is new all the same.
+        changed = self.kind == ADD or any(line.startswith(("+", "-")) for line in self.lines)
+        return changed and bool(self.path)
+
+
 def patched_files(patch: str) -> tuple[str, ...]:
-    """The files in the order of the patch, each once, as the patch spells them."""
-    return tuple(dict.fromkeys(path for path in _rewritten(patch) if path))
+    """The files that a patch leaves with a new text, in its order, each once, as it spells them."""
+    return tuple(dict.fromkeys(section.path for section in patch_sections(patch) if section.changes_text))
 
 
-def _rewritten(patch: str) -> Iterator[str]:
-    path, changed = "", False
+def patch_sections(patch: str) -> Iterator[PatchSection]:
+    kind, path = "", ""
+    lines: list[str] = []
     for line in _inside(patch):
-        if line.startswith((ADD, UPDATE, DELETE)):
-            yield path if changed else ""
-            # A new file may be empty, and is a new text all the same.
-            changed = line.startswith(ADD)
-            path = "" if line.startswith(DELETE) else line.partition(": ")[2].strip()
+        header = next((word for word in (ADD, UPDATE, DELETE) if line.startswith(word)), None)
+        if header is not None:
+            if kind:
+                yield PatchSection(kind, path, tuple(lines))
+            kind, path, lines = header, "" if header == DELETE else line[len(header) :].strip(), []
         elif line.startswith(MOVE):
             path = line[len(MOVE) :].strip() if path else ""
-        elif line.startswith(("+", "-")):
-            changed = True
-    yield path if changed else ""
+        else:
+            lines.append(line)
+    if kind:
+        yield PatchSection(kind, path, tuple(lines))
 
 
 def _inside(patch: str) -> Iterator[str]:

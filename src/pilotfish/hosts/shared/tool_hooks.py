@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
+from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
 from pilotfish.hosts.shared.patches import patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
 
@@ -55,14 +57,28 @@ class Event(Struct, frozen=True):
     tool_calls: object = None
 
 
+class ToolCall(Struct, frozen=True):
+    """A tool, what it was called with, and what it said."""
+
+    name: str
+    arguments: object
+    response: object = None
+
+
+class FeedbackForm(Struct, frozen=True):
+    """What a host does to our text; as in `Touch`."""
+
+    plain: bool = False
+    max_bytes: int | None = MAX_BYTES
+
+
 class ToolHooks(Struct, frozen=True):
     """The dialect of one host of this shape."""
 
     tools: Tools
     before: str = "PreToolUse"
     after: str = "PostToolUse"
-    plain: bool = False
-    max_bytes: int = MAX_BYTES
+    form: FeedbackForm = FeedbackForm()
 
     def read(self, event: bytes) -> HostEvent:
         said = shaped(event, Event)
@@ -86,12 +102,11 @@ class ToolHooks(Struct, frozen=True):
         return Touched(Touch(files, "read"), said.session_id, said.cwd) if files else Nothing()
 
     def _touched(self, said: Event) -> HostEvent:
-        files = files_of(self.tools, said.tool_name, said.tool_input)
-        if not files:
+        call = ToolCall(said.tool_name, said.tool_input, said.tool_response)
+        found = touched_by(self.tools, call, self.form)
+        if found is None:
             return Nothing()
-        kind = self.tools[said.tool_name].kind
-        touch = Touch(files, kind, plain=self.plain, max_bytes=self.max_bytes)
-        return Touched(touch, said.session_id, said.cwd, event=said.hook_event_name)
+        return replace(found, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
 
 
 def shaped(event: bytes, shape: type[T]) -> T:
@@ -100,6 +115,19 @@ def shaped(event: bytes, shape: type[T]) -> T:
         return decode(event, shape)
     except Malformed as malformed:
         raise Refused(Code.INVALID_INPUT, f"the hook's event cannot be read: {malformed}") from None
+
+
+def touched_by(tools: Tools, call: ToolCall, form: FeedbackForm) -> Touched | None:
+    """The files that a call has touched and what it says of their old texts, in no conversation yet."""
+    files = files_of(tools, call.name, call.arguments)
+    if not files:
+        return None
+    tool = tools[call.name]
+    patch = cast("dict[str, object]", call.arguments).get(tool.patch) if tool.patch else None
+    old = NONE if tool.kind == "read" else old_texts_of(files, call.arguments, call.response, patch)
+    before = dict(old.known) or None
+    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before)
+    return Touched(touch, "", undos=old.undos)
 
 
 def files_of(tools: Tools, name: str, arguments: object) -> tuple[str, ...]:

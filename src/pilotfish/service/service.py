@@ -14,19 +14,31 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, diagnostic_of, error_of
+from pilotfish.api.answers import (
+    Answer,
+    Diagnostic,
+    Effort,
+    Feedback,
+    State,
+    answer_from,
+    diagnostic_of,
+    error_of,
+    error_text,
+)
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.delta import Change, Delta
+from pilotfish.feedback.limits import PATH_LIMIT
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
+from pilotfish.sanitise import sanitised
 from pilotfish.service.changes.apply import Applying, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.diagnostics.baselines import Baselines
@@ -50,6 +62,9 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
+
+MAX_NOT_CHECKED = 3
+"""Related files that a reason names; the others are counted."""
 
 
 class Host(Struct, frozen=True):
@@ -117,36 +132,37 @@ class Service:
         self.pool.release(client.id)
 
     async def touched(self, touch: Touch, client: ClientSession) -> Feedback:
-        """Feedback after an edit. The text is empty when there is nothing to say, whatever the reason."""
-        feedback = await self._judged(touch, client)
+        """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say."""
+        feedback = await self._feedback_or_reason(touch, client)
         if touch.kind != "read":
             self.lately.add(Shown(self._clock.wall(), client, touch.paths, feedback))
         return feedback
 
-    async def _judged(self, touch: Touch, client: ClientSession) -> Feedback:
+    async def _feedback_or_reason(self, touch: Touch, client: ClientSession) -> Feedback:
         started = current_time()
         if not touch.paths:
             return Feedback("", State.UNAVAILABLE, 0, "no file was named")
-        with self.pool.counters.timed(touch.kind):
-            return await self._told(touch, client, started)
-
-    async def _told(self, touch: Touch, client: ClientSession, started: float) -> Feedback:
-        refused: tuple[Refused, ...] = ()
         try:
-            workspace = await self._workspace(client)
-            try:
-                verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
-            except Refused:
-                # A file that may not be read, or is gone again, says nothing about the others of a patch.
-                touch, refused = await self._checks.sorted_out(workspace, touch)
-                verdicts = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+            with self.pool.counters.timed(touch.kind):
+                return await self._run_checks(touch, client, started)
         except Failure as failure:
             return Feedback("", State.UNAVAILABLE, _milliseconds(started), failure.message)
-        changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
-        others = await self._related(touch, client, workspace, verdicts, started)
-        text = _text(workspace, touch, changes, others)
-        effort = _effort(verdicts, _milliseconds(started), refused)
-        return _feedback(text, verdicts, tuple(changes.values()), effort)
+
+    async def _run_checks(self, touch: Touch, client: ClientSession, started: float) -> Feedback:
+        workspace = await self._workspace(client)
+        edited = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+        changes = self._compare(client, edited)
+        related: Sequence[FileVerdict] = ()
+        if touch.kind in workspace.config.feedback.other_files_after:
+            deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+            related = await self._others.run(client, workspace, edited, deadline)
+        text = _text(workspace, touch, changes, self._compare(client, related))
+        return _feedback(text, edited, tuple(changes.values()), _effort(edited, related, _milliseconds(started)))
+
+    def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Change]:
+        """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
+        checked = (verdict for verdict in verdicts if verdict.refused is None)
+        return {verdict.path: self._baselines.compared(client, verdict) for verdict in checked}
 
     async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
@@ -188,9 +204,9 @@ class Service:
         except Failure as failure:
             effort = Effort(_milliseconds(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
-        changes = {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
+        changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
-        return answer_from(Operation.DIAGNOSTICS, data, _effort(verdicts, _milliseconds(started)))
+        return answer_from(Operation.DIAGNOSTICS, data, _effort(verdicts, (), _milliseconds(started)))
 
     async def preview(
         self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
@@ -205,7 +221,9 @@ class Service:
             effort = Effort(_milliseconds(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
-        return answer_from(Operation.DIAGNOSTICS, data, _effort(previewed.asked, _milliseconds(started)))
+        return answer_from(
+            Operation.DIAGNOSTICS, data, _effort(previewed.asked, previewed.related, _milliseconds(started))
+        )
 
     async def _recover(self) -> None:
         """Finish or undo what a process that was killed had begun to write."""
@@ -218,21 +236,6 @@ class Service:
         workspace = self.workspaces.of(client)
         await self.watching.catch_up(workspace.holds)
         return workspace
-
-    async def _related(
-        self,
-        touch: Touch,
-        client: ClientSession,
-        workspace: Workspace,
-        edited: Sequence[FileVerdict],
-        started: float,
-    ) -> Mapping[AbsPath, Change]:
-        """What the edit may have broken in other files, where this kind of edit shows them."""
-        if touch.kind not in workspace.config.feedback.other_files_after:
-            return {}
-        deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-        verdicts = await self._others.run(client, workspace, edited, deadline)
-        return {verdict.path: self._baselines.compared(client, verdict) for verdict in verdicts}
 
 
 def _listed(change: Change) -> tuple[Diagnostic, ...]:
@@ -257,34 +260,44 @@ def _text(
 def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], effort: Effort) -> Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in verdicts}
-    envelope = answer_from(Operation.DIAGNOSTICS, found, effort)
+    meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
+    # Feedback has no list of errors beside its reason.
+    reasons = dict.fromkeys((*effort.caveats, *map(error_text, effort.errors)))
     return Feedback(
         text,
-        envelope.meta.state,
+        meta.state,
         effort.duration_ms,
-        envelope.meta.reason,
+        "; ".join(reasons) or meta.reason,
         introduced=sum(len(change.introduced) for change in deltas),
         fixed=sum(len(change.fixed) for change in deltas),
     )
 
 
-def _effort(verdicts: Sequence[FileVerdict], duration_ms: int, refused: Sequence[Refused] = ()) -> Effort:
-    outcomes = [outcome for verdict in verdicts for outcome in verdict.outcomes]
-    failed = [outcome for outcome in outcomes if outcome.failure is not None]
+def _effort(asked: Sequence[FileVerdict], related: Sequence[FileVerdict], duration_ms: int) -> Effort:
+    """How far the files that were asked about were checked, and which related files could not be."""
+    outcomes = [outcome for verdict in asked for outcome in verdict.outcomes]
+    failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+    failures += [verdict.refused for verdict in asked if verdict.refused is not None]
     silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
-    unserved = [verdict.path for verdict in verdicts if not verdict.outcomes]
+    unserved = [verdict.path for verdict in asked if not verdict.outcomes and verdict.refused is None]
     caveats = [f"{outcome.server}: {outcome.why or 'some of its answer could not be read'}" for outcome in silent]
     caveats += [f"No LSP server configured for {path}" for path in unserved]
+    caveats += _not_checked([verdict.refused for verdict in related if verdict.refused is not None])
     return Effort(
         duration_ms=duration_ms,
-        server_hits=sum(verdict.answered for verdict in verdicts),
-        errors=(
-            *(error_of(outcome.failure) for outcome in failed if outcome.failure is not None),
-            *map(error_of, refused),
-        ),
+        server_hits=sum(verdict.answered for verdict in asked),
+        errors=tuple(map(error_of, failures)),
         caveats=tuple(dict.fromkeys(caveats)),
         timed_out=any(outcome.diagnostics is None for outcome in silent),
     )
+
+
+def _not_checked(refused: Sequence[Refused]) -> list[str]:
+    """The repository chose these names, so they are sanitised and few."""
+    caveats = [f"not checked: {sanitised(refusal.message, PATH_LIMIT)}" for refusal in refused[:MAX_NOT_CHECKED]]
+    if len(refused) > MAX_NOT_CHECKED:
+        caveats.append(f"not checked: {len(refused) - MAX_NOT_CHECKED} more files that cannot be read")
+    return caveats
 
 
 def _milliseconds(started: float) -> int:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from pilotfish.errors import Refused
 from pilotfish.feedback.delta import Change, Delta
 from pilotfish.model import AbsPath
-from pilotfish.policy.boundary import Want, admit
+from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.related_files import Others
 from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
@@ -26,6 +27,8 @@ class Previewed(Struct, frozen=True):
 
     asked: tuple[FileVerdict, ...]
     changes: Mapping[AbsPath, Change]
+    related: tuple[FileVerdict, ...] = ()
+    """Files elsewhere that the texts may break."""
 
 
 class Previews:
@@ -43,28 +46,50 @@ class Previews:
         texts: Mapping[str, str],
         patience: Patience,
     ) -> Previewed:
-        """Raises `Refused` for a path that is outside, protected or, without a text, not there."""
+        """A path that is outside, protected or, without a text, missing is refused in its own verdict.
+
+        Raises `Unavailable` after `"lsp": false`.
+        """
         workspace.require_enabled()
         wait = workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-        proposed = {admit(path, workspace.boundary, Want.TARGET).path: text for path, text in texts.items()}
-        asked = {admit(path, workspace.boundary).path for path in paths if path not in texts} | proposed.keys()
-        before = await self._checks.run(client, workspace, _on_disk(asked), patience=patience)
+        proposed, refused = _admitted(texts, workspace.boundary)
+        plain = [path for path in paths if path not in texts]
+        created = _missing(proposed)
+        on_disk = [*plain, *sorted(proposed.keys() - created)]
+        before = await self._checks.run(client, workspace, on_disk, patience=patience)
+        # A file with a proposed text need not be readable as it is: then nothing is compared.
+        refused += [one for one in before if one.refused and one.path not in proposed]
         elsewhere = await self._others.run(client, workspace, before, current_time() + wait)
-        for verdict in (*before, *elsewhere):
+        readable = [one for one in (*before, *elsewhere) if not one.refused]
+        for verdict in readable:
             self._baselines.compared(client, verdict)
-        others = {verdict.path: verdict.text for verdict in (*before, *elsewhere) if verdict.path not in proposed}
+        others = {one.path: one.text for one in readable if one.path not in proposed}
         time = Time(patience.first or wait, wait)
         after = await self._supposing.run(client, workspace, Supposed(proposed, others), time)
-        created = proposed.keys() - {verdict.path for verdict in before}
         changes = {one.path: self._baselines.since(client, one, created=one.path in created) for one in after}
+        asked = proposed.keys() | {one.path for one in before}
         shown = [one for one in after if one.path in asked or (one.is_fresh and _breaks(changes[one.path]))]
         return Previewed(
-            tuple(one for one in shown if one.path in asked), {one.path: changes[one.path] for one in shown}
+            asked=(*(one for one in shown if one.path in asked), *refused),
+            changes={one.path: changes[one.path] for one in shown},
+            related=elsewhere,
         )
 
 
-def _on_disk(paths: Iterable[AbsPath]) -> list[AbsPath]:
-    return sorted(path for path in paths if os.path.isfile(path))
+def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPath, str], list[FileVerdict]]:
+    """The texts by real path, and the paths that may not be written."""
+    proposed: dict[AbsPath, str] = {}
+    refused: list[FileVerdict] = []
+    for path, text in texts.items():
+        try:
+            proposed[admit(path, boundary, Want.TARGET).path] = text
+        except Refused as refusal:
+            refused.append(FileVerdict(AbsPath(os.path.join(boundary.cwd, path)), "", (), refusal))
+    return proposed, refused
+
+
+def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
+    return {path for path in paths if not os.path.isfile(path)}
 
 
 def _breaks(change: Change) -> bool:

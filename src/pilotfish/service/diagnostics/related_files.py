@@ -34,7 +34,7 @@ class Others:
     async def run(
         self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], deadline: float
     ) -> tuple[FileVerdict, ...]:
-        """Fresh verdicts only; empty when the time is over."""
+        """Fresh verdicts, and files that cannot be read (`refused`); empty when the time is over."""
         left = deadline - current_time()
         if left <= 0 or not any(verdict.answered for verdict in edited):
             return ()
@@ -42,7 +42,7 @@ class Others:
         verdicts: tuple[FileVerdict, ...] = ()
         with anyio.move_on_after(left):
             verdicts = await self._checks.run(client, workspace, paths, patience=Patience(left, left))
-        return tuple(verdict for verdict in verdicts if verdict.is_fresh)
+        return tuple(verdict for verdict in verdicts if verdict.is_fresh or verdict.refused)
 
     async def _paths(self, workspace: Workspace, edited: Sequence[FileVerdict]) -> list[AbsPath]:
         own = {verdict.path for verdict in edited}

@@ -1,14 +1,13 @@
 """Checking files: all of them, and all servers of each, side by side under one deadline."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 import anyio
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.questions import Touch
 from pilotfish.client.session import Session
 from pilotfish.config.values import Timing
 from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
@@ -38,11 +37,13 @@ GRACE_SECONDS = 0.5
 
 
 class FileVerdict(Struct, frozen=True):
-    """One file after a check: what all its servers said."""
+    """One file after a check: what all its servers said, or why the file was not sent to any."""
 
     path: AbsPath
     text: str
     outcomes: tuple[Outcome, ...]
+    refused: Refused | None = None
+    """The file is outside, missing, too large or not UTF-8 text. `path` is then as the caller named it."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -92,39 +93,35 @@ class Checks:
         texts: Mapping[str, str] | None = None,
         patience: Patience | None = None,
     ) -> tuple[FileVerdict, ...]:
-        """Raises `Refused` for a path that is outside, missing or no text."""
+        """One verdict per file; a file that cannot be read is refused in its own verdict.
+
+        Raises `Unavailable` after `"lsp": false`.
+        """
         workspace.require_enabled()
         files: dict[AbsPath, FileAtHand] = {}
+        refused: dict[AbsPath, FileVerdict] = {}
         for path in paths:
-            given = (texts or {}).get(path)
-            real, text = await self.text(workspace, path, given)
-            files[real] = FileAtHand(real, "", text, order=next(self._orders), given=given is not None)
+            try:
+                file = await self._read(workspace, path, (texts or {}).get(path))
+            except Refused as refusal:
+                named = AbsPath(os.path.join(workspace.boundary.cwd, path))
+                refused[named] = FileVerdict(named, "", (), refusal)
+            else:
+                files[file.path] = file
 
         async def one(file: FileAtHand) -> FileVerdict:
             return await self._file(client, workspace, file, patience or Patience())
 
-        return tuple(await side_by_side(one, tuple(files.values())))
+        return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
-    async def sorted_out(self, workspace: Workspace, touch: Touch) -> tuple[Touch, tuple[Refused, ...]]:
-        """The files of a touch that can be checked, and why the others cannot; raises `Refused` when none can."""
-        paths, refused = list[str](), list[Refused]()
-        for path in touch.paths:
-            try:
-                await self.text(workspace, path, (touch.texts or {}).get(path))
-            except Refused as refusal:
-                refused.append(refusal)
-            else:
-                paths.append(path)
-        if not paths:
-            raise refused[0]
-        return msgspec.structs.replace(touch, paths=tuple(paths)), tuple(refused)
-
-    async def text(self, workspace: Workspace, path: str, given: str | None = None) -> tuple[AbsPath, str]:
-        """The real path and its text: the caller's where given, which wins over the disk."""
+    async def _read(self, workspace: Workspace, path: str, given: str | None) -> FileAtHand:
+        """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
         if given is not None:
-            return admit(path, workspace.boundary, Want.TARGET).path, given
-        admitted = admit(path, workspace.boundary)
-        return admitted.path, (await self._texts.current(admitted.path)).text
+            real, text = admit(path, workspace.boundary, Want.TARGET).path, given
+        else:
+            real = admit(path, workspace.boundary).path
+            text = (await self._texts.current(real)).text
+        return FileAtHand(real, "", text, order=next(self._orders), given=given is not None)
 
     def standing(self, session: Session) -> Standing:
         if session not in self._standings:

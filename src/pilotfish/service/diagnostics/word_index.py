@@ -1,0 +1,64 @@
+"""Which files of a project mention which words. Pure: files and their bytes are handed in.
+
+Per file one sorted array of the checksums of its words: 1.4 MB for 2,900 files of Python, and a question costs a
+binary search per file. Two words with the same checksum make a file a candidate for nothing: it is then checked in
+vain, and never missed.
+"""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from zlib import crc32
+
+from pilotfish.model import AbsPath
+
+_WORD = re.compile(rb"[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*")
+"""As `feedback.changed_names.WORD` for ASCII; of other letters every run counts as one word."""
+
+MAX_FILE_BYTES = 2 * 1024 * 1024
+"""A file that is larger mentions everything: it is a candidate for every question."""
+
+
+class WordIndex:
+    def __init__(self) -> None:
+        self._words: dict[AbsPath, array[int] | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[AbsPath]:
+        return iter(tuple(self._words))
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._words
+
+    def put(self, path: AbsPath, content: bytes) -> None:
+        self._words[path] = None if len(content) > MAX_FILE_BYTES else checksums(content)
+
+    def put_words(self, path: AbsPath, words: "array[int] | None") -> None:
+        """The same with what `checksums` said, in another thread perhaps."""
+        self._words[path] = words
+
+    def remove(self, path: AbsPath) -> None:
+        self._words.pop(path, None)
+
+    def mentions(self, words: Iterable[str]) -> dict[AbsPath, int]:
+        """The files with any of these words, and with how many of them."""
+        wanted = sorted({crc32(word.encode(errors="surrogateescape")) for word in words})
+        found: dict[AbsPath, int] = {}
+        for path, known in self._words.items():
+            count = len(wanted) if known is None else sum(_holds(known, one) for one in wanted)
+            if count:
+                found[path] = count
+        return found
+
+
+def checksums(content: bytes) -> "array[int]":
+    """The distinct words of a text, each as its checksum, in order."""
+    return array("I", sorted({crc32(word) for word in set(_WORD.findall(content))}))
+
+
+def _holds(known: "array[int]", wanted: int) -> bool:
+    place = bisect_left(known, wanted)
+    return place < len(known) and known[place] == wanted

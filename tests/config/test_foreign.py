@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.config.dialects import DIALECTS
+from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.foreign import Translation, translation
 from pilotfish.config.jsonc import parse
-from pilotfish.config.problems import Grade, path_text
+from pilotfish.config.problems import ProblemGrade, path_text
 from pilotfish.config.validation import problems
-from pilotfish.config.values import Origin, Source
+from pilotfish.config.values import ConfigSource, ValueOrigin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home, canonical_id
@@ -17,7 +17,7 @@ from support.files.config_home import Home, canonical_id
 pytestmark = pytest.mark.proves("CFG-9")
 
 EXAMPLES = Path(__file__).parent / "foreign"
-BY_HOST = {dialect.host: dialect for dialect in DIALECTS}
+BY_HOST = {dialect.host: dialect for dialect in CONFIG_DIALECTS}
 
 
 def translated(host: str, value: Json) -> Translation | None:
@@ -157,7 +157,7 @@ def test_a_real_shaped_file_is_translated(name: str) -> None:
     assert found is not None
     assert found.value == value
     assert {path_text(note.path) for note in found.notes} == unused
-    assert all(note.grade is Grade.NOTE for note in found.notes)
+    assert all(note.grade is ProblemGrade.NOTE for note in found.notes)
     assert problems(found.value, "f") == ()
 
 
@@ -234,7 +234,7 @@ def test_the_first_of_a_projects_files_counts_and_only_without_our_own(home: Hom
     for host, (name, _) in FILES.items():
         loaded = home.load()
         assert loaded.config.servers["pyright"].roots == (host,)
-        origin = Origin(Source.PROJECT, AbsPath(str(home.workspace / name)))
+        origin = ValueOrigin(ConfigSource.PROJECT, AbsPath(str(home.workspace / name)))
         assert loaded.config.origins["lsp", "pyright", "roots"] == origin
         (home.workspace / name).unlink()
     for name, content in FILES.values():
@@ -254,7 +254,7 @@ def test_a_server_that_we_do_not_know_in_a_host_file_is_a_note(home: Home) -> No
     home.project({"lsp": {"their-own": {"env": {}}}}, "opencode.json")
     loaded = home.load()
     (note,) = loaded.problems
-    assert note.grade is Grade.NOTE
+    assert note.grade is ProblemGrade.NOTE
     assert "their-own" not in loaded.config.servers
 
 
@@ -284,7 +284,7 @@ def test_a_hosts_own_user_file_counts_for_that_host_and_without_ours(
     file = home.user(content, name)
     loaded = home.load(host=host)
     assert loaded.config.servers["pyright"].roots == ("g",)
-    assert loaded.config.origins["lsp", "pyright", "roots"] == Origin(Source.GLOBAL, AbsPath(str(file)))
+    assert loaded.config.origins["lsp", "pyright", "roots"] == ValueOrigin(ConfigSource.GLOBAL, AbsPath(str(file)))
     assert home.load().config.servers["pyright"].roots == ("pyproject.toml",)
     assert home.load(host="claude").config.servers["pyright"].roots == ("pyproject.toml",)
     home.user({})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.config.gate import Gated, split
+from pilotfish.config.gate import GatedValue, split
 from pilotfish.protocol.wire import Json
 
 pytestmark = pytest.mark.proves("TRUST-1")
@@ -111,9 +111,9 @@ def test_what_runs_is_taken_out_and_the_rest_of_the_file_stays() -> None:
     assert parts.open == {"lsp": {"x": {"roots": ["r"], "disabled": True}, "y": {}}, "timing": {"requestTimeoutMs": 5}}
     assert parts.whole == file
     assert parts.gated == (
-        Gated("x", ("command",), ["a"]),
-        Gated("x", ("env",), {"A": "1"}),
-        Gated("x", ("watch",), ["w"]),
+        GatedValue("x", ("command",), ["a"]),
+        GatedValue("x", ("env",), {"A": "1"}),
+        GatedValue("x", ("watch",), ["w"]),
     )
     assert parts.entries().keys() == {"x"}
 
@@ -148,7 +148,7 @@ NEVER = [
 @pytest.mark.parametrize("name", NEVER)
 def test_a_variable_that_redirects_every_program_is_refused_even_with_trust(name: str) -> None:
     parts = split({"lsp": {"x": {"env": {name: "evil", "FINE": "1"}}}})
-    assert parts.refused == (Gated("x", ("env", name), "evil"),)
+    assert parts.refused == (GatedValue("x", ("env", name), "evil"),)
     assert parts.whole == {"lsp": {"x": {"env": {"FINE": "1"}}}}
     assert parts.open == {"lsp": {"x": {}}}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.config.jsonc import MAX_DEPTH, BadJson, Place, parse
+from pilotfish.config.jsonc import MAX_DEPTH, BadJson, LineColumn, parse
 from pilotfish.protocol.wire import Json
 
 pytestmark = pytest.mark.proves("CFG-1")
@@ -30,30 +30,30 @@ def test_reads_json_as_people_write_it(text: bytes, value: Json) -> None:
     assert parse(text).value == value
 
 
-BAD: dict[str, tuple[bytes, str, Place]] = {
-    "empty": (b"", "Expecting value", Place(1, 1)),
-    "missing comma": (b'{"a": 1\n "b": 2}', "delimiter", Place(2, 2)),
-    "comma after nothing in a list": (b"[,]", "Expecting value", Place(1, 2)),
-    "comma after nothing in an object": (b"{,}", "property name", Place(1, 2)),
-    "two commas": (b"[1,,]", "Expecting value", Place(1, 4)),
-    "comma after a colon": (b'{"a":,}', "Expecting value", Place(1, 6)),
-    "open comment": (b'{"a": 1, /* x', "property name", Place(1, 10)),
-    "stray slash": (b"[/]", "Expecting value", Place(1, 2)),
-    "line break in a string": (b'["a\nb"]', "control character", Place(1, 4)),
-    "same key twice": (b'{"a": 1,\n  "a": 2}', 'the key "a" appears twice', Place(2, 3)),
-    "same key twice, escaped": (b'{"a": 1, "\\u0061": 2}', "appears twice", Place(1, 10)),
-    "NaN": (b"[NaN]", "NaN is not JSON", Place(1, 2)),
-    "infinite number": (b"[1e999]", "too large", Place(1, 2)),
-    "endless number": (b"[" + b"1" * 5000 + b"]", "too long", Place(1, 2)),
-    "lone surrogate": (b'["\\ud800"]', "lone surrogate", Place(1, 3)),
-    "not UTF-8": (b'{\n"\xff": 1}', "not UTF-8", Place(2, 2)),
-    "comment that hides a value": (b'{"a": // 1\n}', "Expecting value", Place(2, 1)),
+BAD: dict[str, tuple[bytes, str, LineColumn]] = {
+    "empty": (b"", "Expecting value", LineColumn(1, 1)),
+    "missing comma": (b'{"a": 1\n "b": 2}', "delimiter", LineColumn(2, 2)),
+    "comma after nothing in a list": (b"[,]", "Expecting value", LineColumn(1, 2)),
+    "comma after nothing in an object": (b"{,}", "property name", LineColumn(1, 2)),
+    "two commas": (b"[1,,]", "Expecting value", LineColumn(1, 4)),
+    "comma after a colon": (b'{"a":,}', "Expecting value", LineColumn(1, 6)),
+    "open comment": (b'{"a": 1, /* x', "property name", LineColumn(1, 10)),
+    "stray slash": (b"[/]", "Expecting value", LineColumn(1, 2)),
+    "line break in a string": (b'["a\nb"]', "control character", LineColumn(1, 4)),
+    "same key twice": (b'{"a": 1,\n  "a": 2}', 'the key "a" appears twice', LineColumn(2, 3)),
+    "same key twice, escaped": (b'{"a": 1, "\\u0061": 2}', "appears twice", LineColumn(1, 10)),
+    "NaN": (b"[NaN]", "NaN is not JSON", LineColumn(1, 2)),
+    "infinite number": (b"[1e999]", "too large", LineColumn(1, 2)),
+    "endless number": (b"[" + b"1" * 5000 + b"]", "too long", LineColumn(1, 2)),
+    "lone surrogate": (b'["\\ud800"]', "lone surrogate", LineColumn(1, 3)),
+    "not UTF-8": (b'{\n"\xff": 1}', "not UTF-8", LineColumn(2, 2)),
+    "comment that hides a value": (b'{"a": // 1\n}', "Expecting value", LineColumn(2, 1)),
 }
 
 
 @pytest.mark.proves("CFG-8")
 @pytest.mark.parametrize(("text", "message", "place"), BAD.values(), ids=BAD)
-def test_says_where_it_stops_being_json(text: bytes, message: str, place: Place) -> None:
+def test_says_where_it_stops_being_json(text: bytes, message: str, place: LineColumn) -> None:
     with pytest.raises(BadJson, match=message) as caught:
         parse(text)
     assert caught.value.place == place
@@ -69,19 +69,19 @@ def test_depth_up_to_the_limit_is_fine() -> None:
     assert parse(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
 
 
-PLACES: dict[str, tuple[tuple[str | int, ...], Place]] = {
-    "top": ((), Place(2, 1)),
-    "key": (("lsp",), Place(3, 3)),
-    "nested key": (("lsp", "a b", "command"), Place(4, 13)),
-    "item": (("lsp", "a b", "command", 1), Place(4, 30)),
-    "key after a comment": (("timing",), Place(6, 3)),
-    "something that is not there": (("timing", "nothing", 3), Place(6, 3)),
+PLACES: dict[str, tuple[tuple[str | int, ...], LineColumn]] = {
+    "top": ((), LineColumn(2, 1)),
+    "key": (("lsp",), LineColumn(3, 3)),
+    "nested key": (("lsp", "a b", "command"), LineColumn(4, 13)),
+    "item": (("lsp", "a b", "command", 1), LineColumn(4, 30)),
+    "key after a comment": (("timing",), LineColumn(6, 3)),
+    "something that is not there": (("timing", "nothing", 3), LineColumn(6, 3)),
 }
 
 
 @pytest.mark.proves("CFG-8")
 @pytest.mark.parametrize(("path", "place"), PLACES.values(), ids=PLACES)
-def test_knows_where_a_value_stands(path: tuple[str | int, ...], place: Place) -> None:
+def test_knows_where_a_value_stands(path: tuple[str | int, ...], place: LineColumn) -> None:
     text = b"""
 {
   "lsp": {

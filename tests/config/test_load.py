@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from pilotfish.config import load as load_module
-from pilotfish.config.files import MAX_BYTES, Workspace
+from pilotfish.config.files import MAX_BYTES, WorkspaceFiles
 from pilotfish.config.places import Places
-from pilotfish.config.problems import Grade
-from pilotfish.config.trust import Grant
-from pilotfish.config.values import Feedback, Origin, Pool, Restart, Security, Source, Timing
+from pilotfish.config.problems import ProblemGrade
+from pilotfish.config.trust import TrustGrant
+from pilotfish.config.values import (
+    ConfigSource,
+    FeedbackSettings,
+    PoolSettings,
+    RestartPolicy,
+    SecuritySettings,
+    TimingSettings,
+    ValueOrigin,
+)
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.wire import Json
@@ -26,9 +34,9 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
     config = loaded.config
     assert loaded.problems == ()
     assert config.enabled
-    assert config.timing == Timing(15_000, 10_000, 3_000, 10_000)
-    assert config.feedback == Feedback((Severity.ERROR,), 20, 5, 50, None, "path", ("write",), only_new=False)
-    assert config.pool == Pool(10, None, None)
+    assert config.timing == TimingSettings(15_000, 10_000, 3_000, 10_000)
+    assert config.feedback == FeedbackSettings((Severity.ERROR,), 20, 5, 50, None, "path", ("write",), only_new=False)
+    assert config.pool == PoolSettings(10, None, None)
     assert config.navigation_tools
     assert config.mcp_tools == "named"
     assert config.servers.keys() == SERVERS.keys()
@@ -66,10 +74,10 @@ def test_values_come_from_the_strongest_layer_and_say_so(home: Home) -> None:
     loaded = home.load()
     origins = loaded.config.origins
     assert loaded.config.servers["pyright"].roots == ("b",)
-    assert origins["lsp", "pyright", "roots"] == Origin(Source.PROJECT, AbsPath(str(project)))
-    assert origins["lsp", "pyright", "env", "A"] == Origin(Source.GLOBAL, AbsPath(str(user)))
-    assert origins["lsp", "pyright", "command"] == Origin(Source.CATALOGUE)
-    assert origins["timing", "initializeTimeoutMs"] == Origin(Source.DEFAULT)
+    assert origins["lsp", "pyright", "roots"] == ValueOrigin(ConfigSource.PROJECT, AbsPath(str(project)))
+    assert origins["lsp", "pyright", "env", "A"] == ValueOrigin(ConfigSource.GLOBAL, AbsPath(str(user)))
+    assert origins["lsp", "pyright", "command"] == ValueOrigin(ConfigSource.CATALOGUE)
+    assert origins["timing", "initializeTimeoutMs"] == ValueOrigin(ConfigSource.DEFAULT)
     assert [sheet.file for sheet in loaded.sheets] == [str(user), str(project)]
 
 
@@ -81,7 +89,7 @@ def test_lsp_false_turns_everything_off(home: Home, where: str) -> None:
     config = home.load().config
     assert not config.enabled
     assert config.servers == {}
-    assert config.origins["lsp",].source is (Source.GLOBAL if where == "user" else Source.PROJECT)
+    assert config.origins["lsp",].source is (ConfigSource.GLOBAL if where == "user" else ConfigSource.PROJECT)
 
 
 @pytest.mark.proves("CFG-4")
@@ -154,16 +162,16 @@ def test_a_server_may_be_called_by_another_tools_name(home: Home) -> None:
 @pytest.mark.proves("CFG-6", "POOL-2")
 def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> None:
     pi = home.load(host="pi").config
-    assert pi.feedback == Feedback(
+    assert pi.feedback == FeedbackSettings(
         (Severity.ERROR, Severity.WARNING), 20, 3, 50, 2048, "severity", ("edit", "write", "patch"), only_new=False
     )
-    assert pi.origins["feedback", "maxBytes"] == Origin(Source.HOST, preset="pi")
+    assert pi.origins["feedback", "maxBytes"] == ValueOrigin(ConfigSource.HOST, preset="pi")
     assert home.load(host="opencode").config.feedback.max_total_lines is None
-    assert home.load(host="llxprt").config.servers["pyright"].restart is Restart.NEVER
-    assert pi.servers["pyright"].restart is Restart.BACKOFF
+    assert home.load(host="llxprt").config.servers["pyright"].restart is RestartPolicy.NEVER
+    assert pi.servers["pyright"].restart is RestartPolicy.BACKOFF
     home.user({"feedback": {"preset": "llxprt"}, "lsp": {"pyright": {"restart": "backoff"}}})
     assert home.load(host="pi").config.feedback.max_other_files == 5
-    assert home.load(host="llxprt").config.servers["pyright"].restart is Restart.BACKOFF
+    assert home.load(host="llxprt").config.servers["pyright"].restart is RestartPolicy.BACKOFF
 
 
 @pytest.mark.proves("CFG-1")
@@ -271,7 +279,7 @@ def test_what_is_no_plain_file_of_the_project_is_not_read(home: Home, make: obje
     assert loaded.config.navigation_tools
     (problem,) = loaded.problems
     assert "cannot be read" in problem.message
-    assert problem.grade is (Grade.ERROR if "pilotfish" in name else Grade.WARNING)
+    assert problem.grade is (ProblemGrade.ERROR if "pilotfish" in name else ProblemGrade.WARNING)
 
 
 @pytest.mark.proves("T3")
@@ -382,7 +390,9 @@ def test_nothing_below_the_workspace_is_opened_before_trust_is_decided(
 
     with audited() as seen:
 
-        def decided(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> Grant:
+        def decided(
+            workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
+        ) -> TrustGrant:
             grant = decide(workspace, security, places, host)
             seen_before.extend(seen)
             return grant

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotfish.config.merge import Layer, Merged, merge, overlaid
-from pilotfish.config.values import Origin, Source
+from pilotfish.config.values import ConfigSource, ValueOrigin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
-CATALOGUE = Origin(Source.CATALOGUE)
-GLOBAL = Origin(Source.GLOBAL, AbsPath("/home/lsp.json"))
-PROJECT = Origin(Source.PROJECT, AbsPath("/code/lsp.json"))
+CATALOGUE = ValueOrigin(ConfigSource.CATALOGUE)
+GLOBAL = ValueOrigin(ConfigSource.GLOBAL, AbsPath("/home/lsp.json"))
+PROJECT = ValueOrigin(ConfigSource.PROJECT, AbsPath("/code/lsp.json"))
 
 
 def merged(catalogue: Json, user: Json, project: Json) -> Merged:
@@ -118,7 +118,7 @@ def test_a_preset_stands_below_its_own_layer_and_above_the_layers_before() -> No
     assert feedback["maxPerFile"] == 20, "the preset of the project replaces what the user set"
     assert feedback["maxBytes"] == 1000, "the project's own key stands above its preset"
     assert feedback["includeSeverities"] == ["error", "warning"]
-    assert result.origins["feedback", "maxOtherFiles"] == Origin(Source.PROJECT, PROJECT.file, "pi")
+    assert result.origins["feedback", "maxOtherFiles"] == ValueOrigin(ConfigSource.PROJECT, PROJECT.file, "pi")
     assert result.origins["feedback", "maxBytes"] == PROJECT
 
 
@@ -223,7 +223,7 @@ def test_every_array_of_the_result_is_one_layers_array(layers: list[dict[str, Js
 @pytest.mark.proves("CFG-11")
 @given(st.lists(objects(leaves), max_size=4))
 def test_every_leaf_has_exactly_one_origin_and_that_layer_said_it(layers: list[dict[str, Json]]) -> None:
-    origins = [Origin(Source.PROJECT, AbsPath(f"/{index}")) for index in range(len(layers))]
+    origins = [ValueOrigin(ConfigSource.PROJECT, AbsPath(f"/{index}")) for index in range(len(layers))]
     result = merge(Layer(origin, layer) for origin, layer in zip(origins, layers, strict=True))
     assert set(result.origins) == {path for path, _ in walked(result.value)}
     for path, value in walked(result.value):

@@ -82,11 +82,11 @@ def test_an_ordinary_file_is_certain(value: Json) -> None:
 
 LOADING = """
 import sys
-from pilotfish.config.load import Catalogue, Request, load
+from pilotfish.config.load import Catalogue, ConfigRequest, load
 from pilotfish.config.places import user_places
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 root, home = sys.argv[1:]
-loaded = load(Request(root, user_places({"HOME": home}), Catalogue(builtin_layer(), canonical_id)))
+loaded = load(ConfigRequest(root, user_places({"HOME": home}), Catalogue(builtin_layer(), canonical_id)))
 print(len(loaded.errors), "pydantic" in sys.modules)
 """
 

@@ -10,7 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Loaded, load_from
 from pilotfish.config.pins import pin_file, write_pin
-from pilotfish.config.trust import Offer, offer_of, pin_of
+from pilotfish.config.trust import TrustOffer, offer_of, pin_of
 from pilotfish.config.values import Stale, Trusted, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
@@ -27,7 +27,7 @@ SERVERS: dict[str, Json] = {"pyright": ENTRY}
 OVERRIDE: dict[str, Json] = {"lsp": SERVERS, "timing": {"requestTimeoutMs": 1234}}
 
 
-def approve(home: Home) -> Offer:
+def approve(home: Home) -> TrustOffer:
     """What `pilotfish trust` does after the answer yes."""
     with open_workspace(str(home.workspace)) as workspace:
         loaded = load_from(workspace, home.request())
@@ -370,15 +370,15 @@ def test_a_record_whose_digest_was_swapped_is_not_believed(home: Home) -> None:
 @pytest.mark.proves("T4")
 def test_no_two_offers_share_a_digest_by_moving_bytes_between_parts() -> None:
     offers = [
-        Offer(""),
-        Offer("a"),
-        Offer("a", {"b": {}}),
-        Offer("ab", {"": {}}),
-        Offer("a", {"b": "c"}),
-        Offer("a", {}, {"b": "c"}),
-        Offer("a", {"b": ["c", "d"]}),
-        Offer("a", {"b": ["cd"]}),
-        Offer("a", {"b": ["c"], "d": []}),
+        TrustOffer(""),
+        TrustOffer("a"),
+        TrustOffer("a", {"b": {}}),
+        TrustOffer("ab", {"": {}}),
+        TrustOffer("a", {"b": "c"}),
+        TrustOffer("a", {}, {"b": "c"}),
+        TrustOffer("a", {"b": ["c", "d"]}),
+        TrustOffer("a", {"b": ["cd"]}),
+        TrustOffer("a", {"b": ["c"], "d": []}),
     ]
     assert len({offer.digest for offer in offers}) == len(offers)
 
@@ -398,18 +398,18 @@ def test_what_was_approved_is_what_is_parsed_even_under_a_racing_writer(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file changes right after it has been read: the load goes on with what it read."""
-    from pilotfish.config.files import Workspace
+    from pilotfish.config.files import WorkspaceFiles
 
     home.project(OVERRIDE)
     approve(home)
-    read = Workspace.read
+    read = WorkspaceFiles.read
 
-    def racing(self: Workspace, name: str) -> bytes | None:
+    def racing(self: WorkspaceFiles, name: str) -> bytes | None:
         data = read(self, name)
         home.project(changed(command=["./worse"]))
         return data
 
-    monkeypatch.setattr(Workspace, "read", racing)
+    monkeypatch.setattr(WorkspaceFiles, "read", racing)
     assert obeyed(home.load())
     monkeypatch.undo()
     assert isinstance(home.load().config.trust, Stale)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.config.files import open_workspace
-from pilotfish.config.load import Catalogue, Request, load_from
+from pilotfish.config.load import Catalogue, ConfigRequest, load_from
 from pilotfish.config.places import user_places
 from pilotfish.config.trust import offer_of
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
@@ -37,7 +37,7 @@ def listed(home: DaemonHome, roots: Sequence[str]) -> None:
 
 def digest(root: Path) -> str:
     """What a terminal shows of the project."""
-    request = Request(str(root), user_places(os.environ), Catalogue(builtin_layer(), canonical_id))
+    request = ConfigRequest(str(root), user_places(os.environ), Catalogue(builtin_layer(), canonical_id))
     with open_workspace(str(root)) as workspace:
         loaded = load_from(workspace, request)
         return offer_of(workspace, loaded.project_file, loaded.project).digest

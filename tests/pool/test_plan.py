@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.config.values import Restart
+from pilotfish.config.values import RestartPolicy
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import (
@@ -60,7 +60,9 @@ BUSY = Running(0, 0, in_flight=1)
         pytest.param(Rested(Why.IDLE), Demand(), Start(), id="stopped for idleness → comes back on use"),
         pytest.param(Rested(Why.MEMORY), Demand(), Start(), id="stopped for memory → comes back on use"),
         pytest.param(Broken(CRASH, 1, NOW), Demand(), Start(), id="broken, its time has come → start"),
-        pytest.param(Broken(CRASH, 1, NOW - 1), Demand(Restart.NEVER), Refuse(CRASH), id="broken, never restarted"),
+        pytest.param(
+            Broken(CRASH, 1, NOW - 1), Demand(RestartPolicy.NEVER), Refuse(CRASH), id="broken, never restarted"
+        ),
         pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p1"), Refuse(GONE), id="missing, nothing changed"),
         pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p2"), Start(), id="missing, PATH or config changed"),
     ],

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from pilotfish.client.session import Session
-from pilotfish.config.values import Restart
+from pilotfish.config.values import RestartPolicy
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool import monitor
@@ -205,7 +205,7 @@ async def test_never_means_that_a_broken_server_stays_broken() -> None:
     async with pool_on(dying_at_start, working) as (pool, servers):
         for _ in range(2):
             with pytest.raises(ServerFailed):
-                await pool.use(recipe(), hover, lease="one", restart=Restart.NEVER)
+                await pool.use(recipe(), hover, lease="one", restart=RestartPolicy.NEVER)
             await anyio.sleep(1000)
         assert len(servers) == 1
 

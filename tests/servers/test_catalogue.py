@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pilotfish.config.load import Catalogue, Request
+from pilotfish.config.load import Catalogue, ConfigRequest
 from pilotfish.config.load import load as load_config
 from pilotfish.config.places import user_places
 from pilotfish.errors import Bug
@@ -239,7 +239,7 @@ def configured(tmp_path: Path, text: str) -> dict[str, ServerSpec]:
     workspace.mkdir()
     os.makedirs(os.path.dirname(places.global_file))
     Path(places.global_file).write_text(text)
-    loaded = load_config(Request(str(workspace), places, Catalogue(builtin_layer(), canonical_id)))
+    loaded = load_config(ConfigRequest(str(workspace), places, Catalogue(builtin_layer(), canonical_id)))
     assert loaded.errors == ()
     return dict(effective_servers(loaded.config.servers))
 

@@ -14,7 +14,7 @@ from pilotfish.model import AbsPath
 PROJECT_FILE = ".pilotfish/lsp.json"
 
 
-class Dialect(Struct, frozen=True):
+class ConfigDialect(Struct, frozen=True):
     """Where one host keeps its language servers."""
 
     host: str
@@ -29,17 +29,17 @@ class Dialect(Struct, frozen=True):
     """Whether `false` turns us off, and not only the host's own servers."""
 
 
-DIALECTS = (
-    Dialect("pi", (".pi/lsp.json",), ("~/.pi/agent/lsp.json",), servers=("lsp", "servers")),
-    Dialect("dispatch", (".dispatch/lsp.json",), servers=("servers", "lsp")),
-    Dialect(
+CONFIG_DIALECTS = (
+    ConfigDialect("pi", (".pi/lsp.json",), ("~/.pi/agent/lsp.json",), servers=("lsp", "servers")),
+    ConfigDialect("dispatch", (".dispatch/lsp.json",), servers=("servers", "lsp")),
+    ConfigDialect(
         "llxprt",
         (".llxprt/settings.json",),
         ("~/.llxprt/settings.json", "$CONFIG/llxprt-code/settings.json"),
         section="lsp",
     ),
     # OpenCode's own servers are off by default and are best left off beside ours, so `false` says nothing about us.
-    Dialect(
+    ConfigDialect(
         "opencode",
         ("opencode.json", "opencode.jsonc"),
         ("$CONFIG/opencode/opencode.json", "$CONFIG/opencode/opencode.jsonc"),
@@ -51,17 +51,17 @@ DIALECTS = (
 """In the order in which a project's files are looked for."""
 
 
-def user_files(places: Places, host: str | None) -> Iterator[tuple[Dialect | None, AbsPath]]:
+def user_files(places: Places, host: str | None) -> Iterator[tuple[ConfigDialect | None, AbsPath]]:
     """Every file that may speak for the user, first choice first."""
     yield None, places.global_file
-    for dialect in DIALECTS:
+    for dialect in CONFIG_DIALECTS:
         for pattern in dialect.global_files if dialect.host == host else ():
             yield dialect, AbsPath(pattern.replace("~", places.home, 1).replace("$CONFIG", places.config, 1))
 
 
-def project_files() -> Iterator[tuple[Dialect | None, str]]:
+def project_files() -> Iterator[tuple[ConfigDialect | None, str]]:
     """Every file that may speak for a project, relative to it, first choice first."""
     yield None, PROJECT_FILE
-    for dialect in DIALECTS:
+    for dialect in CONFIG_DIALECTS:
         for name in dialect.project_files:
             yield dialect, name

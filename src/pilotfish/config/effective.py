@@ -8,18 +8,18 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from pilotfish.config.defaults import DEFAULT_RESTART, RESTART
-from pilotfish.config.gate import Gated
+from pilotfish.config.gate import GatedValue
 from pilotfish.config.merge import Layer, Merged
-from pilotfish.config.problems import Grade, Problem, path_text, shown
+from pilotfish.config.problems import Problem, ProblemGrade, path_text, shown
 from pilotfish.config.sections import feedback_of, security_of, snake, value_of
 from pilotfish.config.validation import typed
 from pilotfish.config.values import (
     Config,
-    Pool,
-    Restart,
+    ConfigSource,
+    PoolSettings,
+    RestartPolicy,
     ServerConfig,
-    Source,
-    Timing,
+    TimingSettings,
     Trust,
 )
 from pilotfish.model import AbsPath
@@ -36,7 +36,7 @@ class Circumstances(Struct, frozen=True):
     trust: Trust
     catalogue: Collection[str]
     """The ids that the catalogue knows."""
-    withheld: Sequence[Gated]
+    withheld: Sequence[GatedValue]
     foreign: Collection[AbsPath] = ()
     """The files that are another host's, where nothing is an error."""
 
@@ -46,7 +46,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
     valid = typed(merged.value)
     file = cast("Mapping[str, Any]", valid)  # the defaults below every layer make it complete
     entries = valid.get("lsp") or {}
-    timing = value_of(Timing, file["timing"])
+    timing = value_of(TimingSettings, file["timing"])
     problems = {id_: found for id_ in entries if (found := _incomplete(id_, entries[id_], layers, about))}
     servers = {id_: _server(id_, entries[id_], timing, merged, about) for id_ in entries if id_ not in problems}
     config = Config(
@@ -55,7 +55,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
         servers=dict(sorted(servers.items())),
         timing=timing,
         feedback=feedback_of(file["feedback"]),
-        pool=value_of(Pool, file["pool"]),
+        pool=value_of(PoolSettings, file["pool"]),
         security=security_of(file["security"]),
         navigation_tools=file["navigationTools"],
         mcp_tools=file["mcp"]["tools"],
@@ -65,7 +65,9 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
     return config, tuple(problems.values())
 
 
-def _server(server: str, entry: "Server", general: Timing, merged: Merged, about: Circumstances) -> ServerConfig:
+def _server(
+    server: str, entry: "Server", general: TimingSettings, merged: Merged, about: Circumstances
+) -> ServerConfig:
     command, watch = entry.get("command"), entry.get("watch")
     return ServerConfig(
         id=server,
@@ -78,13 +80,13 @@ def _server(server: str, entry: "Server", general: Timing, merged: Merged, about
         roots=tuple(entry.get("roots", ())),
         language_id=entry.get("languageId", {}),
         watch=tuple(watch) if watch else None,
-        restart=Restart(entry.get("restart", RESTART.get(about.host, DEFAULT_RESTART))),
+        restart=RestartPolicy(entry.get("restart", RESTART.get(about.host, DEFAULT_RESTART))),
         timing=_server_timing(server, entry, general, merged),
         withheld=tuple(path_text(gated.path) for gated in about.withheld if gated.server == server),
     )
 
 
-def _server_timing(server: str, entry: "Server", general: Timing, merged: Merged) -> Timing:
+def _server_timing(server: str, entry: "Server", general: TimingSettings, merged: Merged) -> TimingSettings:
     """The server's own limits where it has some; those of the catalogue may raise the general ones, not lower them."""
     own = cast("Mapping[str, int]", entry.get("timeouts", {}))
     if not own:
@@ -92,9 +94,9 @@ def _server_timing(server: str, entry: "Server", general: Timing, merged: Merged
     limits: dict[str, int] = asdict(general)
     for key, value in own.items():
         name = snake(key)
-        from_catalogue = merged.origins["lsp", server, "timeouts", key].source is Source.CATALOGUE
+        from_catalogue = merged.origins["lsp", server, "timeouts", key].source is ConfigSource.CATALOGUE
         limits[name] = max(limits[name], value) if from_catalogue else value
-    return Timing(**limits)
+    return TimingSettings(**limits)
 
 
 def _incomplete(server: str, entry: "Server", layers: Sequence[Layer], about: Circumstances) -> Problem | None:
@@ -106,7 +108,7 @@ def _incomplete(server: str, entry: "Server", layers: Sequence[Layer], about: Ci
     near = difflib.get_close_matches(server, about.catalogue, n=1)
     file = _mentioned_in(server, layers)
     return Problem(
-        Grade.NOTE if file in about.foreign else Grade.ERROR,
+        ProblemGrade.NOTE if file in about.foreign else ProblemGrade.ERROR,
         file,
         ("lsp", server),
         f"the catalogue has no server {shown(server)}, and a custom one lacks {' and '.join(missing)}",

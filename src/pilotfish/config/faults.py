@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pilotfish.config.jsonc import Path
-from pilotfish.config.problems import Grade, Problem, shown
+from pilotfish.config.jsonc import JsonPath
+from pilotfish.config.problems import Problem, ProblemGrade, shown
 from pilotfish.config.schema import OBJECTS, ConfigFile, adapter
 from pilotfish.errors import Bug
 from pilotfish.protocol.wire import Json
@@ -30,7 +30,7 @@ def faults(value: Json, file: str) -> tuple[Problem, ...]:
     return ()
 
 
-def known_keys(path: Path) -> tuple[str, ...]:
+def known_keys(path: JsonPath) -> tuple[str, ...]:
     """The keys of the closed object at `path`; none where anything goes."""
     steps = tuple("*" if index == 1 and path[0] == "lsp" else str(step) for index, step in enumerate(path))
     owner = OBJECTS.get(steps)
@@ -59,15 +59,15 @@ def _problem(details: ErrorDetails, file: str) -> Problem:
         keys = known_keys(path[:-1])
         near = difflib.get_close_matches(str(path[-1]), keys, n=1)
         accepted = "one of " + ", ".join(sorted(keys))
-        return Problem(Grade.ERROR, file, path, "unknown key", shown(value), accepted, near[0] if near else None)
+        return Problem(ProblemGrade.ERROR, file, path, "unknown key", shown(value), accepted, near[0] if near else None)
     accepted = ACCEPTED.get(details["type"], details["msg"]).format(**details.get("ctx", {}))
     if path == ("lsp",):
         accepted = "an object of servers by id, or false"
     message = "wrong type" if details["type"].endswith("_type") else "value not accepted"
-    return Problem(Grade.ERROR, file, path, message, shown(value), accepted)
+    return Problem(ProblemGrade.ERROR, file, path, message, shown(value), accepted)
 
 
-def _json_path(location: tuple[str | int, ...]) -> Path:
+def _json_path(location: tuple[str | int, ...]) -> JsonPath:
     """Pydantic's location without the name of the union's branch and without its mark for a bad key."""
     path = (location[0], *location[2:]) if len(location) > 1 and location[0] == "lsp" else location
     return path[:-1] if path and path[-1] == "[key]" else path

@@ -28,7 +28,7 @@ OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """The file is there and cannot be used; the message says why."""
 
 
@@ -41,13 +41,13 @@ class UserFile:
 
 
 def read_user_file(path: AbsPath) -> UserFile | None:
-    """The file at `path`, or None when there is none; raises `Unreadable`."""
+    """The file at `path`, or None when there is none; raises `UnreadableFile`."""
     try:
         descriptor = os.open(path, OPEN_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Unreadable(_said(error)) from None
+        raise UnreadableFile(_said(error)) from None
     try:
         status = os.fstat(descriptor)
         return UserFile(_all_of(descriptor, status), _tampering(status))
@@ -56,7 +56,7 @@ def read_user_file(path: AbsPath) -> UserFile | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class WorkspaceFiles:
     """An open folder. Everything below it is read through its descriptor."""
 
     path: AbsPath
@@ -65,7 +65,7 @@ class Workspace:
     descriptor: int = field(repr=False)
 
     def read(self, name: str) -> bytes | None:
-        """A file below, by its relative name, or None when there is none; raises `Unreadable`."""
+        """A file below, by its relative name, or None when there is none; raises `UnreadableFile`."""
         *folders, last = name.split("/")
         descriptor = os.dup(self.descriptor)
         try:
@@ -76,7 +76,7 @@ class Workspace:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise Unreadable(_said(error)) from None
+            raise UnreadableFile(_said(error)) from None
         finally:
             os.close(descriptor)
 
@@ -97,7 +97,7 @@ class Workspace:
 
 
 @contextmanager
-def open_workspace(root: str) -> Generator[Workspace]:
+def open_workspace(root: str) -> Generator[WorkspaceFiles]:
     """The folder that `root` really is, for as long as the block lasts; raises `Refused` when it is none."""
     path = os.path.realpath(root)
     try:
@@ -106,7 +106,7 @@ def open_workspace(root: str) -> Generator[Workspace]:
         raise Refused(Code.ROOT_GONE, f"the workspace {path} cannot be opened: {_said(error)}") from None
     try:
         status = os.fstat(descriptor)
-        yield Workspace(AbsPath(path), status.st_dev, status.st_ino, descriptor)
+        yield WorkspaceFiles(AbsPath(path), status.st_dev, status.st_ino, descriptor)
     finally:
         os.close(descriptor)
 
@@ -117,7 +117,7 @@ def _stepped(folder: int, name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK} and _is_link(name, folder):
-            raise Unreadable("it is a symbolic link, or in one: a project's config file must be its own") from None
+            raise UnreadableFile("it is a symbolic link, or in one: a project's config file must be its own") from None
         if error.errno == errno.ENOTDIR:
             raise FileNotFoundError from None
         raise
@@ -131,14 +131,14 @@ def _is_link(name: str, folder: int) -> bool:
 
 def _all_of(descriptor: int, status: os.stat_result) -> bytes:
     if not stat.S_ISREG(status.st_mode):
-        raise Unreadable("it is not a regular file")
+        raise UnreadableFile("it is not a regular file")
     chunks: list[bytes] = []
     left = MAX_BYTES + 1
     while left and (chunk := os.read(descriptor, left)):
         chunks.append(chunk)
         left -= len(chunk)
     if not left:
-        raise Unreadable(f"it is larger than {MAX_BYTES} bytes")
+        raise UnreadableFile(f"it is larger than {MAX_BYTES} bytes")
     return b"".join(chunks)
 
 

@@ -2,16 +2,16 @@
 
 They are not our files: a key that we do not know, or a value that we do not accept, is a note and never an error.
 The names are data. Real files of one host come in several shapes (Pi's extensions alone have three), so every name is
-understood in every host's file; a host's row of `DIALECTS` only says where its servers stand.
+understood in every host's file; a host's row of `CONFIG_DIALECTS` only says where its servers stand.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from pilotfish.config.dialects import Dialect
-from pilotfish.config.jsonc import Path
-from pilotfish.config.problems import Grade, Problem, shown
+from pilotfish.config.dialects import ConfigDialect
+from pilotfish.config.jsonc import JsonPath
+from pilotfish.config.problems import Problem, ProblemGrade, shown
 from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 
@@ -65,10 +65,12 @@ class Translation(Struct, frozen=True):
     notes: tuple[Problem, ...]
 
 
-def translation(dialect: Dialect, value: Json, file: str, canonical_id: Callable[[str], str]) -> Translation | None:
+def translation(
+    dialect: ConfigDialect, value: Json, file: str, canonical_id: Callable[[str], str]
+) -> Translation | None:
     """Translate a file, or return None when it says nothing about language servers."""
     section = value
-    top: Path = ()
+    top: JsonPath = ()
     if dialect.section is not None:
         section = value.get(dialect.section) if isinstance(value, dict) else None
         top = (dialect.section,)
@@ -77,15 +79,17 @@ def translation(dialect: Dialect, value: Json, file: str, canonical_id: Callable
     raw, unknown = _translated(dialect, section, top, canonical_id)
     found = problems(raw, file)
     left = without(raw, found)
-    notes = [Problem(Grade.NOTE, file, path, "not used", shown(item)) for path, item in unknown]
-    notes += [Problem(Grade.NOTE, file, p.path, f"not used: {p.message}", p.value, p.accepted) for p in found]
+    notes = [Problem(ProblemGrade.NOTE, file, path, "not used", shown(item)) for path, item in unknown]
+    notes += [Problem(ProblemGrade.NOTE, file, p.path, f"not used: {p.message}", p.value, p.accepted) for p in found]
     return Translation(left if isinstance(left, dict) else {}, tuple(notes))
 
 
-Unknown = list[tuple[Path, Json]]
+Unknown = list[tuple[JsonPath, Json]]
 
 
-def _translated(dialect: Dialect, section: Json, top: Path, canonical_id: Callable[[str], str]) -> tuple[Json, Unknown]:
+def _translated(
+    dialect: ConfigDialect, section: Json, top: JsonPath, canonical_id: Callable[[str], str]
+) -> tuple[Json, Unknown]:
     if isinstance(section, bool):
         return ({"lsp": False}, []) if section is False and dialect.false_is_off else ({}, [])
     if not isinstance(section, dict):
@@ -108,7 +112,7 @@ def _translated(dialect: Dialect, section: Json, top: Path, canonical_id: Callab
 
 
 def _add_servers(
-    result: dict[str, Json], unknown: Unknown, servers: Json, path: Path, canonical_id: Callable[[str], str]
+    result: dict[str, Json], unknown: Unknown, servers: Json, path: JsonPath, canonical_id: Callable[[str], str]
 ) -> None:
     for id_, entry, where in _named(servers, path, unknown):
         if not isinstance(entry, dict):
@@ -118,7 +122,7 @@ def _add_servers(
         _put(result, ("lsp", canonical_id(id_).replace(" ", "-")), _server(entry))
 
 
-def _named(servers: Json, path: Path, unknown: Unknown) -> Iterator[tuple[str, Json, Path]]:
+def _named(servers: Json, path: JsonPath, unknown: Unknown) -> Iterator[tuple[str, Json, JsonPath]]:
     """The servers of an object, or of a list whose items name themselves."""
     match servers:
         case dict():

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from pilotfish.config.jsonc import Path
+from pilotfish.config.jsonc import JsonPath
 from pilotfish.protocol.wire import Json
 
 RUNNING_FIELDS = ("command", "env", "watch")
@@ -59,11 +59,11 @@ NEVER_FROM_A_PROJECT = re.compile(
 )
 
 
-class Gated(Struct, frozen=True):
+class GatedValue(Struct, frozen=True):
     """A value that a project may not set unless it is trusted, at `path` below the server's entry."""
 
     server: str
-    path: Path
+    path: JsonPath
     value: Json
 
 
@@ -74,8 +74,8 @@ class Split(Struct, frozen=True):
     """What counts without trust."""
     whole: dict[str, Json]
     """What counts with trust: everything but `refused`."""
-    gated: tuple[Gated, ...]
-    refused: tuple[Gated, ...]
+    gated: tuple[GatedValue, ...]
+    refused: tuple[GatedValue, ...]
     """What never counts."""
 
     def entries(self) -> dict[str, Json]:
@@ -102,23 +102,23 @@ def split(value: Mapping[str, Json]) -> Split:
     return Split({**value, "lsp": {**opened}}, {**value, "lsp": {**whole}}, gated, refused)
 
 
-def _refused(server: str, entry: Mapping[str, Json]) -> Iterator[Gated]:
+def _refused(server: str, entry: Mapping[str, Json]) -> Iterator[GatedValue]:
     env = entry.get("env")
     for name, value in env.items() if isinstance(env, dict) else ():
         if NEVER_FROM_A_PROJECT.match(name):
-            yield Gated(server, ("env", name), value)
+            yield GatedValue(server, ("env", name), value)
 
 
-def _gated(server: str, entry: Mapping[str, Json]) -> Iterator[Gated]:
+def _gated(server: str, entry: Mapping[str, Json]) -> Iterator[GatedValue]:
     for field in RUNNING_FIELDS:
         if entry.get(field):
-            yield Gated(server, (field,), entry[field])
+            yield GatedValue(server, (field,), entry[field])
     for field in FREE_FIELDS:
         for path, value in _suspects(entry.get(field), (field,), suspect=False):
-            yield Gated(server, path, value)
+            yield GatedValue(server, path, value)
 
 
-def _suspects(value: Json, path: Path, *, suspect: bool) -> Iterator[tuple[Path, Json]]:
+def _suspects(value: Json, path: JsonPath, *, suspect: bool) -> Iterator[tuple[JsonPath, Json]]:
     """Each value at or below `path` that does not pass; `suspect` once a key on the way was one of the words."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
@@ -133,7 +133,7 @@ def _is_suspect(key: str) -> bool:
     return not KEY.match(key) or ".." in key or any(stem in squeezed for stem in STEMS) or not words.isdisjoint(WORDS)
 
 
-def _last_word(path: Path) -> str:
+def _last_word(path: JsonPath) -> str:
     return re.split(r"[._-]", str(path[-1]).lower())[-1]
 
 
@@ -145,11 +145,11 @@ def _is_harmless(value: Json) -> bool:
     return True
 
 
-def _paths(found: tuple[Gated, ...], server: str) -> set[Path]:
+def _paths(found: tuple[GatedValue, ...], server: str) -> set[JsonPath]:
     return {gated.path for gated in found if gated.server == server}
 
 
-def _without(entry: dict[str, Json], doomed: set[Path], path: Path = ()) -> dict[str, Json]:
+def _without(entry: dict[str, Json], doomed: set[JsonPath], path: JsonPath = ()) -> dict[str, Json]:
     """A copy that lacks the doomed values, and the objects that held nothing else."""
     kept: dict[str, Json] = {}
     for key, item in entry.items():

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from pilotfish.protocol.wire import Json
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 """Where a value is in a JSON document: keys and 0-based indices from the top."""
 
 MAX_DEPTH = 64
@@ -34,7 +34,7 @@ TOKEN = re.compile(
 )
 
 
-class Place(Struct, frozen=True, order=True):
+class LineColumn(Struct, frozen=True, order=True):
     """1-based line and column, as editors count them."""
 
     line: int
@@ -44,7 +44,7 @@ class Place(Struct, frozen=True, order=True):
 class BadJson(ValueError):
     """The text is not JSON; `place` says where it stops being it."""
 
-    def __init__(self, message: str, place: Place) -> None:
+    def __init__(self, message: str, place: LineColumn) -> None:
         super().__init__(f"{message} (line {place.line}, column {place.column})")
         self.message = message
         self.place = place
@@ -56,9 +56,9 @@ class Document:
 
     value: Json
     text: str = field(repr=False)
-    offsets: Mapping[Path, int] = field(repr=False)
+    offsets: Mapping[JsonPath, int] = field(repr=False)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: JsonPath) -> LineColumn:
         """Where `path` stands, or the nearest thing around it that does stand somewhere."""
         while path and path not in self.offsets:
             path = path[:-1]
@@ -137,9 +137,9 @@ def _loaded(plain: str) -> Json:
     return value
 
 
-def _offsets(plain: str) -> dict[Path, int]:
+def _offsets(plain: str) -> dict[JsonPath, int]:
     """Where each member (its key) and each item stands in a text that is known to be JSON."""
-    found: dict[Path, int] = {(): len(plain) - len(plain.lstrip())}
+    found: dict[JsonPath, int] = {(): len(plain) - len(plain.lstrip())}
     path: list[str | int | None] = []  # None: an object whose next string is a key
     for token in TOKEN.finditer(plain):
         text, start = token.group(), token.start()
@@ -165,9 +165,9 @@ def _offsets(plain: str) -> dict[Path, int]:
     return found
 
 
-def _frozen(path: list[str | int | None]) -> Path:
+def _frozen(path: list[str | int | None]) -> JsonPath:
     return tuple(step for step in path if step is not None)
 
 
-def _place(text: str, offset: int) -> Place:
-    return Place(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+def _place(text: str, offset: int) -> LineColumn:
+    return LineColumn(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))

@@ -16,17 +16,17 @@ from msgspec import Struct
 from pilotfish.config.defaults import DEFAULTS, PRESETS, SECURITY
 from pilotfish.config.dialects import project_files, user_files
 from pilotfish.config.effective import Circumstances, effective
-from pilotfish.config.files import Workspace, open_workspace
-from pilotfish.config.gate import Gated, Split, split
+from pilotfish.config.files import WorkspaceFiles, open_workspace
+from pilotfish.config.gate import GatedValue, Split, split
 from pilotfish.config.merge import Layer, Merged, merge, overlaid
 from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places
-from pilotfish.config.problems import Grade, Problem, printable, shown
+from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
 from pilotfish.config.sections import security_of
 from pilotfish.config.sheet import Names, Sheet
 from pilotfish.config.sources import project_sheet, user_sheet
 from pilotfish.config.trust import granted, offer_of, settled
-from pilotfish.config.values import Config, Origin, Security, Source, Stale, Trust, Trusted
+from pilotfish.config.values import Config, ConfigSource, SecuritySettings, Stale, Trust, Trusted, ValueOrigin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -38,7 +38,7 @@ class Catalogue(Struct, frozen=True):
     canonical_id: Names
 
 
-class Request(Struct, frozen=True):
+class ConfigRequest(Struct, frozen=True):
     """Whose configuration to load."""
 
     root: str
@@ -63,27 +63,27 @@ class Loaded:
     project: Split = field(repr=False)
     project_file: str
     """Relative to the workspace; empty when the project says nothing."""
-    user_rules: Security | None
+    user_rules: SecuritySettings | None
     """What decided trust; None when the user's file could not be believed."""
     good: Mapping[AbsPath, Sheet] = field(repr=False)
     """The last version of each file that had no errors."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        return tuple(problem for problem in self.problems if problem.grade is Grade.ERROR)
+        return tuple(problem for problem in self.problems if problem.grade is ProblemGrade.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        return tuple(problem for problem in self.problems if problem.grade is Grade.WARNING)
+        return tuple(problem for problem in self.problems if problem.grade is ProblemGrade.WARNING)
 
 
-def load(request: Request, previous: Loaded | None = None) -> Loaded:
+def load(request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """Load, or load again after `previous`; raises `Refused` when the workspace cannot be opened."""
     with open_workspace(request.root) as workspace:
         return load_from(workspace, request, previous)
 
 
-def load_from(workspace: Workspace, request: Request, previous: Loaded | None = None) -> Loaded:
+def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """The same for a workspace that is open already."""
     reading = _reading(workspace, request, dict(previous.good) if previous else {})
     trusted = isinstance(reading.trust, Trusted)
@@ -118,7 +118,7 @@ class _Reading(Struct, frozen=True):
     """What the files say, and whether the project's may be believed."""
 
     user: Sheet | None
-    rules: Security | None
+    rules: SecuritySettings | None
     project: Sheet | None
     project_file: str
     parts: Split
@@ -135,7 +135,7 @@ class _Reading(Struct, frozen=True):
         return problem
 
 
-def _reading(workspace: Workspace, request: Request, good: dict[AbsPath, Sheet]) -> _Reading:
+def _reading(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[AbsPath, Sheet]) -> _Reading:
     canonical_id = request.catalogue.canonical_id
     user = _recalled(user_sheet(request.places, request.host, canonical_id), good)
     rules = _rules(user)
@@ -160,12 +160,12 @@ def _recalled(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
     last = good.get(sheet.file)
     if last is None:
         return sheet
-    told = Problem(Grade.WARNING, sheet.file, (), "has errors: the last good version of it stays in force")
+    told = Problem(ProblemGrade.WARNING, sheet.file, (), "has errors: the last good version of it stays in force")
     found = tuple(sheet.placed(problem) for problem in (*sheet.problems, told))
     return replace(last, problems=found, document=None)
 
 
-def _rules(user: Sheet | None) -> Security | None:
+def _rules(user: Sheet | None) -> SecuritySettings | None:
     """The user's rules; None when they cannot be believed."""
     if user is not None and not user.believable:
         return None
@@ -173,25 +173,25 @@ def _rules(user: Sheet | None) -> Security | None:
     return security_of(overlaid(SECURITY, section if isinstance(section, dict) else {}))
 
 
-def _layers(request: Request, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:
+def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:
     """Weakest first. `believed` is what counts of the project's file."""
     catalogue: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
-    layers = [Layer(Origin(Source.DEFAULT), DEFAULTS)]
+    layers = [Layer(ValueOrigin(ConfigSource.DEFAULT), DEFAULTS)]
     if request.host in PRESETS:
-        layers.append(Layer(Origin(Source.HOST), {"feedback": {"preset": request.host}}))
-    layers.append(Layer(Origin(Source.CATALOGUE), {"lsp": catalogue}))
+        layers.append(Layer(ValueOrigin(ConfigSource.HOST), {"feedback": {"preset": request.host}}))
+    layers.append(Layer(ValueOrigin(ConfigSource.CATALOGUE), {"lsp": catalogue}))
     if request.handed_over:
-        layers.append(Layer(Origin(Source.HOST), request.handed_over))
+        layers.append(Layer(ValueOrigin(ConfigSource.HOST), request.handed_over))
     if reading.user:
         # Rules that cannot be believed are left out: the defaults are the strictest.
         said = {key: item for key, item in reading.user.value.items() if key != "security" or reading.rules}
-        layers.append(Layer(Origin(Source.GLOBAL, reading.user.file), said))
+        layers.append(Layer(ValueOrigin(ConfigSource.GLOBAL, reading.user.file), said))
     if reading.project:
-        layers.append(Layer(Origin(Source.PROJECT, reading.project.file), believed))
+        layers.append(Layer(ValueOrigin(ConfigSource.PROJECT, reading.project.file), believed))
     return layers
 
 
-def _ignored(reading: _Reading, withheld: tuple[Gated, ...], root: AbsPath) -> Iterator[Problem]:
+def _ignored(reading: _Reading, withheld: tuple[GatedValue, ...], root: AbsPath) -> Iterator[Problem]:
     """One warning for each thing that was not believed, with the way to change that (TRUST-4)."""
     if reading.project is None:
         return
@@ -201,14 +201,14 @@ def _ignored(reading: _Reading, withheld: tuple[Gated, ...], root: AbsPath) -> I
     for gated in withheld:
         yield _warning(reading.project, gated, why)
     for line in reading.trust.differences if isinstance(reading.trust, Stale) else ():
-        yield Problem(Grade.WARNING, reading.project.file, (), f"changed since it was trusted: {line}")
+        yield Problem(ProblemGrade.WARNING, reading.project.file, (), f"changed since it was trusted: {line}")
 
 
-def _warning(project: Sheet, gated: Gated, message: str) -> Problem:
-    return Problem(Grade.WARNING, project.file, ("lsp", gated.server, *gated.path), message, shown(gated.value))
+def _warning(project: Sheet, gated: GatedValue, message: str) -> Problem:
+    return Problem(ProblemGrade.WARNING, project.file, ("lsp", gated.server, *gated.path), message, shown(gated.value))
 
 
-def watched_files(request: Request, root: AbsPath) -> tuple[AbsPath, ...]:
+def watched_files(request: ConfigRequest, root: AbsPath) -> tuple[AbsPath, ...]:
     """The files that decide: when one of them changes, the configuration of this root may be another."""
     return (
         *(path for _, path in user_files(request.places, request.host)),

@@ -15,17 +15,17 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from pilotfish.config.defaults import PRESETS
-from pilotfish.config.values import Origin, Source
+from pilotfish.config.values import ConfigSource, ValueOrigin
 from pilotfish.protocol.wire import Json
 
-Keys = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The way to a value through objects only: arrays are values."""
 
 
 class Layer(Struct, frozen=True):
     """One file's worth of configuration and who said it."""
 
-    origin: Origin
+    origin: ValueOrigin
     value: Mapping[str, Json]
 
 
@@ -33,22 +33,22 @@ class Leaf(Struct, frozen=True):
     """A value that merges no further."""
 
     value: Json
-    origin: Origin
+    origin: ValueOrigin
 
 
-Tree = Leaf | dict[str, "Tree"]
+MergeTree = Leaf | dict[str, "MergeTree"]
 
 
 class Merged(Struct, frozen=True):
     """The result: plain JSON, and the origin of each of its leaves."""
 
     value: dict[str, Json]
-    origins: Mapping[Keys, Origin]
+    origins: Mapping[KeyPath, ValueOrigin]
 
 
 def merge(layers: Iterable[Layer]) -> Merged:
     """Lay each layer over those before it."""
-    tree: dict[str, Tree] = {}
+    tree: dict[str, MergeTree] = {}
     for layer in layers:
         tree = _laid(tree, _grown_layer(layer), ())
     value = {key: _plain(below) for key, below in tree.items()}
@@ -57,31 +57,31 @@ def merge(layers: Iterable[Layer]) -> Merged:
 
 def overlaid(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
     """`above` laid over `below` by the same rules, for plain values whose origin does not matter."""
-    origin = Origin(Source.DEFAULT)
+    origin = ValueOrigin(ConfigSource.DEFAULT)
     layers = (Layer(origin, {"_": dict(below)}), Layer(origin, {"_": dict(above)}))
     merged = merge(layers).value["_"]
     return merged if isinstance(merged, dict) else {}
 
 
-def _grown_layer(layer: Layer) -> dict[str, Tree]:
+def _grown_layer(layer: Layer) -> dict[str, MergeTree]:
     tree = _grown_object(layer.value, layer.origin)
     feedback = layer.value.get("feedback")
     preset = feedback.get("preset") if isinstance(feedback, dict) else None
     if isinstance(preset, str):
-        origin = Origin(layer.origin.source, layer.origin.file, preset)
+        origin = ValueOrigin(layer.origin.source, layer.origin.file, preset)
         expanded = {"feedback": _grown_object(PRESETS[preset], origin)}
         return _laid({**expanded}, tree, ())
     return tree
 
 
-def _grown_object(value: Mapping[str, Json], origin: Origin) -> dict[str, Tree]:
+def _grown_object(value: Mapping[str, Json], origin: ValueOrigin) -> dict[str, MergeTree]:
     return {
         key: _grown_object(item, origin) if isinstance(item, dict) else Leaf(item, origin)
         for key, item in value.items()
     }
 
 
-def _laid(below: dict[str, Tree], above: dict[str, Tree], path: Keys) -> dict[str, Tree]:
+def _laid(below: dict[str, MergeTree], above: dict[str, MergeTree], path: KeyPath) -> dict[str, MergeTree]:
     merged = dict(below)
     for key, tree in above.items():
         here = (*path, key)
@@ -93,21 +93,21 @@ def _laid(below: dict[str, Tree], above: dict[str, Tree], path: Keys) -> dict[st
     return merged
 
 
-def _stays(leaf: Leaf, path: Keys) -> bool:
+def _stays(leaf: Leaf, path: KeyPath) -> bool:
     match path:
         case ("lsp",):
             return leaf.value is False
         case ("lsp", _, "disabled"):
-            return leaf.value is True and leaf.origin.source is not Source.CATALOGUE
+            return leaf.value is True and leaf.origin.source is not ConfigSource.CATALOGUE
         case _:
             return False
 
 
-def _plain(tree: Tree) -> Json:
+def _plain(tree: MergeTree) -> Json:
     return tree.value if isinstance(tree, Leaf) else {key: _plain(below) for key, below in tree.items()}
 
 
-def _origins(tree: Tree, path: Keys) -> Iterable[tuple[Keys, Origin]]:
+def _origins(tree: MergeTree, path: KeyPath) -> Iterable[tuple[KeyPath, ValueOrigin]]:
     if isinstance(tree, Leaf):
         yield path, tree.origin
         return

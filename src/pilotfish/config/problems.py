@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pilotfish.config.jsonc import Path, Place
+from pilotfish.config.jsonc import JsonPath, LineColumn
 from pilotfish.protocol.wire import Json
 
 SHOWN = 200
@@ -19,7 +19,7 @@ SHOWN = 200
 PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
 
 
-class Grade(StrEnum):
+class ProblemGrade(StrEnum):
     """How bad it is: `config check` fails on errors only."""
 
     ERROR = "error"
@@ -30,16 +30,16 @@ class Grade(StrEnum):
 class Problem(Struct, frozen=True):
     """One thing that is wrong with one value of one file."""
 
-    grade: Grade
+    grade: ProblemGrade
     file: str
-    path: Path
+    path: JsonPath
     message: str
     value: str | None = None
     """The offending value as `shown`."""
     accepted: str | None = None
     nearest: str | None = None
     """The known key that is closest to an unknown one."""
-    place: Place | None = None
+    place: LineColumn | None = None
 
     def __str__(self) -> str:
         where = printable(self.file) + (f":{self.place.line}:{self.place.column}" if self.place else "")
@@ -65,7 +65,7 @@ def printable(text: str) -> str:
     return text if text.isprintable() else json.dumps(text)
 
 
-def path_text(path: Path) -> str:
+def path_text(path: JsonPath) -> str:
     """`lsp.pyright.settings["a.b"][0]`: the way to a value as people write it."""
     steps = [
         f".{step}" if isinstance(step, str) and PLAIN_KEY.match(step) else f"[{json.dumps(step)}]" for step in path

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pilotfish.config.values import Feedback, Security
+from pilotfish.config.values import FeedbackSettings, SecuritySettings
 from pilotfish.model import Severity
 
 Value = TypeVar("Value")
@@ -19,14 +19,14 @@ SEVERITIES: Mapping[str, Severity] = {
 }
 
 
-def feedback_of(section: Mapping[str, Any]) -> Feedback:
+def feedback_of(section: Mapping[str, Any]) -> FeedbackSettings:
     """The rules of feedback; a preset has been laid out by now, and its name is no rule."""
     rules = {key: value for key, value in section.items() if key != "preset"}
-    return value_of(Feedback, {**rules, "includeSeverities": _severities(rules["includeSeverities"])})
+    return value_of(FeedbackSettings, {**rules, "includeSeverities": _severities(rules["includeSeverities"])})
 
 
-def security_of(section: Mapping[str, Any]) -> Security:
-    return value_of(Security, section)
+def security_of(section: Mapping[str, Any]) -> SecuritySettings:
+    return value_of(SecuritySettings, section)
 
 
 def value_of(kind: type[Value], section: Mapping[str, Any]) -> Value:

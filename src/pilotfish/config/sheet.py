@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.config.dialects import Dialect
+from pilotfish.config.dialects import ConfigDialect
 from pilotfish.config.foreign import translation
-from pilotfish.config.jsonc import BadJson, Document, Place, parse
-from pilotfish.config.problems import Grade, Problem
+from pilotfish.config.jsonc import BadJson, Document, LineColumn, parse
+from pilotfish.config.problems import Problem, ProblemGrade
 from pilotfish.config.rules import USER_ONLY
 from pilotfish.config.validation import problems, without
-from pilotfish.config.values import Source
+from pilotfish.config.values import ConfigSource
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -51,9 +51,9 @@ class Sheet:
 class Reader(Struct, frozen=True):
     """How to read a file: whose it is, and, where it is another host's, in which dialect."""
 
-    source: Source
+    source: ConfigSource
     canonical_id: Names
-    dialect: Dialect | None = None
+    dialect: ConfigDialect | None = None
 
     def sheet(self, data: bytes, file: AbsPath) -> Sheet | None:
         """The file's content, or None when it says nothing about language servers."""
@@ -65,9 +65,9 @@ class Reader(Struct, frozen=True):
             return _own(document, file, self)
         return _foreign(document, file, self, self.dialect)
 
-    def broken(self, file: AbsPath, message: str, place: Place | None = None) -> Sheet:
+    def broken(self, file: AbsPath, message: str, place: LineColumn | None = None) -> Sheet:
         """A file that is there and says nothing that we could read. Another host's is not ours to call wrong."""
-        grade = Grade.WARNING if self.dialect else Grade.ERROR
+        grade = ProblemGrade.WARNING if self.dialect else ProblemGrade.ERROR
         problem = Problem(grade, file, (), f"cannot be read: {message}", place=place)
         return Sheet(file, {}, (problem,), sound=False, believable=False, foreign=self.dialect is not None)
 
@@ -80,24 +80,24 @@ def _own(document: Document, file: AbsPath, reader: Reader) -> Sheet:
     found += _renamed(value, file, reader.canonical_id)
     sound = not found
     believable = all(problem.path and problem.path[0] != "security" for problem in found)
-    if reader.source is Source.PROJECT:
-        found += _user_only(value, file, Grade.WARNING)
+    if reader.source is ConfigSource.PROJECT:
+        found += _user_only(value, file, ProblemGrade.WARNING)
     return Sheet(file, value, tuple(found), sound, believable, document=document)
 
 
-def _foreign(document: Document, file: AbsPath, reader: Reader, dialect: Dialect) -> Sheet | None:
+def _foreign(document: Document, file: AbsPath, reader: Reader, dialect: ConfigDialect) -> Sheet | None:
     translated = translation(dialect, document.value, file, reader.canonical_id)
     if translated is None:
         return None
     value = dict(translated.value)
     notes = [*translated.notes]
     believable = all(problem.path[:1] != ("security",) for problem in notes)
-    if reader.source is Source.PROJECT:
-        notes += _user_only(value, file, Grade.NOTE)
+    if reader.source is ConfigSource.PROJECT:
+        notes += _user_only(value, file, ProblemGrade.NOTE)
     return Sheet(file, value, tuple(notes), believable=believable, foreign=True, document=document)
 
 
-def _user_only(value: dict[str, Json], file: AbsPath, grade: Grade) -> list[Problem]:
+def _user_only(value: dict[str, Json], file: AbsPath, grade: ProblemGrade) -> list[Problem]:
     """Take out what a project may not say."""
     return [
         Problem(grade, file, (key,), "ignored: it is read from the user's own file only")
@@ -117,7 +117,7 @@ def _renamed(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list
         server = canonical_id(name)
         if server != name and (server in servers or server in renamed):
             message = f"ignored: it is another name for {server}, which is configured too"
-            twice.append(Problem(Grade.ERROR, file, ("lsp", name), message))
+            twice.append(Problem(ProblemGrade.ERROR, file, ("lsp", name), message))
         else:
             renamed[server] = entry
     value["lsp"] = renamed

@@ -18,13 +18,13 @@ from typing import assert_never
 from msgspec import Struct, field
 
 from pilotfish.config.dialects import user_files
-from pilotfish.config.files import Workspace
+from pilotfish.config.files import WorkspaceFiles
 from pilotfish.config.gate import Split
 from pilotfish.config.pins import Pin, read_pin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import shown
 from pilotfish.config.trusted_roots import covers
-from pilotfish.config.values import Policy, Security, Stale, Trust, Trusted, Untrusted
+from pilotfish.config.values import Policy, SecuritySettings, Stale, Trust, Trusted, Untrusted
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
 
@@ -50,10 +50,10 @@ class Closed(Struct, frozen=True):
     why: str
 
 
-Grant = Open | Pinned | Closed
+TrustGrant = Open | Pinned | Closed
 
 
-class Offer(Struct, frozen=True):
+class TrustOffer(Struct, frozen=True):
     """What a project asks to run."""
 
     file: str
@@ -71,7 +71,9 @@ class Offer(Struct, frozen=True):
         return f"sha256:{hashlib.sha256(joined).hexdigest()}"
 
 
-def granted(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> Grant:
+def granted(
+    workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
+) -> TrustGrant:
     """Decide from the user's data alone. `security` is None when the user's file could not be believed."""
     try:
         return _granted(workspace, security, places, host)
@@ -79,7 +81,9 @@ def granted(workspace: Workspace, security: Security | None, places: Places, hos
         return Closed(f"trust could not be decided: {error}")
 
 
-def barred(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> str | None:
+def barred(
+    workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
+) -> str | None:
     """Why no approval can count here, or None when one can."""
     if security is None:
         return "the user's config file has errors, so nothing can grant trust"
@@ -91,15 +95,15 @@ def barred(workspace: Workspace, security: Security | None, places: Places, host
     return None
 
 
-def offer_of(workspace: Workspace, file: str, project: Split) -> Offer:
+def offer_of(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOffer:
     """What the project's file asks to run, with the hashes of the workspace's own files that it would run."""
     entries = project.entries()
     words = {word for entry in entries.values() for word in _command_words(entry)}
     hashes = {word: workspace.program_hash(word) for word in words}
-    return Offer(file if entries else "", entries, {word: found for word, found in hashes.items() if found})
+    return TrustOffer(file if entries else "", entries, {word: found for word, found in hashes.items() if found})
 
 
-def settled(grant: Grant, offer: Callable[[], Offer]) -> Trust:
+def settled(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
     """The verdict; `offer` is only asked for where it matters."""
     match grant:
         case Open():
@@ -112,7 +116,7 @@ def settled(grant: Grant, offer: Callable[[], Offer]) -> Trust:
             assert_never(grant)
 
 
-def pin_of(workspace: Workspace, offer: Offer) -> Pin:
+def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
     """The record of approving `offer`."""
     return Pin(
         path=workspace.path,
@@ -125,7 +129,9 @@ def pin_of(workspace: Workspace, offer: Offer) -> Pin:
     )
 
 
-def _granted(workspace: Workspace, security: Security | None, places: Places, host: str | None) -> Grant:
+def _granted(
+    workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
+) -> TrustGrant:
     reason = barred(workspace, security, places, host)
     if security is None or reason is not None:
         return Closed(reason or "")
@@ -142,14 +148,14 @@ def _granted(workspace: Workspace, security: Security | None, places: Places, ho
     return Pinned(pin)
 
 
-def _compared(pin: Pin, offer: Offer) -> Trust:
-    if pin.digest == offer.digest == Offer(pin.file, pin.entries, pin.programs).digest:
+def _compared(pin: Pin, offer: TrustOffer) -> Trust:
+    if pin.digest == offer.digest == TrustOffer(pin.file, pin.entries, pin.programs).digest:
         return Trusted("approved with pilotfish trust")
     differences = tuple(_differences(pin, offer))
     return Stale("what it asks to run has changed since it was trusted", differences or ("the record is inconsistent",))
 
 
-def _differences(pin: Pin, offer: Offer) -> list[str]:
+def _differences(pin: Pin, offer: TrustOffer) -> list[str]:
     lines = [f"file: {shown(pin.file)} → {shown(offer.file)}"] if pin.file != offer.file else []
     for title, before, after in (("", pin.entries, offer.entries), ("content of ", pin.programs, offer.programs)):
         for name in sorted({*before, *after}):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from pilotfish.config.jsonc import Path
+from pilotfish.config.jsonc import JsonPath
 from pilotfish.config.problems import Problem
 from pilotfish.config.quick import is_certainly_valid
 from pilotfish.protocol.wire import Json
@@ -37,11 +37,11 @@ def without(value: Json, found: tuple[Problem, ...]) -> Json:
     return _pruned(value, (), doomed)
 
 
-def _up_to_list(path: Path) -> Path:
+def _up_to_list(path: JsonPath) -> JsonPath:
     return path[: next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))]
 
 
-def _pruned(value: Json, path: Path, doomed: set[Path]) -> Json:
+def _pruned(value: Json, path: JsonPath, doomed: set[JsonPath]) -> Json:
     if not isinstance(value, dict):
         return value
     kept = {key: item for key, item in value.items() if (*path, key) not in doomed}

@@ -16,7 +16,7 @@ from pilotfish.protocol.wire import Json
 TouchKind = Literal["edit", "write", "patch"]
 
 
-class Source(StrEnum):
+class ConfigSource(StrEnum):
     """Who said a value, weakest first."""
 
     DEFAULT = "default"
@@ -26,10 +26,10 @@ class Source(StrEnum):
     PROJECT = "project"
 
 
-class Origin(Struct, frozen=True):
+class ValueOrigin(Struct, frozen=True):
     """Where one value comes from. `preset` names the preset that put it there."""
 
-    source: Source
+    source: ConfigSource
     file: AbsPath | None = None
     preset: str | None = None
 
@@ -47,14 +47,14 @@ class Policy(StrEnum):
     NEVER = "never"
 
 
-class Restart(StrEnum):
+class RestartPolicy(StrEnum):
     """What follows a crash."""
 
     BACKOFF = "backoff"
     NEVER = "never"
 
 
-class Timing(Struct, frozen=True):
+class TimingSettings(Struct, frozen=True):
     """Time limits in milliseconds."""
 
     initialize_timeout_ms: int
@@ -63,7 +63,7 @@ class Timing(Struct, frozen=True):
     first_touch_timeout_ms: int
 
 
-class Feedback(Struct, frozen=True):
+class FeedbackSettings(Struct, frozen=True):
     """What follows an edit. None means: no limit."""
 
     include_severities: tuple[Severity, ...]
@@ -77,7 +77,7 @@ class Feedback(Struct, frozen=True):
     only_new: bool = False
 
 
-class Pool(Struct, frozen=True):
+class PoolSettings(Struct, frozen=True):
     """How long and how large servers may live. None means: no limit."""
 
     idle_minutes: int
@@ -85,7 +85,7 @@ class Pool(Struct, frozen=True):
     memory_mib: int | None
 
 
-class Security(Struct, frozen=True):
+class SecuritySettings(Struct, frozen=True):
     """The user's own rules; never read from a project."""
 
     project_config_policy: Policy
@@ -128,8 +128,8 @@ class ServerConfig(Struct, frozen=True):
     roots: tuple[str, ...]
     language_id: Mapping[str, str]
     watch: tuple[str, ...] | None
-    restart: Restart
-    timing: Timing
+    restart: RestartPolicy
+    timing: TimingSettings
     withheld: tuple[str, ...] = ()
     """What a project's file said and was not believed, as paths below the entry (`settings.python.pythonPath`)."""
 
@@ -143,14 +143,14 @@ class Config:
     enabled: bool
     """False after `"lsp": false`: no server, no feedback, no tools."""
     servers: Mapping[str, ServerConfig]
-    timing: Timing
-    feedback: Feedback
-    pool: Pool
-    security: Security
+    timing: TimingSettings
+    feedback: FeedbackSettings
+    pool: PoolSettings
+    security: SecuritySettings
     navigation_tools: bool
     mcp_tools: Literal["named", "lsp"]
     trust: Trust
-    origins: Mapping[tuple[str, ...], Origin] = field(repr=False, compare=False)
+    origins: Mapping[tuple[str, ...], ValueOrigin] = field(repr=False, compare=False)
     """Who said each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
 
     @property

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pilotfish.config.load import Catalogue, Request, load
+from pilotfish.config.load import Catalogue, ConfigRequest, load
 from pilotfish.config.places import Places
-from pilotfish.config.values import Pool
+from pilotfish.config.values import PoolSettings
 from pilotfish.errors import Refused
 from pilotfish.pool.plan import Limits
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
@@ -27,13 +27,13 @@ def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
     """Read once, when the daemon starts. Nothing that a file says can keep it from starting."""
     try:
         # `pool` is the user's alone: no project is asked, so the folder makes no difference.
-        pool = load(Request(places.home, places, Catalogue(builtin_layer(), canonical_id))).config.pool
+        pool = load(ConfigRequest(places.home, places, Catalogue(builtin_layer(), canonical_id))).config.pool
     except Refused:
         return Settings(Limits(), _idle_seconds(environment, Limits().idle_seconds))
     return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
 
 
-def _limits(pool: Pool) -> Limits:
+def _limits(pool: PoolSettings) -> Limits:
     return Limits(
         idle_seconds=pool.idle_minutes * 60.0,
         memory_mib_per_server=pool.memory_mib_per_server,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pilotfish.config.defaults import PRESETS as CONFIGURED
 from pilotfish.config.sections import feedback_of
-from pilotfish.config.values import Feedback
+from pilotfish.config.values import FeedbackSettings
 
 MESSAGE_LIMIT = 500
 """Code points of one message. TypeScript explains a mismatch in up to some thousand; the cause stands at the front."""
@@ -16,7 +16,7 @@ PATH_LIMIT = 1024
 """Code points of one path. A path that is longer than this names no file that an agent could open by it."""
 
 
-Limits = Feedback
+Limits = FeedbackSettings
 """What is shown of what is known: the rules of the configuration, as they stand."""
 
 PRESETS: Mapping[str, Limits] = {name: feedback_of(section) for name, section in CONFIGURED.items()}

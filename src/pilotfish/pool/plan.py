@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pilotfish.config.values import Restart
+from pilotfish.config.values import RestartPolicy
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 
@@ -104,7 +104,7 @@ class Limits(Struct, frozen=True):
 class Demand(Struct, frozen=True):
     """What the planner needs to know about who asks."""
 
-    restart: Restart = Restart.BACKOFF
+    restart: RestartPolicy = RestartPolicy.BACKOFF
     fingerprint: str = ""
 
 
@@ -190,7 +190,7 @@ def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
 
 def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None:
     failure, scene = broken.failure, broken.failure.scene
-    if demand.restart is Restart.NEVER:
+    if demand.restart is RestartPolicy.NEVER:
         return Refuse(failure)
     recent = [when for when in broken.crashes if now - when < CRASH_WINDOW]
     if len(recent) >= CRASH_LIMIT:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
-from pilotfish.config.values import Restart
+from pilotfish.config.values import RestartPolicy
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
@@ -101,7 +101,7 @@ class Pool:
         work: Callable[[Session], Awaitable[T]],
         *,
         lease: str,
-        restart: Restart = Restart.BACKOFF,
+        restart: RestartPolicy = RestartPolicy.BACKOFF,
     ) -> T:
         """Run `work` on the session of a key, starting it if need be.
 
@@ -112,7 +112,7 @@ class Pool:
         try:
             return await self._work(entry, work, lease)
         except ServerFailed as failed:
-            if failed.code not in {Code.SERVER_CRASHED, Code.SERVER_HUNG} or restart is Restart.NEVER:
+            if failed.code not in {Code.SERVER_CRASHED, Code.SERVER_HUNG} or restart is RestartPolicy.NEVER:
                 raise
             entry = await self._admitted(recipe, Demand(restart, recipe.fingerprint))
             return await self._work(entry, work, lease)

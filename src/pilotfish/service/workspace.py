@@ -16,7 +16,7 @@ from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.changes import fingerprint
 from pilotfish.config.load import Loaded
 from pilotfish.config.places import Places
-from pilotfish.config.values import ServerConfig, Source
+from pilotfish.config.values import ConfigSource, ServerConfig
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -96,9 +96,9 @@ class Workspace:
         return self.boundary.workspace
 
     @cached_property
-    def sources(self) -> Mapping[str, frozenset[Source]]:
+    def sources(self) -> Mapping[str, frozenset[ConfigSource]]:
         """Who said anything about a server, by its id."""
-        said: dict[str, set[Source]] = {}
+        said: dict[str, set[ConfigSource]] = {}
         for (section, *rest), origin in self.config.origins.items():
             if section == "lsp" and rest:
                 said.setdefault(rest[0], set()).add(origin.source)

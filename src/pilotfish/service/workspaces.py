@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from pilotfish.config.load import Catalogue, Loaded, Request, load, watched_files
+from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load, watched_files
 from pilotfish.config.places import Places
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
@@ -68,7 +68,7 @@ class Workspaces:
         if known is not None and _signature(known.loaded.watched) == known.files:
             return known.workspace
         catalogue = Catalogue(builtin_layer(), canonical_id)
-        request = Request(client.root, self._places, catalogue, client.host, self._handed_over)
+        request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
         # Before they are read: what is written meanwhile is seen at the next use.
         files = _signature(watched_files(request, AbsPath(os.path.realpath(client.root))))
         loaded = load(request, known.loaded if known else None)

@@ -1,11 +1,11 @@
 """Configuration files, ours and other hosts': problems that can be printed, and nothing that runs without trust."""
 
 from fuzz.pieces import Pieces
-from pilotfish.config.dialects import DIALECTS
+from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.gate import RUNNING_FIELDS, split
 from pilotfish.config.sheet import Reader
 from pilotfish.config.validation import typed
-from pilotfish.config.values import Source
+from pilotfish.config.values import ConfigSource
 from pilotfish.model import AbsPath
 
 WORDS = (
@@ -36,12 +36,12 @@ SEEDS = (
     b'\x02{"servers": {"py": {"command": "x", "args": ["y"], "workspaceRootMarkers": ["a"]}}, "diagnosticTimeout": 1}',
     b'\x03[1, {"lsp": false}]',
 )
-READERS = (None, *DIALECTS)
+READERS = (None, *CONFIG_DIALECTS)
 
 
 def run(data: bytes) -> None:
     pieces = Pieces(data)
-    reader = Reader(Source.PROJECT, lambda name: name, pieces.choice(READERS))
+    reader = Reader(ConfigSource.PROJECT, lambda name: name, pieces.choice(READERS))
     sheet = reader.sheet(pieces.rest(), AbsPath("/w/lsp.json"))
     if sheet is None:
         return

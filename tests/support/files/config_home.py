@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pilotfish.config.load import Catalogue, Loaded, Request, load
+from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load
 from pilotfish.config.places import Places, user_places
 from pilotfish.protocol.wire import Json
 
@@ -56,8 +56,8 @@ class Home:
         """Write a file of the workspace."""
         return _written(self.workspace / name, content)
 
-    def request(self, host: str | None = None) -> Request:
-        return Request(str(self.workspace), self.places, CATALOGUE, host)
+    def request(self, host: str | None = None) -> ConfigRequest:
+        return ConfigRequest(str(self.workspace), self.places, CATALOGUE, host)
 
     def load(self, previous: Loaded | None = None, host: str | None = None) -> Loaded:
         return load(self.request(host), previous)

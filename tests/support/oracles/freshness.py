@@ -14,7 +14,7 @@ import trio.testing
 from anyio.abc import TaskGroup
 
 from pilotfish.client.handshake import SessionOptions
-from pilotfish.config.values import Restart, ServerConfig, Timing
+from pilotfish.config.values import RestartPolicy, ServerConfig, TimingSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
@@ -185,7 +185,7 @@ class WorldClock:
         return EPOCH + anyio.current_time()
 
 
-TIMING = Timing(15_000, 10_000, 3_000, 10_000)
+TIMING = TimingSettings(15_000, 10_000, 3_000, 10_000)
 
 
 class OneServer(Workspace):
@@ -202,7 +202,9 @@ class OneServer(Workspace):
         pass
 
     def settings(self, server: str) -> ServerConfig:
-        return ServerConfig(server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, Restart.BACKOFF, TIMING)
+        return ServerConfig(
+            server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, RestartPolicy.BACKOFF, TIMING
+        )
 
     def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
         return Choice((Candidate(self._spec, self._world.root, "x"),))

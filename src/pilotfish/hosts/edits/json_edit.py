@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from pilotfish.config.jsonc import BadJson, Path
+from pilotfish.config.jsonc import BadJson, JsonPath
 from pilotfish.hosts.edits.edit import unreadable, unsuitable
 from pilotfish.hosts.edits.json_text import NoPlace, append, drop, put, value_of
 from pilotfish.protocol.wire import Json
@@ -121,7 +121,7 @@ def _without_group(text: str, path: Sequence[str], earlier: Json) -> str:
     return text
 
 
-def _our_hooks(value: Json, path: Path = ()) -> Iterator[Path]:
+def _our_hooks(value: Json, path: JsonPath = ()) -> Iterator[JsonPath]:
     """Where ours are, in the order of the file."""
     if isinstance(value, dict):
         if any(isinstance(word, str) and _is_ours(word) for word in value.values()):

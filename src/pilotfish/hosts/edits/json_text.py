@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pilotfish.config.jsonc import TOKEN, Path, parse
+from pilotfish.config.jsonc import TOKEN, JsonPath, parse
 from pilotfish.protocol.wire import Json
 
 INDENT = "  "
@@ -72,7 +72,7 @@ def append(text: str, path: Sequence[str], item: Json) -> str:
     return _spliced(text, _insertion(text, node, item, None))
 
 
-def drop(text: str, path: Path) -> str:
+def drop(text: str, path: JsonPath) -> str:
     """The text without the member or item at `path`, which must be there."""
     parent = tree(text)
     for step in path[:-1]:

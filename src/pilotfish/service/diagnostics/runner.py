@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.config.values import Timing
+from pilotfish.config.values import TimingSettings
 from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
@@ -234,7 +234,7 @@ class Checks:
         except Refused:
             return file
 
-    def _seconds(self, recipe: Recipe, timing: Timing, patience: Patience) -> float:
+    def _seconds(self, recipe: Recipe, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(recipe.key)
         if entry is not None and isinstance(entry.slot, Stopping | Rested):
             # It was sent away and starts anew. One that failed has had its time.

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, SidecarRow, Snapshot, Totals, WatchState
 from pilotfish.client.session import Session
-from pilotfish.config.values import Source
+from pilotfish.config.values import ConfigSource
 from pilotfish.model import AbsPath, Severity
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping
@@ -196,12 +196,12 @@ def _broken(slot: Broken, ahead: float) -> BrokenState:
 
 def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "project", "merged"]:
     said = workspace.sources.get(server, frozenset())
-    own = said & {Source.GLOBAL, Source.PROJECT}
+    own = said & {ConfigSource.GLOBAL, ConfigSource.PROJECT}
     if not own:
         return "builtin"
-    if len(own) > 1 or Source.CATALOGUE in said:
+    if len(own) > 1 or ConfigSource.CATALOGUE in said:
         return "merged"
-    return "global" if Source.GLOBAL in own else "project"
+    return "global" if ConfigSource.GLOBAL in own else "project"
 
 
 def _counts(running: Iterable[Entry]) -> Counts | None:

@@ -21,9 +21,9 @@ from pilotfish.errors import Code, Refused
 from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 if TYPE_CHECKING:
-    from pilotfish.config.load import Loaded, Request
+    from pilotfish.config.load import ConfigRequest, Loaded
     from pilotfish.config.places import Places
-    from pilotfish.config.trust import Offer
+    from pilotfish.config.trust import TrustOffer
     from pilotfish.config.values import Trust
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -140,7 +140,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     click.echo(f"Trusted: {printable(workspace.path)}", err=True)
 
 
-def _approved(offer: Offer, verdict: Trust, digest: str | None) -> None:
+def _approved(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
     """Return when a person approves; raise `Refused` otherwise."""
     from pilotfish.config.values import Stale
 
@@ -200,11 +200,11 @@ def _loaded(root: str, host: str | None) -> Loaded:
     return load(_request(root, host))
 
 
-def _request(root: str, host: str | None = None) -> Request:
-    from pilotfish.config.load import Catalogue, Request
+def _request(root: str, host: str | None = None) -> ConfigRequest:
+    from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.servers.catalogue import builtin_layer, canonical_id
 
-    return Request(root, _places(), Catalogue(builtin_layer(), canonical_id), host)
+    return ConfigRequest(root, _places(), Catalogue(builtin_layer(), canonical_id), host)
 
 
 def _places() -> Places:

@@ -82,10 +82,10 @@ def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
     speaking = (places.global_file, places.pins, *(os.path.join(root, name) for name in PROJECT_FILES))
     if not any(map(os.path.lexists, speaking)):
         return load(), False
-    from pilotfish.config.load import Catalogue, Request
+    from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.config.load import load as load_config
 
-    config = load_config(Request(root, places, Catalogue(builtin_layer(), canonical_id))).config
+    config = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id))).config
     if not config.enabled:
         from msgspec.structs import replace
 

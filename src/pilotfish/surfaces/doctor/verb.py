@@ -55,7 +55,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
 
     import anyio
 
-    from pilotfish.config.load import Catalogue, Request, load
+    from pilotfish.config.load import Catalogue, ConfigRequest, load
     from pilotfish.library.workspace import computer
     from pilotfish.model import AbsPath
     from pilotfish.servers.catalogue import builtin_layer, canonical_id
@@ -69,7 +69,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
     shell = computer(os.environ)
     workspaces = Workspaces(shell.places, os.environ)
     workspace = workspaces.of(ClientSession("doctor", AbsPath(root), AbsPath(root)))
-    loaded = load(Request(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
+    loaded = load(ConfigRequest(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
     languages, unserved = anyio.run(languages_of, workspace, shell.spawn, _say)
     report = Report(
         version=VERSION,

@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from pilotfish.config.dialects import DIALECTS
+from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.foreign import translation
 from pilotfish.config.problems import Problem
 from pilotfish.config.rules import USER_ONLY
@@ -44,7 +44,7 @@ def bootstrap_of(text: str | None, canonical_id: Names) -> Bootstrap:
     config = cast("Json", value.get("config"))
     if not isinstance(config, dict) and config not in (None, True, False):
         raise _refused("has a config that is no object")
-    dialect = next(dialect for dialect in DIALECTS if dialect.host == HOST)
+    dialect = next(dialect for dialect in CONFIG_DIALECTS if dialect.host == HOST)
     translated = translation(dialect, {"lsp": config}, VARIABLE, canonical_id)
     said = {} if translated is None else {k: v for k, v in translated.value.items() if k not in USER_ONLY}
     return Bootstrap(AbsPath(root), said, () if translated is None else translated.notes)

@@ -10,8 +10,8 @@ from typing import Any, assert_never
 from pilotfish.config.load import Loaded
 from pilotfish.config.pins import BadPin, Pin
 from pilotfish.config.problems import Problem, path_text, printable
-from pilotfish.config.trust import Offer
-from pilotfish.config.values import Origin, Source, Stale, Trust, Trusted, Untrusted
+from pilotfish.config.trust import TrustOffer
+from pilotfish.config.values import ConfigSource, Stale, Trust, Trusted, Untrusted, ValueOrigin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -33,7 +33,7 @@ def show_lines(loaded: Loaded, *, changed_only: bool) -> Iterator[str]:
         yield "LSP disabled by configuration"
     yield ""
     for keys, origin in loaded.merged.origins.items():
-        if not (changed_only and origin.source in {Source.DEFAULT, Source.CATALOGUE}):
+        if not (changed_only and origin.source in {ConfigSource.DEFAULT, ConfigSource.CATALOGUE}):
             yield f"{path_text(keys)} = {json.dumps(_at(loaded.merged.value, keys))}  # {printable(str(origin))}"
 
 
@@ -60,7 +60,7 @@ def check_json(loaded: Loaded) -> dict[str, Any]:
     return {"ok": not loaded.errors, "problems": [problem_json(problem) for problem in loaded.problems]}
 
 
-def offer_lines(offer: Offer, root: AbsPath) -> Iterator[str]:
+def offer_lines(offer: TrustOffer, root: AbsPath) -> Iterator[str]:
     """What would run, whole: the command lines, their environment and folder, and every other approved key."""
     if not offer.entries:
         yield f"{printable(root)} asks to run nothing of its own."
@@ -74,7 +74,7 @@ def offer_lines(offer: Offer, root: AbsPath) -> Iterator[str]:
     yield CONSEQUENCE
 
 
-def offer_json(offer: Offer, root: AbsPath, trust: Trust) -> dict[str, Any]:
+def offer_json(offer: TrustOffer, root: AbsPath, trust: Trust) -> dict[str, Any]:
     asks = {"file": offer.file, "servers": dict(offer.entries), "programs": dict(offer.programs)}
     return {"root": root, "trust": trust_json(trust), "asks": asks}
 
@@ -131,7 +131,7 @@ def problem_json(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if value is not None} | place
 
 
-def _origin_json(origin: Origin) -> dict[str, Any]:
+def _origin_json(origin: ValueOrigin) -> dict[str, Any]:
     facts = {"source": origin.source, "file": origin.file, "preset": origin.preset}
     return {key: value for key, value in facts.items() if value is not None}
 

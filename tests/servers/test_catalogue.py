@@ -289,14 +289,12 @@ def test_a_disabled_server_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("CFG-4")
-def test_a_custom_server_is_main_for_its_files_and_may_run_because_somebody_named_it(tmp_path: Path) -> None:
+def test_a_custom_server_runs_beside_any_other_and_may_run_because_somebody_named_it(tmp_path: Path) -> None:
     text = '{"lsp": {"mine": {"command": ["mine", "--stdio"], "extensions": [".mine", ".py"]}}}'
     spec = configured(tmp_path, text)["mine"]
-    assert (spec.command, spec.name, spec.rank.role, spec.risk) == (
-        ("mine", "--stdio"), "mine", Role.MAIN, Risk.PARSES,
-    )  # fmt: skip
+    assert (spec.command, spec.name, spec.risk) == (("mine", "--stdio"), "mine", Risk.PARSES)
+    assert (spec.rank.role, spec.rank.named) == (Role.COMPANION, True)
     assert spec.files.language_ids == {".mine": "mine", ".py": "python"}
-    assert spec.rank.preference < min(other.rank.preference for other in SPECS.values())
 
 
 @pytest.mark.proves("CFG-9")

@@ -333,6 +333,60 @@ def test_one_main_server_and_its_companions_are_chosen(
 
 
 @pytest.mark.proves("REG-2")
+@pytest.mark.parametrize(
+    ("installed", "servers", "expected"),
+    [
+        ("usual custom lint", ["usual", "custom", "lint"], None),
+        ("custom lint", ["custom", "lint"], None),
+        ("usual", ["usual"], None),
+        ("", [], "usual"),
+    ],
+)
+def test_a_custom_server_runs_beside_the_main_one(installed: str, servers: list[str], expected: str | None) -> None:
+    candidates = [
+        candidate("custom", Rank(Role.COMPANION, named=True)),
+        candidate("usual", Rank()),
+        candidate("lint", Rank(Role.COMPANION)),
+    ]
+    choice = choose(candidates, lambda each: each.spec.id in installed.split())
+    assert [each.spec.id for each in choice.servers] == servers
+    assert (choice.expected.spec.id if choice.expected else None) == expected
+
+
+@pytest.mark.proves("REG-2")
+@pytest.mark.parametrize(
+    ("installed", "servers", "expected"),
+    [
+        ("usual one two lint twin", ["one", "two", "lint"], None),
+        ("usual two lint", ["two", "lint"], None),
+        ("usual lint", ["lint"], "one"),
+    ],
+)
+def test_main_servers_that_the_configuration_names_replace_the_usual_one(
+    installed: str, servers: list[str], expected: str | None
+) -> None:
+    candidates = [
+        candidate("one", Rank(conflicts=("twin",), named=True)),
+        candidate("two", Rank(named=True)),
+        candidate("usual", Rank()),
+        candidate("lint", Rank(Role.COMPANION)),
+        candidate("twin", Rank(Role.COMPANION)),
+    ]
+    choice = choose(candidates, lambda each: each.spec.id in installed.split())
+    assert [each.spec.id for each in choice.servers] == servers
+    assert (choice.expected.spec.id if choice.expected else None) == expected
+
+
+@pytest.mark.proves("REG-2")
+def test_what_the_configuration_names_comes_before_what_the_project_has_set_up() -> None:
+    specs = [
+        spec("favourite", rank=Rank(favoured_by=("favourite.toml",))),
+        spec("named", rank=Rank(preference=90, named=True)),
+    ]
+    assert list(found(specs, {"/w/favourite.toml": ""}, "/w/src/a.x")) == ["named", "favourite"]
+
+
+@pytest.mark.proves("REG-2")
 def test_what_the_project_has_set_up_comes_before_every_preference() -> None:
     specs = [
         spec("usual", rank=Rank(preference=10)),

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.model import Diagnostic as ModelDiagnostic
@@ -309,6 +310,13 @@ def answer_from(operation: str, data: D | None, effort: Effort) -> Answer[D]:
             reason=None if state is State.FRESH else _reason(effort),
         ),
     )
+
+
+def with_warnings(answer: Answer[D], warnings: tuple[str, ...]) -> Answer[D]:
+    """The same answer, with more to heed."""
+    if not warnings:
+        return answer
+    return replace(answer, meta=replace(answer.meta, warnings=(*answer.meta.warnings, *warnings)))
 
 
 def error_of(failure: Failure) -> Error:

@@ -56,6 +56,8 @@ class Loaded:
     config: Config
     merged: Merged
     problems: tuple[Problem, ...]
+    blocked: tuple[Problem, ...]
+    """Of these, what a project's file says and may not, each at its field."""
     sheets: tuple[Sheet, ...]
     """The files that count."""
     watched: tuple[AbsPath, ...]
@@ -100,11 +102,12 @@ def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loade
     )
     config, incomplete = effective(merged, layers, about)
     found = [problem for sheet in reading.sheets for problem in sheet.problems]
-    found += (*incomplete, *_ignored(reading, withheld, workspace.path))
+    blocked = tuple(map(reading.placed, _ignored(reading, withheld, workspace.path)))
     return Loaded(
         config=config,
         merged=merged,
-        problems=tuple(reading.placed(problem) for problem in found),
+        problems=(*map(reading.placed, (*found, *incomplete)), *blocked),
+        blocked=tuple(problem for problem in blocked if problem.path),
         sheets=reading.sheets,
         watched=watched_files(request, workspace.path),
         project=reading.parts,

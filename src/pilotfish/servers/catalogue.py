@@ -9,7 +9,7 @@ or `shebangs` replace what follows from the languages.
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pilotfish.errors import Bug
 from pilotfish.servers.language import Language, language_ids, read_languages
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
-from pilotfish.servers.spec import FileRule, Rank, Risk, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, Rank, Risk, Role, RootRule, ServerSpec
 from pilotfish.servers.toml_table import BadTable
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(__file__)
 SUFFIX = ".server.toml"
-
-CUSTOM_PREFERENCE = 1
-"""Somebody wrote the server down for these files: it comes before whatever the catalogue would choose."""
 
 
 @cache
@@ -60,12 +57,20 @@ def canonical_id(name: str) -> str:
     return name if name in load() else _aliases().get(name, name)
 
 
-def effective_servers(configured: "Mapping[str, ServerConfig]") -> Mapping[str, ServerSpec]:
-    """The servers of one workspace: `configured` is the merged configuration, the catalogue its lowest layer."""
-    return {server_id: effective(load().get(server_id), entry) for server_id, entry in configured.items()}
+def effective_servers(
+    configured: "Mapping[str, ServerConfig]", named: Collection[str] = ()
+) -> Mapping[str, ServerSpec]:
+    """The servers of one workspace: `configured` is the merged configuration, the catalogue its lowest layer.
+
+    `named` are those whose command a layer above the catalogue says.
+    """
+    return {
+        server_id: effective(load().get(server_id), entry, named=server_id in named)
+        for server_id, entry in configured.items()
+    }
 
 
-def effective(spec: ServerSpec | None, entry: "ServerConfig") -> ServerSpec:
+def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = False) -> ServerSpec:
     """The spec under its merged configuration. None is a custom server: assumed to run what the project names."""
     known = spec or _custom(entry)
     ids = {**_ids_of(entry.extensions), **known.files.language_ids, **entry.language_id}
@@ -80,6 +85,7 @@ def effective(spec: ServerSpec | None, entry: "ServerConfig") -> ServerSpec:
         initialization=entry.initialization,
         settings=entry.settings,
         watch=entry.watch,
+        rank=replace(known.rank, named=named or spec is None),
     )
 
 
@@ -92,7 +98,7 @@ def _custom(entry: "ServerConfig") -> ServerSpec:
         command=(),
         files=FileRule(entry.extensions),
         root=RootRule(),
-        rank=Rank(preference=CUSTOM_PREFERENCE),
+        rank=Rank(role=Role.COMPANION),
         # Whoever named its command has decided that it may run: the user, or a project that the user trusts.
         risk=Risk.PARSES,
     )

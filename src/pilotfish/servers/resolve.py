@@ -1,7 +1,7 @@
 """Which servers serve a file, and for which root.
 
 - Candidates are all enabled servers whose extension, file name or shebang fits (REG-2). `choose` takes one main server
-  among them, and its companions.
+  among them, its companions, and whatever the configuration names.
 - The root is the nearest folder with a marker, never above the workspace (REG-3); a repository or git worktree inside
   the workspace bounds the search like a workspace of its own, a submodule does not.
 - A file below a folder of dependencies has no candidates (PATH-2).
@@ -108,19 +108,26 @@ class Resolver:
 
 
 def choose(candidates: Sequence[Candidate], is_available: Callable[[Candidate], bool]) -> Choice:
-    """The first main server that is there, and every companion that is there and adds something to it."""
+    """What runs for a file: one main server, every server that the configuration names, every useful companion.
+
+    Main servers that the configuration names come in place of the one that would have been chosen.
+    """
+    named = [candidate for candidate in candidates if candidate.spec.rank.named]
     mains = [candidate for candidate in candidates if candidate.spec.rank.role is Role.MAIN]
-    main = next(filter(is_available, mains), None)
-    superfluous = main.spec.rank.conflicts if main else ()
+    replacing = [candidate for candidate in mains if candidate.spec.rank.named]
+    main = None if replacing else next(filter(is_available, mains), None)
+    leading = (*([main] if main else []), *filter(is_available, named))
+    superfluous = {server for one in leading for server in one.spec.rank.conflicts}
     companions = (
         candidate
         for candidate in candidates
         if candidate.spec.rank.role is Role.COMPANION
+        and not candidate.spec.rank.named
         and candidate.spec.id not in superfluous
         and is_available(candidate)
     )
-    expected = mains[0] if mains and main is None else None
-    return Choice((*([main] if main else []), *companions), expected)
+    missed = () if leading else (*replacing, *mains, *named)
+    return Choice((*leading, *companions), missed[0] if missed else None)
 
 
 def interpreter(first_line: str) -> str | None:
@@ -152,5 +159,6 @@ def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | N
     return Candidate(spec, AbsPath(root), known, favoured)
 
 
-def _standing(candidate: Candidate) -> tuple[bool, int, str]:
-    return (not candidate.favoured, candidate.spec.rank.preference, candidate.spec.id)
+def _standing(candidate: Candidate) -> tuple[bool, bool, int, str]:
+    rank = candidate.spec.rank
+    return (not rank.named, not candidate.favoured, rank.preference, candidate.spec.id)

@@ -21,7 +21,7 @@ class Role(StrEnum):
     """How a server shares a file with others."""
 
     MAIN = "main"
-    """It understands the language. Of several, exactly one runs for a file."""
+    """It understands the language. Of several, exactly one runs for a file, unless the configuration names more."""
     COMPANION = "companion"
     """It adds to the main one (a linter, a framework) and runs beside it."""
 
@@ -217,6 +217,8 @@ class Rank(Struct, frozen=True):
     """Files by which a project says that it uses this one: it then comes before every preference."""
     conflicts: tuple[str, ...] = ()
     """Companions that would only say the same again."""
+    named: bool = False
+    """The configuration names its command, so it runs: a main server in place of the usual one, a custom one beside."""
 
 
 class ServerSpec(Struct, frozen=True):

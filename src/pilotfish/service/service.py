@@ -24,6 +24,7 @@ from pilotfish.api.answers import (
     diagnostic_of,
     error_of,
     error_text,
+    with_warnings,
 )
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
@@ -206,7 +207,8 @@ class Service:
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
-        return answer_from(Operation.DIAGNOSTICS, data, _effort(verdicts, (), _milliseconds(started)))
+        effort = _effort(verdicts, (), _milliseconds(started))
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
 
     async def preview(
         self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
@@ -221,9 +223,8 @@ class Service:
             effort = Effort(_milliseconds(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
-        return answer_from(
-            Operation.DIAGNOSTICS, data, _effort(previewed.asked, previewed.related, _milliseconds(started))
-        )
+        effort = _effort(previewed.asked, previewed.related, _milliseconds(started))
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*previewed.changes))
 
     async def _recover(self) -> None:
         """Finish or undo what a process that was killed had begun to write."""

@@ -16,7 +16,7 @@ from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.changes import fingerprint
 from pilotfish.config.load import Loaded
 from pilotfish.config.places import Places
-from pilotfish.config.values import ConfigSource, ServerConfig
+from pilotfish.config.values import Config, ConfigSource, ServerConfig
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
@@ -33,7 +33,7 @@ from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
-from pilotfish.servers.spec import ServerSpec
+from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
@@ -70,7 +70,8 @@ class Workspace:
         self.config = loaded.config
         self.warnings = tuple(map(str, loaded.problems))
         self.boundary = boundary
-        self.specs = effective_servers(loaded.config.servers)
+        self._blocked = loaded.blocked
+        self.specs = effective_servers(loaded.config.servers, _named(loaded.config))
         self._places = places
         self._environment = environment
         territory = tuple(dict.fromkeys((boundary.workspace, boundary.worktree)))
@@ -103,6 +104,31 @@ class Workspace:
             if section == "lsp" and rest:
                 said.setdefault(rest[0], set()).add(origin.source)
         return {server: frozenset(sources) for server, sources in said.items()}
+
+    def blocked(self, *paths: AbsPath) -> tuple[str, ...]:
+        """The fields of the project's file that are ignored for want of trust (TRUST-4).
+
+        With `paths`, only those of servers that may serve one of these files.
+        """
+        if not self._blocked:
+            return ()
+        servers = {one.spec.id for path in paths for one in self.candidates(path)} if paths else self.specs.keys()
+        return tuple(str(problem) for problem in self._blocked if problem.path[1] in servers)
+
+    def replacements(self) -> tuple[str, ...]:
+        """Which main servers run because the configuration names their command, and in place of which (REG-2)."""
+        mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
+        usual = sorted(
+            (spec for spec in mains if not spec.rank.named), key=lambda spec: (spec.rank.preference, spec.id)
+        )
+        found: list[str] = []
+        for spec in (spec for spec in mains if spec.rank.named):
+            rivals = (rival for rival in usual if not set(spec.files.extensions).isdisjoint(rival.files.extensions))
+            replaced = next((one for one in rivals if self._is_available(Candidate(one, self.root, ""))), None)
+            if replaced is not None:
+                why = f"the configuration names its command (lsp.{spec.id}.command)"
+                found.append(f"{spec.id} runs in place of {replaced.id}: {why}")
+        return tuple(found)
 
     def require_enabled(self) -> None:
         """Raise `Unavailable` after `"lsp": false`."""
@@ -340,6 +366,12 @@ class Workspace:
         if program not in known:
             known[program] = isinstance(locate(program, self.root, self._lookup), Found)
         return known[program]
+
+
+def _named(config: Config) -> set[str]:
+    """The servers whose command a file of the user or of the project says, or the host itself."""
+    commands = {path[1]: origin for path, origin in config.origins.items() if path[::2] == ("lsp", "command")}
+    return {server for server, origin in commands.items() if origin.source is not ConfigSource.CATALOGUE}
 
 
 def _modified(folder: AbsPath) -> int:

@@ -4,6 +4,7 @@ A file that would change the configuration is looked at before every use: a few 
 unless one of them changed. A configuration that is broken keeps the last good one in force.
 """
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load, watched_files
 from pilotfish.config.places import Places
+from pilotfish.config.problems import Problem
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import boundary_of
@@ -19,6 +21,8 @@ from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 MAX_WORKSPACES = 32
 """Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
@@ -74,6 +78,7 @@ class Workspaces:
         loaded = load(request, known.loaded if known else None)
         made = _Known(loaded, self._workspace(client, loaded), files)
         self._known.put(key, made)
+        _log_blocked(loaded, known.loaded.blocked if known else ())
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
             self._revoked(made.workspace)
         return made.workspace
@@ -89,6 +94,13 @@ class Workspaces:
         allow_external = loaded.config.security.allow_external_paths
         boundary = boundary_of(client.root, client.cwd, allow_external=allow_external, private=private)
         return Workspace(loaded, boundary, self._places, dict(client.environment) or self._environment)
+
+
+def _log_blocked(loaded: Loaded, before: tuple[Problem, ...]) -> None:
+    """One line for each field that is ignored for want of trust, when that begins (TRUST-4)."""
+    for problem in loaded.blocked:
+        if problem not in before:
+            logger.warning("blocked root=%s %s", loaded.config.root, problem)
 
 
 def _signature(files: tuple[AbsPath, ...]) -> tuple[object, ...]:

@@ -1,5 +1,6 @@
 """Servers for tests of the daemon; they run in memory, and as real processes by `support.servers.fakels`."""
 
+import os
 from typing import Any
 
 from support.servers.script import SILENCE, Script
@@ -66,4 +67,12 @@ def hostile(script: Script) -> None:
     answering(script)
     message = "\x1b[31mwickedness\x1b[0m \u202ereversed\u202c \x07<img src=x onerror=alert(1)>"
     items = [{"range": PLACE, "severity": 1, "message": message}]
+    script.on("textDocument/diagnostic", lambda params: {"kind": "full", "items": items})
+
+
+def says_its_name(script: Script) -> None:
+    """As `answering`, but what it says of a bad word begins with the name in its variable `NAME`."""
+    answering(script)
+    name = os.environ["NAME"]
+    items = [{"range": PLACE, "severity": 1, "message": f"{name} found a bad word"}]
     script.on("textDocument/diagnostic", lambda params: {"kind": "full", "items": items})

@@ -87,7 +87,7 @@ class Applying:
             intent.hits,
             tuple(map(error_of, intent.failures)),
             (*intent.doubts, *intent.caveats),
-            warnings=(*intent.warnings, *warnings),
+            warnings=(*intent.warnings, *warnings, *workspace.blocked()),
         )
         data = changes if action is None else (replace(action, changes=changes),)
         return answer_from(question.operation, data, effort)

@@ -12,7 +12,17 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import OURSELVES, Answer, Effort, Error, Symbol, answer_from, error_of, error_text
+from pilotfish.api.answers import (
+    OURSELVES,
+    Answer,
+    Effort,
+    Error,
+    Symbol,
+    answer_from,
+    error_of,
+    error_text,
+    with_warnings,
+)
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
@@ -99,7 +109,9 @@ class Asking:
         candidates = self.candidates(question, subject, workspace)
         work = partial(self._ask, row, question, subject, errand or Errand())
         replies = await self._replies(work, candidates, client, workspace)
-        return await self._answer(row, question, replies, workspace, started)
+        answer = await self._answer(row, question, replies, workspace, started)
+        about = () if subject.path is None else (subject.path,)
+        return with_warnings(answer, workspace.blocked(*about))
 
     # --- The subject -------------------------------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ def snapshot(
         root=workspace.root,
         trusted=workspace.config.trusted,
         disabled=None if workspace.config.enabled else DISABLED,
-        warnings=workspace.warnings,
+        warnings=(*workspace.warnings, *workspace.replacements()),
     )
 
 

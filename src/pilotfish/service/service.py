@@ -6,7 +6,7 @@ file, a server or a configuration does.
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -30,12 +30,13 @@ from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
-from pilotfish.errors import Failure, Refused
-from pilotfish.feedback.delta import Change, Delta
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.feedback.delta import Change, Delta, NoBaseline
 from pilotfish.feedback.limits import PATH_LIMIT
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
 from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
@@ -43,6 +44,8 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.changes.apply import Applying, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.earlier import Earlier
+from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.related_files import Others
 from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
@@ -101,6 +104,8 @@ class Service:
         self._baselines = Baselines()
         supposing = Supposing(self.pool, self._checks, self._texts)
         self._previews = Previews(self._checks, self._others, supposing, self._baselines)
+        self._earlier_texts = EarlierTexts()
+        self._earlier = Earlier(self._earlier_texts, supposing)
         self._journals = host.places.journals
         self._applying = Applying(
             self.pool, self._asking, self._checks, self._texts, journals=self._journals, touched=self.touched
@@ -153,6 +158,9 @@ class Service:
         workspace = await self._workspace(client)
         edited = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
         changes = self._compare(client, edited)
+        if touch.kind != "read" and (touch.only_new or workspace.config.feedback.only_new):
+            changes |= await self._compare_with_earlier(client, workspace, touch, edited, changes)
+        self._remember_texts(edited)
         related: Sequence[FileVerdict] = ()
         if touch.kind in workspace.config.feedback.other_files_after:
             deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
@@ -164,6 +172,39 @@ class Service:
         """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
         checked = (verdict for verdict in verdicts if verdict.refused is None)
         return {verdict.path: self._baselines.compared(client, verdict) for verdict in checked}
+
+    async def _compare_with_earlier(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        touch: Touch,
+        edited: Sequence[FileVerdict],
+        changes: Mapping[AbsPath, Change],
+    ) -> dict[AbsPath, Change]:
+        """What changed in files of which no state before this edit was known, where there is something to compare."""
+        wanted = set(workspace.config.feedback.include_severities)
+        unknown = [
+            verdict
+            for verdict in edited
+            if isinstance(changes.get(verdict.path), NoBaseline)
+            and any(found.severity in wanted for found in verdict.diagnostics)
+        ]
+        if not unknown:
+            return {}
+        said = dict[AbsPath, str]()
+        for path, text in (touch.before or {}).items():
+            with suppress(Refused):  # it was refused before, and is said to be
+                said[admit(path, workspace.boundary).path] = text
+        seconds = workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+        return await self._earlier.compare(client, workspace, unknown, said, seconds)
+
+    def _remember_texts(self, verdicts: Sequence[FileVerdict]) -> None:
+        """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
+        for verdict in verdicts:
+            if verdict.refused is None:
+                self._earlier_texts.saw(verdict.path, verdict.text)
+            elif verdict.refused.code is Code.FILE_MISSING:
+                self._earlier_texts.saw(verdict.path, "")
 
     async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""

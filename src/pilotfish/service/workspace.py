@@ -164,6 +164,11 @@ class Workspace:
         self._look_again()
         return self._located(candidate.spec, candidate.root)
 
+    def program(self, name: str) -> AbsPath | None:
+        """A program of the user's own, never one of the project's."""
+        located = locate(name, self.root, replace(self._lookup, trusted=False))
+        return located.path if isinstance(located, Found) else None
+
     def serves(self, path: AbsPath) -> bool:
         return self.config.enabled and self._resolver.serves(path)
 
@@ -311,18 +316,17 @@ class Workspace:
         environment = self._pythons.of(root)
         match placeholder:
             case "pythonEnvironment":
-                return self._pythons.interpreter(root) or self._python(root)
+                return self._pythons.interpreter(root) or self._python()
             case "pythonPackages":
                 return [] if environment is None else list(environment.packages)
             case "pythonPrefix":
                 return None if environment is None else environment.prefix
             case _:
-                return self._python(root)
+                return self._python()
 
-    def _python(self, root: AbsPath) -> str:
+    def _python(self) -> str:
         """An interpreter that is not the project's."""
-        located = locate("python3", root, replace(self._lookup, trusted=False))
-        return located.path if isinstance(located, Found) else sys.executable
+        return self.program("python3") or sys.executable
 
     def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
         """A private folder for servers that keep an index of their own; made on first use."""

@@ -1,0 +1,56 @@
+"""What a first edit changed: the file as it was before is judged, and what it had then is not new (DIAG-8).
+
+From the second edit on the last fresh state is there to compare with. For the first one the text before the edit is
+shown to the servers for a moment, as a preview is, and only where there is something to tell apart: a file without
+findings needs no past.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pilotfish.feedback.delta import Change, Snapshot, delta
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.baselines import NO_FILE
+from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
+from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.git import committed_content
+
+
+class Earlier:
+    def __init__(self, texts: EarlierTexts, supposing: Supposing) -> None:
+        self._texts = texts
+        self._supposing = supposing
+
+    async def compare(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        verdicts: Sequence[FileVerdict],
+        said: Mapping[AbsPath, str],
+        seconds: float,
+    ) -> dict[AbsPath, Change]:
+        """The change of each file whose earlier state can be had in time. `said`: old texts that the host told."""
+        now = {verdict.path: verdict for verdict in verdicts}
+        before = {path: await self._before(workspace, now[path], said.get(path)) for path in now}
+        known = {path: text for path, text in before.items() if text is not None}
+        states = {path: NO_FILE for path, text in known.items() if not text}
+        states |= {path: _state(now[path]) for path, text in known.items() if text == now[path].text}
+        proposed = {path: text for path, text in known.items() if path not in states}
+        if proposed:
+            judged = await self._supposing.run(client, workspace, Supposed(proposed), Time(seconds, seconds))
+            states |= {verdict.path: _state(verdict) for verdict in judged if verdict.is_fresh}
+        return {path: delta(state, _state(now[path])) for path, state in states.items()}
+
+    async def _before(self, workspace: Workspace, verdict: FileVerdict, said: str | None) -> str | None:
+        git = workspace.program("git")
+
+        def committed(path: AbsPath) -> bytes | None:
+            return None if git is None else committed_content(git, path)
+
+        return await self._texts.before(verdict.path, verdict.text, said, committed)
+
+
+def _state(verdict: FileVerdict) -> Snapshot:
+    return Snapshot(verdict.text, verdict.diagnostics)

@@ -1,0 +1,52 @@
+"""What a file was before an edit: what the host says, what was read before, what git has committed.
+
+An edit is judged by what it changed. Where the file was not checked before the edit, its old text is checked for it,
+and this is where that text comes from, the surest source first.
+"""
+
+from collections.abc import Callable
+
+import anyio.to_thread
+
+from pilotfish.model import AbsPath
+from pilotfish.service.recent import Recent
+
+MAX_TEXTS = 200
+"""Texts that are kept because a host read the file: some read many more files than they edit."""
+
+MAX_CHARACTERS = 2 * 1024 * 1024
+"""Of one text that is kept."""
+
+Committed = Callable[[AbsPath], bytes | None]
+"""What the last commit has of a file. Blocking."""
+
+
+class EarlierTexts:
+    def __init__(self) -> None:
+        self._seen: Recent[AbsPath, str] = Recent(MAX_TEXTS)
+
+    def saw(self, path: AbsPath, text: str) -> None:
+        """A host is reading the file, or about to change it: this is what it has. Empty: there is no such file."""
+        if len(text) <= MAX_CHARACTERS:
+            self._seen.put(path, text)
+
+    async def before(self, path: AbsPath, now: str, said: str | None, committed: Committed) -> str | None:
+        """The text before the edit that made it `now`; None where nobody knows. Empty for a file that is new."""
+        if said is not None:
+            return said
+        seen = self._seen.get(path)
+        if seen is not None and seen != now:
+            return seen
+        content = await anyio.to_thread.run_sync(committed, path)
+        return None if content is None else _decoded(content, now)
+
+
+def _decoded(content: bytes, now: str) -> str | None:
+    """A committed text with the line ends that the file has: git may convert them."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    if "\r\n" in now and "\r\n" not in text:
+        return text.replace("\n", "\r\n")
+    return text

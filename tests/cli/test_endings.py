@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
-from pilotfish.surfaces.cli import crash
-from pilotfish.surfaces.cli.main import run, told
-from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
+from pilotfish.surfaces.cli.main import MAX_CRASH_LOG, failure_text, log_crash, run
+from pilotfish.surfaces.cli.open_workspace import Opening
+from pilotfish.surfaces.cli.workspace import OpenWorkspace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -53,7 +53,7 @@ def test_what_nobody_foresaw_is_short_and_its_traceback_is_kept(folder: Path, ca
     log = Path(os.environ["PILOTFISH_HOME"]) / "logs" / "crash.log"
     assert said.splitlines() == [
         "pilotfish failed: ZeroDivisionError: one by nought",
-        f"This is a fault in pilotfish: please report it, with the end of {log}",
+        f"This is a bug in Pilotfish. Please report it with the end of {log}",
     ]
     assert "Traceback" in log.read_text()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
@@ -62,14 +62,14 @@ def test_what_nobody_foresaw_is_short_and_its_traceback_is_kept(folder: Path, ca
 
 def test_the_log_does_not_grow_for_ever(folder: Path) -> None:
     for _ in range(3):
-        crash.kept(ValueError("x" * crash.MAX_BYTES), os.environ)
+        log_crash(ValueError("x" * MAX_CRASH_LOG), os.environ)
     log = Path(os.environ["PILOTFISH_HOME"]) / "logs" / "crash.log"
-    assert log.stat().st_size < 3 * crash.MAX_BYTES
+    assert log.stat().st_size < 3 * MAX_CRASH_LOG
 
 
 def test_where_it_cannot_be_kept_it_is_shown(folder: Path) -> None:
     Path(os.environ["PILOTFISH_HOME"]).write_text("in the way")
-    assert crash.kept(ValueError("x"), os.environ).endswith("ValueError: x\n")
+    assert log_crash(ValueError("x"), os.environ).endswith("ValueError: x\n")
 
 
 def test_an_interrupt_is_no_verdict(folder: Path, capsys: Captured) -> None:
@@ -80,7 +80,7 @@ def test_an_interrupt_is_no_verdict(folder: Path, capsys: Captured) -> None:
 def test_a_failure_is_told_with_what_to_do_and_the_last_words() -> None:
     scene = Scene(server="ty", stderr=("panic\x1b[31m", "at the disco"))
     failure = ServerFailed(Code.SERVER_CRASHED, "ty crashed", hint="Look.", scene=scene)
-    assert told(failure) == "ty crashed\nLook.\npanic\nat the disco"
+    assert failure_text(failure) == "ty crashed\nLook.\npanic\nat the disco"
 
 
 def test_no_verb_is_wrong_use_and_shows_the_verbs(folder: Path, capsys: Captured) -> None:
@@ -116,13 +116,13 @@ def test_a_full_disk_is_no_fault_of_ours(folder: Path) -> None:
     with open("/dev/full", "w") as full:
         argv = [sys.executable, "-m", "pilotfish", "tools"]
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "No space left on device. Make room, and ask again.\n")
+    assert (done.returncode, done.stderr) == (2, "No space left on device. Free some space and try again.\n")
 
 
 def test_a_folder_that_is_gone_is_no_fault_of_ours(folder: Path) -> None:
     argv = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m pilotfish check"
     done = subprocess.run(["bash", "-c", argv], capture_output=True, text=True, check=False)
-    said = "The current folder does not exist any more. Change to another one.\n"
+    said = "The current folder no longer exists. Change to another one.\n"
     assert (done.returncode, done.stdout, done.stderr) == (3, "", said)
 
 

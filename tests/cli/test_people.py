@@ -23,7 +23,7 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
-from pilotfish.surfaces.cli.terminal.answers import Page, answer_lines, check_lines
+from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines, check_lines
 from support.services.cli_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
@@ -36,7 +36,7 @@ def line_of(path: str, line: int) -> str | None:
     return lines[line - 1] if line <= len(lines) else None
 
 
-PAGE = Page(80, line_of)
+SCREEN = Screen(80, line_of)
 
 
 def plain(lines: Iterable[str]) -> list[str]:
@@ -52,7 +52,7 @@ def test_places_are_grouped_by_file_with_their_source() -> None:
             place("lib/b.py", 3, 1, external=True),
         ),
     )
-    assert plain(answer_lines(found, PAGE)) == [
+    assert plain(answer_lines(found, SCREEN)) == [
         "a.py",
         "  1:5",
         "    def greet():",
@@ -76,7 +76,7 @@ def test_symbols_and_calls_say_what_is_there() -> None:
         kind="method",
         container="Host",
     )
-    assert plain(answer_lines(fresh(Operation.WORKSPACE_SYMBOL, (symbol,)), PAGE)) == [
+    assert plain(answer_lines(fresh(Operation.WORKSPACE_SYMBOL, (symbol,)), SCREEN)) == [
         "a.py",
         "  1:7  method greet in Host",
     ]
@@ -85,7 +85,7 @@ def test_symbols_and_calls_say_what_is_there() -> None:
         name="main", uri="file:///w/a.py", range=span, selection_range=span, kind=12, location=place("a.py", 1, 1)
     )
     edge = Edge(calls=(place("a.py", 2, 3, text="  greet()"),), caller=caller)
-    assert plain(answer_lines(fresh(Operation.INCOMING_CALLS, (edge,)), PAGE)) == [
+    assert plain(answer_lines(fresh(Operation.INCOMING_CALLS, (edge,)), SCREEN)) == [
         "a.py",
         "  1:1  function main",
         "  2:3  call",
@@ -96,13 +96,13 @@ def test_symbols_and_calls_say_what_is_there() -> None:
 
 def test_a_cut_source_line_has_no_mark() -> None:
     found = fresh(Operation.DEFINITION, (place(text="…and so on"),))
-    assert plain(answer_lines(found, PAGE)) == ["a.py", "  1:5"]
+    assert plain(answer_lines(found, SCREEN)) == ["a.py", "  1:5"]
 
 
 def test_a_diff_is_shown_as_it_is() -> None:
     diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-greet\n+hello\n"
     changes = Changes(applied=False, files=(FileChange("a.py", edits=1, diff=diff),))
-    lines = [*answer_lines(fresh(Operation.RENAME, changes), PAGE)]
+    lines = [*answer_lines(fresh(Operation.RENAME, changes), SCREEN)]
     assert plain(lines)[1:] == diff.splitlines()
     assert click.style("+hello", fg="green") in lines
     assert click.style("-greet", fg="red") in lines
@@ -116,7 +116,7 @@ def test_a_diagnostic_stands_above_its_source() -> None:
         ),
         "clean.py": (),
     }
-    assert plain(check_lines(fresh(Operation.DIAGNOSTICS, data), PAGE)) == [
+    assert plain(check_lines(fresh(Operation.DIAGNOSTICS, data), SCREEN)) == [
         "a.py",
         "  2:11 error  no  fakels (E1)",
         "      such name",
@@ -131,7 +131,7 @@ def test_a_diagnostic_stands_above_its_source() -> None:
 
 def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
     data = {"b.py": (diagnostic(1, 6, message="\x1b]0;title\x07bad", code="\x1b[2J"),)}
-    lines = [*check_lines(fresh(Operation.DIAGNOSTICS, data), PAGE)]
+    lines = [*check_lines(fresh(Operation.DIAGNOSTICS, data), SCREEN)]
     assert not any("\x1b]" in line or "\x07" in line or "\x1b[2J" in line for line in lines)
     assert plain(lines)[2:4] == ["    red = 1", "    ^^^"]
 
@@ -163,7 +163,7 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
 @pytest.mark.proves("OPS-6")
 def test_only_what_is_known_to_be_clean_is_called_clean(effort: Effort, expected: list[str]) -> None:
     data: dict[str, tuple[Diagnostic, ...]] = {"a.py": ()}
-    assert plain(check_lines(answer_from(Operation.DIAGNOSTICS, data, effort), PAGE)) == expected
+    assert plain(check_lines(answer_from(Operation.DIAGNOSTICS, data, effort), SCREEN)) == expected
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_only_what_is_known_to_be_clean_is_called_clean(effort: Effort, expected
     ],
 )
 def test_what_has_no_source_is_shown_as_models_read_it(data: Any, operation: Operation, expected: list[str]) -> None:
-    assert plain(answer_lines(fresh(operation, data), PAGE)) == expected
+    assert plain(answer_lines(fresh(operation, data), SCREEN)) == expected

@@ -3,7 +3,7 @@
 import pytest
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.cli.terminal.places import numbered, place_of
+from pilotfish.surfaces.cli.questions import numbered, place_of
 
 FILES = {"a.py", "dir/b c#.py", "odd:3", "src"}
 
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.proves("CLI-1", "OPS-3")
         pytest.param(["Class.method"], {"symbol": "Class.method"}, id="symbol"),
         pytest.param(["Class.method[1]"], {"symbol": "Class.method[1]"}, id="symbol with an index"),
         pytest.param(["ns::Class::method"], {"symbol": "ns::Class::method"}, id="symbol with colons"),
+        pytest.param(["object:method"], {"symbol": "object:method"}, id="symbol with one colon"),
         pytest.param(["a.py", "greet"], {"filePath": "a.py", "symbol": "greet"}, id="file and symbol"),
         pytest.param(["a.py:7", "greet"], {"filePath": "a.py", "line": 7, "symbol": "greet"}, id="on a line"),
         pytest.param(["odd:3", "greet"], {"filePath": "odd:3", "symbol": "greet"}, id="a name with a number"),
@@ -34,10 +35,17 @@ def test_a_place_is_read(words: list[str], fields: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["a.py"], "a.py is a file, and not a place in it.", id="a file alone"),
-        pytest.param(["odd:3"], "odd:3 is a file, and not a place in it.", id="a file that looks like a place"),
-        pytest.param(["a", "b", "c"], "3 words do not make a place.", id="too many"),
-        pytest.param([], "0 words do not make a place.", id="none"),
+        pytest.param(["a.py"], "a.py is a file: name a place in it.", id="a file alone"),
+        pytest.param(["odd:3"], "odd:3 is a file: name a place in it.", id="a file that looks like a place"),
+        pytest.param(["a", "b", "c"], "A place is one or two words, not 3.", id="too many"),
+        pytest.param([], "A place is one or two words, not 0.", id="none"),
+        pytest.param(["a.py:0:1"], "a.py:0:1: lines and columns count from 1.", id="line 0"),
+        pytest.param(["a.py:1:0"], "a.py:1:0: lines and columns count from 1.", id="column 0"),
+        pytest.param(["a.py:0", "greet"], "a.py:0: lines and columns count from 1.", id="line 0 and a symbol"),
+        pytest.param(["a.py:abc"], "a.py:abc: 'abc' is not a line number.", id="a word for a line"),
+        pytest.param(["a.py:3:x"], "a.py:3:x: 'x' is not a column number.", id="a word for a column"),
+        pytest.param(["a.py:"], "a.py:: '' is not a line number.", id="nothing for a line"),
+        pytest.param(["no/such.py:abc"], "no/such.py:abc: 'abc' is not a line number.", id="no such file"),
     ],
 )
 def test_what_is_no_place_is_refused_with_the_forms_that_are(words: list[str], message: str) -> None:

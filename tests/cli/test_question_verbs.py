@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.api.answers import OURSELVES, Effort, Error, answer_from
 from pilotfish.api.questions import Operation, Question
@@ -18,7 +19,7 @@ Captured = pytest.CaptureFixture[str]
 
 pytestmark = pytest.mark.proves("CLI-1")
 
-AT = {"file_path": "a.py", "line": 1, "character": 5}
+AT: dict[str, Any] = {"file_path": "a.py", "line": 1, "character": 5}
 QUESTIONS: dict[Operation, tuple[list[str], dict[str, Any]]] = {
     Operation.DEFINITION: (["definition", "a.py:1:5"], AT),
     Operation.DECLARATION: (["declaration", "a.py:1:5"], AT),
@@ -66,6 +67,35 @@ def test_json_is_the_envelope(operation: Operation, workspace: ScriptedWorkspace
     assert workspace.run(*QUESTIONS[operation][0], "--json") == 0
     said = read_answer(capsys.readouterr().out.encode())
     assert (said.operation, said.ok, said.meta.empty) == (operation, True, True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "operations"),
+    [
+        pytest.param("calls", [Operation.INCOMING_CALLS, Operation.OUTGOING_CALLS], id="calls"),
+        pytest.param("types", [Operation.SUPERTYPES, Operation.SUBTYPES], id="types"),
+    ],
+)
+def test_without_a_direction_both_are_asked_for(
+    verb: str, operations: list[Operation], workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    assert workspace.run(verb, "a.py:1:5") == 0
+    assert workspace.asked == [Question(operation=operation, **AT) for operation in operations]
+    printed = capsys.readouterr().out
+    assert [ROWS[operation].description.rstrip(".") + ":" in printed for operation in operations] == [True, True]
+    assert workspace.run(verb, "--json", "a.py:1:5") == 0
+    envelopes = [read_answer(line.encode()) for line in capsys.readouterr().out.splitlines()]
+    assert [one.operation for one in envelopes] == operations
+
+
+def test_the_worse_of_both_directions_is_the_exit_code(workspace: ScriptedWorkspace) -> None:
+    effort = Effort(server_hits=1)
+    workspace.reply = lambda asked: (
+        fresh(asked.operation, ())
+        if asked.operation is Operation.INCOMING_CALLS
+        else answer_from(asked.operation, None, replace(effort, timed_out=True))
+    )
+    assert workspace.run("calls", "a.py:1:5") == 2
 
 
 def test_a_rename_by_symbol_takes_the_last_word_as_the_new_name(workspace: ScriptedWorkspace) -> None:
@@ -149,12 +179,12 @@ def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, 
     [
         pytest.param(["definition", "a.py"], "a.py is a file", id="no place"),
         pytest.param(["definition", "a.py:1"], "character is missing", id="half a place"),
-        pytest.param(["definition", "a", "b", "c"], "3 words do not make a place", id="too many words"),
+        pytest.param(["definition", "a", "b", "c"], "one or two words, not 3", id="too many words"),
         pytest.param(["actions", "a.py"], "line is missing", id="no line"),
         pytest.param(["definition"], "Missing argument 'PLACE'", id="nothing"),
         pytest.param(["symbols"], "Missing argument 'FILE'", id="no file"),
         pytest.param(["calls"], "calls [OPTIONS] COMMAND", id="half a verb"),
-        pytest.param(["calls", "up"], "No such command 'up'", id="no such half"),
+        pytest.param(["chek"], "No such command 'chek'. Did you mean check?", id="a misspelt verb"),
         pytest.param(["hover", "--nope", "x"], "No such option", id="unknown option"),
         pytest.param(["nope"], "No such command 'nope'", id="unknown verb"),
     ],

@@ -72,7 +72,7 @@ async def test_it_ends_when_either_side_does(gone: str) -> None:
         "pilotfish.surfaces.mcp.connection",
         "pilotfish.daemon.main",
         "pilotfish.surfaces.mcp.tools",
-        "pilotfish.surfaces.cli.host_verbs",
+        "pilotfish.surfaces.mcp.verb",
         "pilotfish.surfaces.llxprt.service",
         "pilotfish.library.workspace",
     ],

@@ -17,7 +17,7 @@ from support.clients.raw_mcp import initialize, request
 from support.process_tree import below, ends
 from support.servers.real import User, make_user
 
-MCP = "from pilotfish.surfaces.cli.host_verbs import mcp; mcp()"
+MCP = "from pilotfish.surfaces.mcp.verb import mcp; mcp()"
 ALONE = "--in-process"
 NOISY = """
 import os, subprocess, sys

@@ -19,7 +19,7 @@ from support.process_tree import alive, ends
 
 pytestmark = pytest.mark.slow
 
-MCP = "from pilotfish.surfaces.cli.host_verbs import mcp; mcp()"
+MCP = "from pilotfish.surfaces.mcp.verb import mcp; mcp()"
 HOVER = {"filePath": "a.x", "line": 1, "character": 1}
 
 

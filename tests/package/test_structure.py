@@ -14,7 +14,6 @@ TOOL = Path(__file__).parents[2] / "tools" / "structure.py"
 
 CROWDED: dict[str, str] = {
     "pilotfish/operations": "being renamed",
-    "pilotfish/surfaces/cli": "being renamed",
 }
 """Folders of more than 25 modules, and why."""
 
@@ -38,7 +37,6 @@ BEING_RENAMED = frozenset(
         "Diagnostic",
         "Diagnostics",
         "Dialect",
-        "Effect",
         "Entry",
         "Envelope",
         "Event",
@@ -51,14 +49,12 @@ BEING_RENAMED = frozenset(
         "Form",
         "Found",
         "Gated",
-        "Grade",
         "Grant",
         "Items",
         "Json",
         "Keys",
         "Kind",
         "Limits",
-        "Line",
         "Located",
         "Location",
         "Mcp",
@@ -70,15 +66,11 @@ BEING_RENAMED = frozenset(
         "Origin",
         "Outcome",
         "Outgoing",
-        "Page",
         "Path",
         "Place",
         "Pool",
-        "Progress",
         "Pull",
-        "Report",
         "Request",
-        "Restart",
         "Row",
         "Scope",
         "Search",
@@ -89,7 +81,6 @@ BEING_RENAMED = frozenset(
         "Sessions",
         "Snapshot",
         "Source",
-        "Span",
         "State",
         "Step",
         "Table",
@@ -101,14 +92,12 @@ BEING_RENAMED = frozenset(
         "Unreadable",
         "Wanted",
         "Wire",
-        "Wiring",
         "Workspace",
     ]
 )
 
 CIRCLES: dict[str, str] = {
     "pilotfish.daemon.accept pilotfish.daemon.main pilotfish.daemon.start": "being renamed",
-    "pilotfish.surfaces.cli.in_process pilotfish.surfaces.cli.linked pilotfish.surfaces.cli.workspace": "being renamed",
     "pilotfish.surfaces.http.application pilotfish.surfaces.http.serve": "being renamed",
     "pilotfish.surfaces.mcp.connection pilotfish.surfaces.mcp.roots pilotfish.surfaces.mcp.server "
     "pilotfish.surfaces.mcp.streams": "being renamed",

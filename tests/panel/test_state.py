@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from pilotfish.surfaces.panel.state import (
     KEYS,
     Close,
-    Effect,
-    Inspect,
+    InspectServer,
     Panel,
+    PanelEffect,
     Refresh,
-    Restart,
-    Stop,
+    RestartServer,
+    StopServer,
     pressed,
     read,
     selected,
@@ -27,8 +27,8 @@ SNAPSHOT = snapshot(broken("gopls"), active("basedpyright"), active("ruff"), idl
 OPEN = Panel(SNAPSHOT)
 
 
-def after(*keys: str, panel: Panel = OPEN) -> tuple[Panel, Effect | None]:
-    effect: Effect | None = None
+def after(*keys: str, panel: Panel = OPEN) -> tuple[Panel, PanelEffect | None]:
+    effect: PanelEffect | None = None
     for key in keys:
         panel, effect = pressed(panel, key, key if len(key) == 1 else None)
     return panel, effect
@@ -64,7 +64,7 @@ def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
         pytest.param(("escape",), Close(), id="Esc closes"),
         pytest.param(("r",), Refresh(), id="r refreshes"),
         pytest.param(("ctrl+r",), Refresh(), id="Ctrl+R refreshes"),
-        pytest.param(("enter",), Inspect("gopls"), id="Enter looks closer"),
+        pytest.param(("enter",), InspectServer("gopls"), id="Enter looks closer"),
         pytest.param(("enter", "enter"), None, id="Enter again closes the details"),
         pytest.param(("/", "q"), None, id="q in a filter is a letter"),
         pytest.param(("/", "x", "escape"), None, id="Esc closes the filter first"),
@@ -72,8 +72,8 @@ def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
         pytest.param(("/", "x", "escape", "escape"), Close(), id="and then the panel"),
         pytest.param(("?", "escape"), None, id="Esc closes the help first"),
         pytest.param(("R",), None, id="R only asks"),
-        pytest.param(("R", "y"), Restart("gopls"), id="R and yes restarts"),
-        pytest.param(("S", "y"), Stop("gopls"), id="S and yes stops"),
+        pytest.param(("R", "y"), RestartServer("gopls"), id="R and yes restarts"),
+        pytest.param(("S", "y"), StopServer("gopls"), id="S and yes stops"),
         pytest.param(("R", "n"), None, id="R and no"),
         pytest.param(("R", "enter"), None, id="Enter is no yes"),
         pytest.param(("R", "escape"), None, id="Esc is no"),
@@ -81,7 +81,7 @@ def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
         pytest.param(("z",), None, id="other keys do nothing"),
     ],
 )
-def test_a_key_has_its_effect(keys: tuple[str, ...], effect: Effect | None) -> None:
+def test_a_key_has_its_effect(keys: tuple[str, ...], effect: PanelEffect | None) -> None:
     assert after(*keys)[1] == effect
 
 

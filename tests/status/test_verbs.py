@@ -10,11 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.surfaces.cli.logs import logs
+from pilotfish.surfaces.cli.logs import logs, trace
 from pilotfish.surfaces.cli.restart import restart, stop
-from pilotfish.surfaces.cli.stats import stats
-from pilotfish.surfaces.cli.status import status
-from pilotfish.surfaces.cli.trace import trace
+from pilotfish.surfaces.cli.status import stats, status
 from support.daemon.homes import DaemonHome
 from support.process_tree import alive
 

@@ -17,7 +17,8 @@ from pilotfish.operations.answers import read_answer
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.surfaces.cli.main import run
-from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
+from pilotfish.surfaces.cli.open_workspace import Opening
+from pilotfish.surfaces.cli.workspace import OpenWorkspace
 
 Answer = answers.Answer[Any]
 

@@ -20,11 +20,13 @@ from pilotfish.api import answers
 from pilotfish.api.answers import Diagnostic, Error, Feedback
 from pilotfish.api.questions import Operation, Question
 from pilotfish.api.status import Snapshot
+from pilotfish.config.values import TouchKind
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.surfaces.cli.in_process import InnerWorkspace
+from pilotfish.surfaces.cli.in_process import InProcessWorkspace
 from pilotfish.surfaces.cli.main import run
-from pilotfish.surfaces.cli.workspace import Kind, Opening, OpenWorkspace
+from pilotfish.surfaces.cli.open_workspace import Opening
+from pilotfish.surfaces.cli.workspace import OpenWorkspace
 from support.daemon.homes import no_daemon_left
 from support.servers.real import User
 from support.via.mcp import is_shown_whole
@@ -60,7 +62,7 @@ class ViaCli:
     def __init__(self, ground: Ground, portal: BlockingPortal) -> None:
         library = pilotfish.Workspace(ground.service, ground.client("cli"), ground.shell)
         self._workspace = ground.user.workspace
-        self._bridged = Bridged(InnerWorkspace(library), portal)
+        self._bridged = Bridged(InProcessWorkspace(library), portal)
 
     @classmethod
     @asynccontextmanager
@@ -87,7 +89,7 @@ class ViaCli:
 class Bridged:
     """A workspace of one loop, for another one in another thread."""
 
-    def __init__(self, inner: InnerWorkspace, portal: BlockingPortal) -> None:
+    def __init__(self, inner: InProcessWorkspace, portal: BlockingPortal) -> None:
         self._inner = inner
         self._portal = portal
 
@@ -104,7 +106,7 @@ class Bridged:
     async def warm(self, *paths: str) -> None:
         self._portal.call(partial(self._inner.warm, *paths))
 
-    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> Feedback:
+    async def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
         return self._portal.call(partial(self._inner.after_edit, *paths, kind=kind, only_new=only_new))
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -20,12 +20,15 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Diagnostic
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.surfaces.cli import completing
-from pilotfish.surfaces.cli.terminal.exit_codes import Ending, ending_of_check, refused
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
+from pilotfish.model import AbsPath
+from pilotfish.surfaces.cli import completion
+from pilotfish.surfaces.cli.open_workspace import with_workspace
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check, refusal
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
 
 if TYPE_CHECKING:
     from pilotfish.library.questions import Diagnostics
+    from pilotfish.system.ports import Interest
 
 SEVERITIES = ("error", "warning", "information", "hint")
 
@@ -49,7 +52,7 @@ class Order(Struct, frozen=True):
 
 
 @click.command()
-@click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completing.files)
+@click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completion.files)
 @click.option("--stdin", "from_stdin", is_flag=True, help="Judge the text on standard input as that of the one FILE.")
 @click.option("--only-new", is_flag=True, help="Only what was not there before, where that is known.")
 @click.option("--severity", type=click.Choice(SEVERITIES), help="The least that counts; warnings by default.")
@@ -68,7 +71,7 @@ def check(
     root: str | None,
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Fresh errors and warnings of files or folders.
+    """Check files and folders for errors and warnings.
 
     Without a path, the current folder. Exit code: 0 clean, 1 findings, 2 no verdict, 3 wrong use.
     """
@@ -77,7 +80,7 @@ def check(
     text = _standard_input() if from_stdin else None
     order = Order(paths or (".",), text, only_new, severity, skip_missing, as_json)
 
-    async def work(workspace: OpenWorkspace) -> Ending:
+    async def work(workspace: OpenWorkspace) -> ExitCode:
         if watch:
             await _for_ever(workspace, order)
         return report(await checked(workspace, order), workspace.root, order)
@@ -85,14 +88,12 @@ def check(
     try:
         result = with_workspace(root, work)
     except Failure as failure:
-        result = report(refused(Operation.DIAGNOSTICS, failure), "", order)
+        result = report(refusal(Operation.DIAGNOSTICS, failure), "", order)
     click.get_current_context().exit(result)
 
 
 async def _for_ever(workspace: OpenWorkspace, order: Order) -> None:
     """Check after every change, until somebody interrupts it."""
-    from pilotfish.surfaces.cli.check_watch import watching
-
     async with watching(order.paths) as changed:
         while True:
             report(await checked(workspace, order), workspace.root, order)
@@ -101,10 +102,8 @@ async def _for_ever(workspace: OpenWorkspace, order: Order) -> None:
 
 async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
     """The verdict, with a bar or a line for a person who waits."""
-    from pilotfish.surfaces.cli.check_files import gathered, shortfalls
-    from pilotfish.surfaces.cli.check_run import merged, verdict
-    from pilotfish.surfaces.cli.terminal.progress import progress
-    from pilotfish.surfaces.cli.terminal.spinner import waiting_shown
+    from pilotfish.surfaces.cli.check_run import gathered, merged, shortfalls, verdict
+    from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
 
     started = time.monotonic()
     found = await gathered(workspace, order.paths)
@@ -113,8 +112,8 @@ async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
         # What is on disk is what the proposed text is compared with.
         await workspace.check(order.paths[0])
     alone = len(found.files) == 1
-    with progress(len(found.files)) as bar:
-        async with waiting_shown(workspace) if alone else nullcontext():
+    with progress_bar(len(found.files)) as bar:
+        async with spinner(workspace) if alone else nullcontext():
             answers = await verdict(workspace, found, texts=texts, done=bar.step)
     missing = shortfalls(found)
     return merged(
@@ -125,7 +124,7 @@ async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
     )
 
 
-def report(said: Diagnostics, root: str, order: Order) -> Ending:
+def report(said: Diagnostics, root: str, order: Order) -> ExitCode:
     """Print the verdict, and say how the command ends."""
     from pilotfish.surfaces.cli.check_run import only
     from pilotfish.surfaces.cli.terminal.printing import print_answer
@@ -136,7 +135,7 @@ def report(said: Diagnostics, root: str, order: Order) -> Ending:
     else:
         shown = replace(findings, meta=replace(findings.meta, warnings=(*findings.meta.warnings, *_rest(said, order))))
     print_answer(shown, root, as_json=order.as_json, texts=_texts(order))
-    return ending_of_check(said, _count(findings.data))
+    return exit_code_of_check(said, _count(findings.data))
 
 
 def _rest(said: Diagnostics, order: Order) -> tuple[str, ...]:
@@ -160,3 +159,43 @@ def _standard_input() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refused(Code.INVALID_INPUT, "standard input is not UTF-8 text") from None
+
+
+@asynccontextmanager
+async def watching(paths: Sequence[str]) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    """Yields a function that waits until a file in `paths`, or below one, has changed since the last call."""
+    from pilotfish.paths import is_inside
+    from pilotfish.system.watching.watcher import open_watcher
+
+    interest = _interest(paths)
+    files = frozenset(map(_real, paths)) - frozenset(interest.roots)
+
+    def is_watched(path: AbsPath) -> bool:
+        return path in files or any(is_inside(path, folder) for folder in interest.roots)
+
+    async with open_watcher() as watcher:
+        await watcher.cover(interest)
+
+        async def changed() -> None:
+            while not any(is_watched(change.path) for change in await watcher.drain()):
+                await watcher.stirred()
+
+        yield changed
+
+
+def _interest(paths: Sequence[str]) -> Interest:
+    """Everything below the folders, and the folders that hold the files."""
+    from pilotfish.protocol.globs import file_glob
+    from pilotfish.protocol.uris import uri_of
+    from pilotfish.protocol.watching import WatchRegistration
+    from pilotfish.system.ports import Interest
+
+    real = [_real(path) for path in paths]
+    folders = tuple(path for path in real if os.path.isdir(path))
+    globs = [file_glob({"baseUri": uri_of(folder), "pattern": "**/*"}) for folder in folders]
+    beside = frozenset(AbsPath(os.path.dirname(path)) for path in real if path not in folders)
+    return Interest(folders, tuple(map(WatchRegistration, globs)), beside)
+
+
+def _real(path: str) -> AbsPath:
+    return AbsPath(os.path.realpath(path))

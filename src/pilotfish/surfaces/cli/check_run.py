@@ -1,16 +1,25 @@
-"""A check of many files, a few at a time, made into one answer."""
+"""A check of many files, a few at a time, made into one answer.
 
+Named files must be checked. Of a folder, every file that some server is for must be; where that server is missing, its
+files are counted, and the answer about the folder is partial.
+"""
+
+import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import anyio
+import anyio.to_thread
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, State, answer_from, error_text, is_empty
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.library.questions import Diagnostics
-from pilotfish.surfaces.cli.check_files import Gathered
+from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
+from pilotfish.surfaces.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
 AT_ONCE = 8
@@ -21,6 +30,32 @@ MAX_REASONS = 5
 
 NOT_TEXT = frozenset({Code.UNSUPPORTED, Code.LIMIT_EXCEEDED, Code.FILE_MISSING})
 """Why a file of a folder is passed over: binary, too large, gone in between (DOC-6)."""
+
+
+class Gathered(Struct, frozen=True):
+    """The files to check, each once."""
+
+    named: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Found in a folder."""
+    unserved: Mapping[Error, int] = field(default_factory=dict[Error, int])
+    """Why files of folders cannot be checked, and how many."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.named, *self.listed)
+
+
+async def gathered(workspace: OpenWorkspace, paths: Sequence[str]) -> Gathered:
+    named, below = await anyio.to_thread.run_sync(_files, paths)
+    unserved = await workspace.unserved(below)
+    listed = tuple(file for file in below if file not in unserved)
+    return Gathered(named, listed, Counter(why for why in unserved.values() if why is not None))
+
+
+def shortfalls(found: Gathered) -> tuple[Error, ...]:
+    """What is missing for a verdict on the whole of the folders."""
+    return tuple(Error(why.server_id, _told(why, count), why.code) for why, count in found.unserved.items())
 
 
 async def verdict(
@@ -90,3 +125,16 @@ def _some(reasons: Sequence[str]) -> tuple[str, ...]:
     distinct = [*dict.fromkeys(reasons)]
     more = len(distinct) - MAX_REASONS
     return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []))
+
+
+def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], list[AbsPath]]:
+    """The files that were named, and all below the folders that were."""
+    folders = [path for path in paths if os.path.isdir(path)]
+    named = dict.fromkeys(path for path in paths if path not in folders)
+    below = (file for folder in folders for file in files_below(AbsPath(os.path.realpath(folder))))
+    return tuple(named), [*dict.fromkeys(below)]
+
+
+def _told(why: Error, count: int) -> str:
+    files = "1 file was" if count == 1 else f"{count} files were"
+    return f"{files} not checked: {why.message}"

@@ -1,27 +1,59 @@
-"""`pilotfish completion SHELL`: what a shell needs in order to complete our words. click does the completing."""
+"""`pilotfish completion SHELL`, and what a shell may offer for each argument. Imports only when a shell asks."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 VARIABLE = "_PILOTFISH_COMPLETE"
-"""What click looks for, by the name of the program."""
+"""The variable that click reads, made from the program's name."""
 
 
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Completion for bash, zsh and fish.
+    """Print a completion script for bash, zsh or fish.
 
-    Prints what the shell needs to complete verbs, options, hosts, servers and files. SHELL is bash, zsh or fish. For
-    bash, put the output into ~/.local/share/bash-completion/completions/pilotfish; for zsh, into a file _pilotfish in a
-    folder of $fpath; for fish, into ~/.config/fish/completions/pilotfish.fish.
+    It completes verbs, options, hosts, servers and files. Save the output as
+    ~/.local/share/bash-completion/completions/pilotfish (bash), as _pilotfish in a folder of $fpath (zsh), or as
+    ~/.config/fish/completions/pilotfish.fish (fish).
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
     from pilotfish.surfaces.cli.main import root
 
     classes = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
-    # The class of bash starts a shell to look at its version before it prints anything; the script works from 4.4 on.
+    # Not `source()`: bash's class starts a shell to check its version first; the script works from 4.4 on.
     made = classes[shell](root, {}, "pilotfish", VARIABLE)
     click.echo(made.source_template % made.source_vars())
+
+
+def files(_context: click.Context, _argument: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Left to the shell."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="file")]
+
+
+def folders(_context: click.Context, _argument: click.Parameter, begun: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(begun, type="dir")]
+
+
+def servers(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
+    """Ids of the catalogue."""
+    from pilotfish.servers.catalogue import load
+
+    return [name for name in load() if name.startswith(begun)]
+
+
+def hosts(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
+    """Hosts that `setup` supports."""
+    from pilotfish.hosts.host_rows import HOSTS
+
+    return [name for name in sorted(HOSTS) if name.startswith(begun)]

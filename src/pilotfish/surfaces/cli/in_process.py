@@ -1,4 +1,4 @@
-"""The library's workspace as verbs see one: the servers are this process's own, and end with it."""
+"""The library's workspace as verbs use one: its servers are children of this process and end with it."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,20 +9,21 @@ import anyio.to_thread
 from pilotfish.api.answers import Answer, Error, Feedback, error_of
 from pilotfish.api.questions import Operation
 from pilotfish.api.status import Snapshot
+from pilotfish.config.values import TouchKind
 from pilotfish.library import workspace
 from pilotfish.library.questions import Diagnostics
-from pilotfish.surfaces.cli.workspace import Kind, OpenWorkspace
+from pilotfish.surfaces.cli.workspace import OpenWorkspace
 
 
 @asynccontextmanager
-async def open_inner(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
-    """Raises `Refused` when the root is no folder."""
+async def open_in_process(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
+    """Raises `Refused` when the root is not a folder."""
     async with workspace.open(root, cwd=cwd) as opened:
-        yield InnerWorkspace(opened)
+        yield InProcessWorkspace(opened)
 
 
-class InnerWorkspace:
-    """An `inside.OpenWorkspace`."""
+class InProcessWorkspace:
+    """An `OpenWorkspace`."""
 
     def __init__(self, opened: workspace.Workspace) -> None:
         self._workspace = opened
@@ -40,11 +41,11 @@ class InnerWorkspace:
     async def warm(self, *paths: str) -> None:
         await self._workspace.warm(*paths)
 
-    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> Feedback:
+    async def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
         return await self._workspace.after_edit(*paths, kind=kind, only_new=only_new)
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
-        # In a thread, because it looks for programs on the disk.
+        # In a thread, because it searches the disk for programs.
         return await anyio.to_thread.run_sync(self._unserved, paths)
 
     def _unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:

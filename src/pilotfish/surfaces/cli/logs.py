@@ -1,31 +1,45 @@
-"""`pilotfish logs [SERVER]`: the last words of a server, or the end of the daemon's log."""
+"""`pilotfish logs [SERVER]` and `pilotfish trace SERVER`: what a server or the daemon wrote, and messages as they pass.
+
+Both ask the daemon that runs, and never start one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.completing import servers
-from pilotfish.surfaces.cli.workspace import root_option
+from pilotfish.surfaces.cli.completion import servers
+from pilotfish.surfaces.cli.workspace import json_option, root_option
+
+if TYPE_CHECKING:
+    import socket
 
 MAX_LINE = 8000
 """Code points of one line: a traceback."""
+
+MAX_TRACE_LINE = 500
+MAX_TRACE_BODY = 5000
+
+RECEIVE_BYTES = 64 * 1024
 
 
 @click.command()
 @click.argument("server", metavar="[SERVER]", required=False, shell_complete=servers)
 @click.option("-n", "--lines", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many lines.")
 @root_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """What a server or the daemon wrote last.
+    """Show the log of a server or of the daemon.
 
-    Of a server, its standard error and its log; without SERVER, the end of the daemon's log.
+    Of a server, its standard error and its log messages; without SERVER, the end of the daemon's log.
     """
-    found = _daemons(lines) if server is None else _servers(server, lines, root)
+    found = _daemon_log(lines) if server is None else _server_log(server, lines, root)
     if as_json:
         click.echo(json.dumps({"lines": found}))
         return
@@ -35,15 +49,43 @@ def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> Non
         click.echo(f"{server or 'The daemon'} has written nothing.", err=True)
 
 
-def _daemons(count: int) -> list[str]:
+@click.command()
+@click.argument("server", metavar="SERVER", shell_complete=servers)
+@click.option("--bodies", is_flag=True, help="Show message bodies, secrets removed, cut at 4000 characters.")
+@click.option("-n", "--count", type=click.IntRange(1), help="Stop after this many messages.")
+@root_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def trace(server: str, bodies: bool, count: int | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """Show messages to and from one server, live.
+
+    Ctrl-C stops it. Messages from before are not kept.
+    """
+    from pilotfish.errors import Code, Unavailable
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon
+
+    link = running_daemon(root)
+    if link is None:
+        raise Unavailable(Code.NOT_FOUND, NOT_RUNNING)
+    with link:
+        link.request("details", {"server": server})  # refuses an unknown server
+        connection = link.upgraded("trace", {"server": server, "bodies": bodies})
+    click.echo(f"Tracing {server}. Ctrl-C stops.", err=True)
+    with closing(connection):
+        for number, message in enumerate(_messages(connection), 1):
+            click.echo(json.dumps(message) if as_json else _trace_line(message))
+            if number == count:
+                return
+
+
+def _daemon_log(count: int) -> list[str]:
     from pilotfish.ipc.log_tail import last_lines
     from pilotfish.ipc.rendezvous import Place
 
-    # The file may have been written to by what the interpreter itself said, which nobody sanitised.
+    # The interpreter's own messages are in this file too, and were not sanitised.
     return [sanitised(line, MAX_LINE) for line in last_lines(Place(os.environ).log, count)]
 
 
-def _servers(server: str, count: int, root: str | None) -> list[str]:
+def _server_log(server: str, count: int, root: str | None) -> list[str]:
     import msgspec
 
     from pilotfish.api.status import InstanceDetails
@@ -52,8 +94,8 @@ def _servers(server: str, count: int, root: str | None) -> list[str]:
 
     link = running_daemon(root)
     if link is None:
-        hint = "What the daemon wrote: pilotfish logs"
-        raise Unavailable(Code.NOT_FOUND, "no daemon is running, and a server's words are kept by it", hint=hint)
+        hint = "For the daemon's log: pilotfish logs"
+        raise Unavailable(Code.NOT_FOUND, "no daemon is running, so there is no server log", hint=hint)
     with link:
         details = msgspec.convert(link.request("details", {"server": server}), tuple[InstanceDetails, ...])
     found: list[str] = []
@@ -62,3 +104,24 @@ def _servers(server: str, count: int, root: str | None) -> list[str]:
         found += [f"[{root_shown}] stderr: {line}" for line in one.stderr[-count:]]
         found += [f"[{root_shown}] log: {line}" for line in one.messages[-count:]]
     return found[-count:]
+
+
+def _messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    rest = b""
+    while data := connection.recv(RECEIVE_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)
+
+
+def _trace_line(message: dict[str, Any]) -> str:
+    """`12:00:03.250 → textDocument/hover 17 (250 bytes)`."""
+    from datetime import datetime
+
+    at = datetime.fromtimestamp(message["at"] / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    lost = [f"({message['lost']} messages lost) "] if "lost" in message else []
+    kind = message.get("method") or ("answer" if "id" in message else "message")
+    words = [at, message["direction"], *lost, kind, *([str(message["id"])] if "id" in message else [])]
+    words += ["failed"] if message.get("failed") else []
+    line = sanitised(" ".join([*words, f"({message['bytes']} bytes)"]), MAX_TRACE_LINE)
+    return f"{line}\n  {sanitised(message['body'], MAX_TRACE_BODY)}" if "body" in message else line

@@ -1,7 +1,7 @@
 """The command line: one table of verbs, and the one place where an error becomes text and an exit code.
 
-A verb's module is imported when that verb is called, and not before: the help of all of them costs click alone.
-Exit codes: 0 clean or answered, 1 findings, 2 no verdict (or a fault of ours), 3 wrong use; 130 when interrupted.
+A verb's module is imported when the verb is called: `pilotfish --help` imports click alone.
+Exit codes: 0 clean or answered, 1 findings, 2 no verdict (or a bug), 3 wrong use; 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -26,77 +26,74 @@ if TYPE_CHECKING:
 NO_VERDICT = 2
 USAGE = 3
 INTERRUPTED = 130
-"""What a shell says of a program that ended by Ctrl-C."""
+"""The exit code that shells give to a program that Ctrl-C ended."""
 
 MAX_MESSAGE = 4000
-"""Code points of an error that is shown: some carry the last words of a server."""
+"""Code points of an error that is shown: some carry the end of a server's standard error."""
+
+MAX_CRASH_LOG = 256 * 1024
+"""Bytes, some hundred tracebacks: a longer file is started again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a verb is, and what the list of verbs says about it."""
+    """Where a verb is defined, and its line in the list of verbs."""
 
     module: str
-    attribute: str
+    """Below `pilotfish.surfaces`; the command has the name of the verb there."""
     help: str
 
 
-QUESTIONS = "pilotfish.surfaces.cli.questions"
-
 SECTIONS: Mapping[str, Mapping[str, Verb]] = {
     "Check": {
-        "check": Verb("pilotfish.surfaces.cli.check", "check", "Fresh errors and warnings of files or folders."),
-        "touched": Verb("pilotfish.surfaces.cli.touched", "touched", "The feedback that follows an edit of files."),
+        "check": Verb("cli.check", "Check files and folders for errors and warnings."),
+        "touched": Verb("cli.touched", "Print the feedback that an agent gets after an edit."),
     },
     "Ask": {
-        "definition": Verb(QUESTIONS, "definition", "Where a symbol is defined."),
-        "declaration": Verb(QUESTIONS, "declaration", "Where a symbol is declared."),
-        "type-definition": Verb(QUESTIONS, "type-definition", "Where the type of a symbol is defined."),
-        "implementation": Verb(QUESTIONS, "implementation", "What implements an interface or method."),
-        "references": Verb(QUESTIONS, "references", "Every use of a symbol in the workspace."),
-        "hover": Verb(QUESTIONS, "hover", "Type and documentation of a symbol."),
-        "signature": Verb(QUESTIONS, "signature", "Signatures of the call around a position."),
-        "symbols": Verb(QUESTIONS, "symbols", "Outline of a file: its symbols and where they are."),
-        "workspace-symbols": Verb(QUESTIONS, "workspace-symbols", "Find symbols by name in the whole workspace."),
-        "calls": Verb(QUESTIONS, "calls", "Who calls a function, and what it calls."),
-        "types": Verb(QUESTIONS, "types", "What a type is derived from, and what from it."),
+        "definition": Verb("cli.questions", "Where a symbol is defined."),
+        "declaration": Verb("cli.questions", "Where a symbol is declared."),
+        "type-definition": Verb("cli.questions", "Where the type of a symbol is defined."),
+        "implementation": Verb("cli.questions", "What implements an interface or method."),
+        "references": Verb("cli.questions", "Every use of a symbol in the workspace."),
+        "hover": Verb("cli.questions", "Type and documentation of a symbol."),
+        "signature": Verb("cli.questions", "Signatures of the call around a position."),
+        "symbols": Verb("cli.questions", "Outline of a file: its symbols and where they are."),
+        "workspace-symbols": Verb("cli.questions", "Find symbols by name in the whole workspace."),
+        "calls": Verb("cli.questions", "Who calls a function, and what it calls."),
+        "types": Verb("cli.questions", "Supertypes and subtypes of a type."),
     },
     "Change": {
-        "rename": Verb(QUESTIONS, "rename", "Rename a symbol everywhere; by default only a diff."),
-        "rename-file": Verb(QUESTIONS, "rename-file", "Move a file and update imports; by default only a diff."),
-        "actions": Verb(QUESTIONS, "actions", "Quick fixes and refactorings on a line."),
+        "rename": Verb("cli.questions", "Rename a symbol everywhere; by default only a diff."),
+        "rename-file": Verb("cli.questions", "Move a file and update imports; by default only a diff."),
+        "actions": Verb("cli.questions", "Quick fixes and refactorings on a line."),
     },
     "Look": {
-        "status": Verb("pilotfish.surfaces.cli.status", "status", "Every language server and its state."),
-        "panel": Verb("pilotfish.surfaces.panel.verb", "panel", "The same, live, on the whole terminal."),
-        "doctor": Verb("pilotfish.surfaces.doctor.verb", "doctor", "What works here, what is missing, how to get it."),
-        "logs": Verb("pilotfish.surfaces.cli.logs", "logs", "What a server or the daemon wrote last."),
-        "trace": Verb("pilotfish.surfaces.cli.trace", "trace", "The messages to and from one server, as they go."),
-        "stats": Verb("pilotfish.surfaces.cli.stats", "stats", "Counts and latencies since the daemon started."),
-        "restart": Verb("pilotfish.surfaces.cli.restart", "restart", "Stop a server and start it again."),
-        "stop": Verb("pilotfish.surfaces.cli.restart", "stop", "Stop a server; it comes back on use."),
+        "status": Verb("cli.status", "Show every language server of this workspace and its state."),
+        "panel": Verb("panel.verb", "Show the same live, in the terminal."),
+        "doctor": Verb("doctor.verb", "Show what works, what is missing, and how to get it."),
+        "logs": Verb("cli.logs", "Show the log of a server or of the daemon."),
+        "trace": Verb("cli.logs", "Show messages to and from one server, live."),
+        "stats": Verb("cli.status", "Show counts and latencies since the daemon started."),
+        "restart": Verb("cli.restart", "Restart a server."),
+        "stop": Verb("cli.restart", "Stop a server until it is needed again."),
     },
     "Set up": {
-        "setup": Verb("pilotfish.surfaces.cli.setup", "setup", "Wire a coding agent to Pilotfish, and undo it."),
-        "servers": Verb(
-            "pilotfish.surfaces.cli.servers",
-            "servers",
-            "List the language servers that are known, and what is installed.",
-        ),
-        "install": Verb("pilotfish.surfaces.install.verb", "install", "Install language servers from PyPI or npm."),
-        "config": Verb("pilotfish.surfaces.cli.config", "config", "Show and check the configuration."),
-        "trust": Verb("pilotfish.surfaces.cli.config", "trust", "Show what a workspace would run, and allow it."),
-        "untrust": Verb("pilotfish.surfaces.cli.config", "untrust", "Take back what `pilotfish trust` allowed."),
-        "tools": Verb("pilotfish.surfaces.cli.tools", "tools", "Print the tool schemas for models."),
-        "completion": Verb("pilotfish.surfaces.cli.completion", "completion", "Completion for bash, zsh and fish."),
-        "demo": Verb("pilotfish.surfaces.cli.demo", "demo", "The main job, on a workspace made for it."),
+        "setup": Verb("cli.setup", "Wire a coding agent to Pilotfish, and undo it."),
+        "servers": Verb("cli.servers", "List the known language servers and which are installed."),
+        "install": Verb("install.verb", "Install language servers from PyPI or npm."),
+        "config": Verb("cli.config", "Show and check the configuration."),
+        "trust": Verb("cli.config", "Show what a workspace would run, and allow it."),
+        "untrust": Verb("cli.config", "Take back what `pilotfish trust` allowed."),
+        "tools": Verb("cli.tools", "Print the tool schemas for models."),
+        "completion": Verb("cli.completion", "Print a completion script for bash, zsh or fish."),
+        "demo": Verb("cli.demo", "Show what an agent sees after an edit."),
     },
     "Run": {
-        "daemon": Verb("pilotfish.surfaces.cli.daemon", "daemon", "The daemon by hand: start, stop, status, logs."),
-        "mcp": Verb("pilotfish.surfaces.cli.host_verbs", "mcp", "Serve MCP over standard input and output."),
-        "hook": Verb("pilotfish.surfaces.cli.daemon", "hook", "The hook program that hosts run after an edit."),
-        "serve": Verb("pilotfish.surfaces.http.verb", "serve", "The HTTP API, MCP over HTTP and a live page."),
-        "service": Verb("pilotfish.surfaces.cli.host_verbs", "service", "Serve LLxprt over standard input and output."),
+        "daemon": Verb("cli.daemon", "Start, stop and inspect the daemon."),
+        "mcp": Verb("mcp.verb", "Serve MCP over standard input and output."),
+        "hook": Verb("cli.daemon", "The hook program that hosts run after an edit."),
+        "serve": Verb("http.verb", "The HTTP API, MCP over HTTP and a live page."),
+        "service": Verb("llxprt.verb", "Serve LLxprt over standard input and output."),
     },
 }
 
@@ -113,10 +110,22 @@ class Root(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        module = import_module(verb.module)
-        # One module holds the verbs of all operations, under the names that the command line has for them.
-        made: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
-        return made.get(verb.attribute) or getattr(module, verb.attribute)
+        module = import_module(f"pilotfish.surfaces.{verb.module}")
+        # One module holds the verbs of all operations in a table.
+        commands: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
+        return commands.get(cmd_name) or getattr(module, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's own, with the nearest verb for a misspelt one."""
+        if args[0] in VERBS or args[0].startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        near = get_close_matches(args[0], VERBS, 1)
+        tip = f"Did you mean {near[0]}?" if near else "pilotfish --help lists the commands."
+        raise click.UsageError(f"No such command {args[0]!r}. {tip}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Like click's own, from the table alone."""
@@ -136,33 +145,33 @@ class Root(click.Group):
 @click.command(cls=Root, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, message="pilotfish %(version)s")
 def root() -> None:
-    """Red squiggles for coding agents: the language servers behind every edit.
+    """Red squiggles for coding agents: language servers behind every edit.
 
-    A PLACE is FILE:LINE:COL, or FILE SYMBOL, or SYMBOL alone; lines and columns count from 1.
-    Output is for people on a terminal, one result per line in a pipe, and the whole answer with --json.
+    A PLACE is FILE:LINE:COL, FILE SYMBOL, or SYMBOL alone; lines and columns count from 1.
+    Output is for people on a terminal, one result per line in a pipe, and JSON with --json.
 
-    Exit codes: 0 clean or answered, 1 findings, 2 no verdict, 3 wrong use. New here? Begin with demo, then doctor.
+    Exit codes: 0 clean or answered, 1 findings, 2 no verdict, 3 wrong use. New here? Start with demo, then doctor.
     """
 
 
 def run(arguments: Sequence[str], opening: object = None) -> int:
-    """Run one command line and return its exit code. `opening` replaces the way in which verbs get a workspace."""
+    """Run one command line and return its exit code. `opening` replaces how verbs open a workspace, for tests."""
     colour = False if os.environ.get("NO_COLOR") else None
     try:
         code = root.main(list(arguments), prog_name="pilotfish", standalone_mode=False, obj=opening, color=colour)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the one place where errors become text
-        return _ended_by(error)
+        return _report(error)
     return code if isinstance(code, int) else 0
 
 
-def told(failure: Failure) -> str:
-    """A failure as a person reads it: what is wrong, then what to do."""
+def failure_text(failure: Failure) -> str:
+    """What is wrong, then what to do."""
     lines = [failure.message, *([failure.hint] if failure.hint else []), *failure.scene.stderr]
     return sanitised_lines("\n".join(lines), MAX_MESSAGE)
 
 
-def _ended_by(error: Exception | KeyboardInterrupt) -> int:
-    """Say what happened, and return the exit code."""
+def _report(error: Exception | KeyboardInterrupt) -> int:
+    """Print what happened, and return the exit code."""
     match error:
         case click.ClickException():
             error.show()
@@ -171,34 +180,51 @@ def _ended_by(error: Exception | KeyboardInterrupt) -> int:
             click.echo("Interrupted.", err=True)
             return INTERRUPTED
         case Failure():
-            click.echo(told(error), err=True)
+            click.echo(failure_text(error), err=True)
             return error.exit_code
         case BrokenPipeError():
-            # Whoever read our output has enough of it.
-            _leave_unsaid()
+            # The reader of our output has closed the pipe.
+            _discard_output()
             return NO_VERDICT
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            _leave_unsaid()
-            click.echo(f"{error.strerror}. Make room, and ask again.", err=True)
+            _discard_output()
+            click.echo(f"{error.strerror}. Free some space and try again.", err=True)
             return NO_VERDICT
-        case FileNotFoundError() if _is_nowhere():
-            click.echo("The current folder does not exist any more. Change to another one.", err=True)
+        case FileNotFoundError() if _is_cwd_gone():
+            click.echo("The current folder no longer exists. Change to another one.", err=True)
             return USAGE
         case _:
-            from pilotfish.surfaces.cli.crash import kept
-
             what = sanitised_lines(f"{type(error).__name__}: {error}", MAX_MESSAGE)
-            click.echo(f"pilotfish failed: {what}\n{kept(error, os.environ)}", err=True)
+            click.echo(f"pilotfish failed: {what}\n{log_crash(error, os.environ)}", err=True)
             return NO_VERDICT
 
 
-def _leave_unsaid() -> None:
-    """The interpreter must not try to flush what is left of the output."""
+def log_crash(error: BaseException, environment: Mapping[str, str]) -> str:
+    """Append the traceback to a log file of the user's and return where it is; where that fails, the traceback."""
+    import traceback
+    from datetime import UTC, datetime
+
+    from pilotfish.config.places import user_places
+
+    text = "".join(traceback.format_exception(error))
+    file = os.path.join(user_places(environment).state, "logs", "crash.log")
+    try:
+        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        full = os.path.exists(file) and os.path.getsize(file) > MAX_CRASH_LOG
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_TRUNC if full else os.O_APPEND)
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as log:
+            log.write(f"{datetime.now(UTC).isoformat(timespec='seconds')}\n{text}\n")
+    except OSError:
+        return text
+    return f"This is a bug in Pilotfish. Please report it with the end of {file}"
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from flushing the rest of the output when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _is_nowhere() -> bool:
-    """Whether the current folder was removed."""
+def _is_cwd_gone() -> bool:
     try:
         os.getcwd()
     except FileNotFoundError:

@@ -1,107 +1,192 @@
-"""The verbs of all operations, made from their rows: a row more is a verb more."""
+"""The verbs of all operations, made from `operations.rows`: a new row is a new verb."""
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import click
 
 from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
-from pilotfish.errors import Failure
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.model import AbsPath
 from pilotfish.operations.rows import ROWS, Row
-from pilotfish.surfaces.cli import completing
-from pilotfish.surfaces.cli.terminal.exit_codes import ending, refused
-from pilotfish.surfaces.cli.terminal.places import numbered, place_of
+from pilotfish.surfaces.cli import completion
+from pilotfish.surfaces.cli.open_workspace import with_workspace
+from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
 from pilotfish.surfaces.cli.terminal.printing import print_answer
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
 
-GROUPS = {
-    "calls": "Who calls a function, and what it calls.",
-    "types": "What a type is derived from, and what from it.",
-}
-"""Verbs of two words."""
+PLACE_HELP = "PLACE is FILE:LINE:COL, FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
 
-PLACE = "PLACE is FILE:LINE:COL, or FILE SYMBOL, or FILE:LINE SYMBOL, or SYMBOL alone."
+PLACE_HINT = "A place is FILE:LINE:COL, FILE SYMBOL, or SYMBOL alone, such as src/a.py:10:5 or Class.method."
 
+NUMBERED = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<character>\d+))?:?", re.DOTALL)
+"""`FILE:LINE[:COL]`; compilers add a colon."""
 
-def _place() -> click.Parameter:
-    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE", shell_complete=completing.files)
+COLON = re.compile(r"(?<!:):(?!:)")
+"""A single one: `::` is part of a symbol."""
 
+MAX_FILES_COUNTED = 5_000
+"""Enough to know which kinds of files a workspace has most of."""
 
-def _line() -> click.Parameter:
-    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]", shell_complete=completing.files)
-
+MAX_KINDS = 3
+"""Kinds of files whose servers are started for a question without a file."""
 
 ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE"}
-"""How a field that is needed stands on the command line."""
+"""Required fields as arguments."""
 
 OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "includeDeclaration": ("--declaration/--no-declaration", {"default": True, "help": "Whether it counts as a use."}),
+    "includeDeclaration": (
+        "--declaration/--no-declaration",
+        {"default": True, "help": "Include the declaration itself.", "show_default": True},
+    ),
     "apply": ("--apply", {"is_flag": True, "help": "Write the changes: all of them or none."}),
-    "kind": ("--kind", {"metavar": "KIND", "help": "Only such actions: quickfix, refactor, source."}),
-    "action": ("--action", {"metavar": "N", "help": "Show what this action would do, by number or title."}),
-    "filePath": ("--file", {"metavar": "FILE", "help": "Ask the servers of this file only."}),
+    "kind": ("--kind", {"metavar": "KIND", "help": "Only actions of this kind: quickfix, refactor, source."}),
+    "action": ("--action", {"metavar": "N", "help": "Show what this action would change, by number or title."}),
+    "filePath": ("--file", {"metavar": "FILE", "help": "Ask only the servers of this file."}),
 }
-"""How a field that may be left out does; a place has its own ways."""
-
-
-def _argument(field: str) -> click.Parameter:
-    offered = completing.files if ARGUMENTS[field].endswith("FILE") else None
-    return click.Argument([_snake(field)], metavar=ARGUMENTS[field], shell_complete=offered)
+"""Optional fields as options; a place has its own argument."""
 
 
 def verb(row: Row) -> click.Command:
     """The command of an operation."""
     form, needs_line = row.forms[0], "line" in row.forms[0].required
     needed = () if row.takes_place or needs_line else form.required
-    params: list[click.Parameter] = [_place()] if row.takes_place else [_line()] if needs_line else []
+    params: list[click.Parameter] = [_place_argument()] if row.takes_place else [_line_argument()] if needs_line else []
     params += [_argument(name) for name in (*needed, *row.required)]
     optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
     params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
-    text = row.description + (f"\n\n{PLACE}" if row.takes_place else "")
+    text = row.description + (f"\n\n{PLACE_HELP}" if row.takes_place else "")
     name = row.verb.rpartition(" ")[2]
     command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
     return root_option(daemon_option(json_option(command)))
 
 
-def _ask(
+def _place_argument() -> click.Parameter:
+    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE", shell_complete=completion.files)
+
+
+def _line_argument() -> click.Parameter:
+    return click.Argument(["line_place"], metavar="FILE:LINE[:COL]", shell_complete=completion.files)
+
+
+def _argument(field: str) -> click.Parameter:
+    offered = completion.files if ARGUMENTS[field].endswith("FILE") else None
+    return click.Argument([_snake(field)], metavar=ARGUMENTS[field], shell_complete=offered)
+
+
+def _ask(operation: Operation, *, root: str | None, as_json: bool, **fields: Any) -> None:
+    """Ask, print, and exit with the code that follows from the answer."""
+    click.get_current_context().exit(_ask_and_print(operation, root, as_json=as_json, **fields))
+
+
+def _ask_and_print(
     operation: Operation,
-    *,
     root: str | None,
+    *,
     as_json: bool,
     place: tuple[str, ...] | None = None,
     line_place: str | None = None,
     **fields: object,
-) -> None:
-    """Ask, print, and end with the code that follows from the answer."""
-
-    async def asking(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
-        from pilotfish.surfaces.cli.waking import wake
-
-        await wake(workspace, given.get("filePath"))
+) -> int:
+    async def ask(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
+        await _warm(workspace, given.get("filePath"))
         return await workspace.ask(operation, given), workspace.root
 
-    async def watched(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
-        from pilotfish.surfaces.cli.terminal.spinner import waiting_shown
+    async def ask_with_spinner(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
+        from pilotfish.surfaces.cli.terminal.progress import spinner
 
-        async with waiting_shown(workspace):
-            return await asking(workspace)
+        async with spinner(workspace):
+            return await ask(workspace)
 
     try:
         given = {_camel(name): value for name, value in fields.items()}
         given |= {} if place is None else place_of(place)
         given |= {} if line_place is None else numbered(line_place)
-        alone = not sys.stderr.isatty() and given.get("filePath") is not None
-        found, folder = with_workspace(root, asking if alone else watched, alone=alone)
+        # Without a file, `_warm` walks the workspace in a thread, which needs an event loop.
+        sequential = not sys.stderr.isatty() and given.get("filePath") is not None
+        answer, folder = with_workspace(root, ask if sequential else ask_with_spinner, sequential=sequential)
     except Failure as failure:
-        found, folder = refused(operation, failure), ""
-    print_answer(found, folder, as_json=as_json)
-    click.get_current_context().exit(ending(found))
+        answer, folder = refusal(operation, failure), ""
+    print_answer(answer, folder, as_json=as_json)
+    return exit_code_of_question(answer)
+
+
+def place_of(words: Sequence[str], is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:
+    """The fields of a question that give the place; raises `Refused` for anything else."""
+    if len(words) == 2:
+        return {**numbered(words[0], is_file), "symbol": words[1]}
+    if len(words) != 1:
+        raise Refused(Code.INVALID_INPUT, f"A place is one or two words, not {len(words)}.", hint=PLACE_HINT)
+    word = words[0]
+    if is_file(word):
+        raise Refused(Code.INVALID_INPUT, f"{word} is a file: name a place in it.", hint=PLACE_HINT)
+    fields = numbered(word, is_file)
+    return fields if "line" in fields else {"symbol": word}
+
+
+def numbered(word: str, is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:
+    """`FILE`, `FILE:LINE` or `FILE:LINE:COL` as fields. A file may itself have such a name."""
+    if is_file(word):
+        return {"filePath": word}
+    found = NUMBERED.fullmatch(word)
+    if found is None:
+        _refuse_words_for_numbers(word, is_file)
+        return {"filePath": word}
+    numbers = {name: int(found[name]) for name in ("line", "character") if found[name]}
+    if not all(numbers.values()):
+        raise Refused(Code.INVALID_INPUT, f"{word}: lines and columns count from 1.", hint=PLACE_HINT)
+    return {"filePath": found["file"], **numbers}
+
+
+def _refuse_words_for_numbers(word: str, is_file: Callable[[str], bool]) -> None:
+    """`src/a.py:abc` is no symbol of that name: say which part is not a number."""
+    file, *numbers = COLON.split(word)
+    if numbers and (is_file(file) or "/" in file):
+        wrong, what = next(
+            (part, ("line", "column")[min(at, 1)]) for at, part in enumerate(numbers) if not part.isdigit()
+        )
+        raise Refused(Code.INVALID_INPUT, f"{word}: {wrong!r} is not a {what} number.", hint=PLACE_HINT)
+
+
+async def _warm(workspace: OpenWorkspace, path: object) -> None:
+    """Start the servers of the file, or of the most frequent kinds of files, and wait until each has answered once.
+
+    Before that, a server answers from what it has read so far, which is not the whole workspace.
+    """
+    chosen = [path] if isinstance(path, str) else await _examples(workspace)
+    if chosen:
+        await workspace.warm(*chosen)
+
+
+async def _examples(workspace: OpenWorkspace) -> list[str]:
+    """One file of each of the most frequent kinds that have an installed server."""
+    import anyio.to_thread
+
+    examples = await anyio.to_thread.run_sync(_first_of_each_kind, workspace.root)
+    unserved = await workspace.unserved(examples)
+    return [path for path in examples if path not in unserved][:MAX_KINDS]
+
+
+def _first_of_each_kind(root: str) -> list[str]:
+    """The first file of each extension, the most frequent extension first."""
+    from pilotfish.surfaces.source_files import files_below
+
+    examples: dict[str, str] = {}
+    kinds = Counter[str]()
+    for path in islice(files_below(AbsPath(root)), MAX_FILES_COUNTED):
+        if kind := os.path.splitext(path)[1]:
+            kinds[kind] += 1
+            examples.setdefault(kind, path)
+    return [examples[kind] for kind, _ in kinds.most_common()]
 
 
 def _snake(field: str) -> str:
@@ -113,15 +198,46 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
 
 
+class _Directions(click.Group):
+    """A group of verbs of two words; without the second word, both directions are asked for."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands:
+            args = ["--help"] if {"-h", "--help"} & set(args) else ["both", *args]
+        return super().parse_args(ctx, args)
+
+
+def _both(name: str, rows: Sequence[Row]) -> click.Command:
+    def ask_both(*, root: str | None, as_json: bool, place: tuple[str, ...]) -> None:
+        codes: list[int] = []
+        for row in rows:
+            if not as_json:
+                click.echo(f"{row.description.rstrip('.')}:")
+            codes.append(_ask_and_print(row.operation, root, as_json=as_json, place=place))
+        click.get_current_context().exit(max(codes))
+
+    command = click.Command("both", params=[_place_argument()], callback=ask_both, help=name, hidden=True)
+    return root_option(daemon_option(json_option(command)))
+
+
+GROUPS = {
+    "calls": ("Who calls a function, and what it calls.", (Operation.INCOMING_CALLS, Operation.OUTGOING_CALLS)),
+    "types": ("Supertypes and subtypes of a type.", (Operation.SUPERTYPES, Operation.SUBTYPES)),
+}
+"""Verbs of two words, and what is asked when the second word is left out."""
+
+
 def _commands() -> dict[str, click.Command]:
-    commands: dict[str, click.Command] = {
-        name: click.Group(name, help=text, no_args_is_help=True) for name, text in GROUPS.items()
-    }
+    commands: dict[str, click.Command] = {}
+    for name, (text, operations) in GROUPS.items():
+        help_text = f"{text}\n\nWithout a command, both directions: pilotfish {name} PLACE. {PLACE_HELP}"
+        group = commands[name] = _Directions(name, help=help_text, no_args_is_help=True)
+        group.add_command(_both(text, [ROWS[operation] for operation in operations]))
     for row in ROWS.values():
-        group, _, word = row.verb.rpartition(" ")
+        group_name, _, word = row.verb.rpartition(" ")
         if row.operation is Operation.DIAGNOSTICS:
             continue
-        parent = commands.get(group)
+        parent = commands.get(group_name)
         if isinstance(parent, click.Group):
             parent.add_command(verb(row))
         else:

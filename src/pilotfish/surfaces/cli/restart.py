@@ -1,4 +1,4 @@
-"""`pilotfish restart SERVER` and `pilotfish stop SERVER`: by way of the daemon, in this workspace only."""
+"""`pilotfish restart SERVER` and `pilotfish stop SERVER`: through the daemon, in this workspace only."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import json
 import click
 
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.completing import servers
-from pilotfish.surfaces.cli.workspace import root_option
+from pilotfish.surfaces.cli.completion import servers
+from pilotfish.surfaces.cli.workspace import json_option, root_option
 
 MAX_LINE = 2000
-"""Code points: a folder's name, and what a server that does not start says."""
+"""Code points of one line: a folder, and the error of a server that does not start."""
 
 server_argument = click.argument("server", metavar="SERVER", shell_complete=servers)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command()
@@ -23,19 +22,19 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @json_option
 @click.pass_context
 def restart(context: click.Context, server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Stop a server and start it again.
+    """Restart a server.
 
-    Wherever it runs or has failed in the workspace. Exit code: 0, 1 when it does not start.
+    Everywhere it runs or has failed in this workspace. Exit code: 0, 1 if it does not start.
     """
     import msgspec
 
     from pilotfish.api.status import Restarted
-    from pilotfish.surfaces.cli.running_daemon import NO_DAEMON, running_daemon
-    from pilotfish.surfaces.cli.terminal.quantities import latency
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon
+    from pilotfish.surfaces.cli.terminal.units import latency
 
     link = running_daemon(root)
     if link is None:
-        click.echo("[]" if as_json else NO_DAEMON)
+        click.echo("[]" if as_json else NOT_RUNNING)
         return
     with link:
         outcomes = msgspec.convert(link.request("restart", {"server": server}), tuple[Restarted, ...])
@@ -54,15 +53,15 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
 @root_option
 @json_option
 def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Stop a server; it comes back on use.
+    """Stop a server until it is needed again.
 
-    Wherever it runs in the workspace.
+    Everywhere it runs in this workspace.
     """
-    from pilotfish.surfaces.cli.running_daemon import NO_DAEMON, running_daemon
+    from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon
 
     link = running_daemon(root)
     if link is None:
-        click.echo("[]" if as_json else NO_DAEMON)
+        click.echo("[]" if as_json else NOT_RUNNING)
         return
     with link:
         roots: list[str] = link.request("halt", {"server": server})
@@ -71,4 +70,4 @@ def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 
     elif not roots:
         click.echo(f"{server} is not running here.")
     for where in () if as_json else roots:
-        click.echo(sanitised(f"{where}: stopped; it comes back on use", MAX_LINE))
+        click.echo(sanitised(f"{where}: stopped; it starts again when needed", MAX_LINE))

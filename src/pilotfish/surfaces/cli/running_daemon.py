@@ -1,4 +1,4 @@
-"""How the verbs about servers reach the daemon that runs them. None of them starts one: to look must change nothing."""
+"""How the verbs about servers reach the daemon that runs. None of them starts one: looking must change nothing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from pilotfish.surfaces.cli.workspace import root_of
 if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
 
-NO_DAEMON = "No daemon is running: servers start with the first edit or question."
+NOT_RUNNING = "No daemon is running: servers start with the first edit or question."
 
 
-def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
-    """A session of the workspace at the daemon that runs; None when there is none."""
-    said = Introduction(cwd=os.getcwd(), root=os.path.abspath(root_of(root)))
+def connect(introduction: Introduction | None = None, terms: Terms | None = None) -> Link | None:
+    """A connection to the daemon; None when none runs."""
     try:
-        return open_link(said, terms or Terms(start=False))
+        return open_link(introduction, terms or Terms(start=False))
     except Unavailable as unavailable:
         if unavailable.code is Code.NOT_FOUND:
             return None
         raise
+
+
+def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
+    """A session for the workspace at the daemon; None when no daemon runs."""
+    return connect(Introduction(cwd=os.getcwd(), root=os.path.abspath(root_of(root))), terms)
 
 
 def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
@@ -40,7 +44,7 @@ def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bo
 
 
 def idle_snapshot(root: str) -> Snapshot:
-    """The servers of a workspace where none runs. Raises `Refused` when the root is no folder."""
+    """The servers of a workspace where none runs. Raises `Refused` when the root is not a folder."""
     import anyio
 
     from pilotfish.config.places import user_places

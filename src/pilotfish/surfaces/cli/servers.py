@@ -1,7 +1,7 @@
-"""`pilotfish servers`: the catalogue, and what of it is installed. Runs without the daemon, and starts nothing.
+"""`pilotfish servers`: the catalogue, and which servers are installed. Runs without the daemon and starts nothing.
 
-Reading the configuration means importing pydantic, which alone would double the time this verb takes; so it is read
-only where a file or a record of trust exists that could say something.
+The configuration is read only where a configuration file or a record of trust exists: reading it would double the time
+that this verb takes.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.surfaces.cli.workspace import json_option, root_of, root_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pilotfish.config.places import Places
     from pilotfish.servers.spec import ServerSpec
-    from pilotfish.surfaces.cli.terminal.servers_text import Row
+    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer
 
 PROJECT_FILES = (
     ".pilotfish/lsp.json", ".pi/lsp.json", ".dispatch/lsp.json", ".llxprt/settings.json", "opencode.json",
     "opencode.jsonc",
 )  # fmt: skip
-"""Where a project's configuration may lie, as in `config.sources`; spelled out because that imports pydantic."""
+"""Where a project's configuration may be, as in `config.sources`, which is slow to import."""
 
 
 @click.command()
 @click.argument("words", metavar="[WORD]…", nargs=-1)
 @root_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def servers(context: click.Context, words: tuple[str, ...], root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """List the language servers that are known, and what is installed.
+    """List the known language servers and which are installed.
 
     WORD narrows the list to a server, a language or an extension.
     """
@@ -53,13 +53,13 @@ def servers(context: click.Context, words: tuple[str, ...], root: str | None, as
         context.exit(1)
 
 
-def _rows(root: str, words: tuple[str, ...]) -> list[Row]:
+def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
     from pilotfish.servers.advice import PROGRAMS, install_command
     from pilotfish.servers.environment import search_path
     from pilotfish.servers.locate import Lookup, Missing, locate, tool_folders
-    from pilotfish.surfaces.cli.terminal.servers_text import Row, is_wanted
+    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, is_wanted
 
     places = user_places(os.environ)
     specs, trusted = _specs(root, places)
@@ -67,11 +67,11 @@ def _rows(root: str, words: tuple[str, ...]) -> list[Row]:
     path = search_path(os.environ.get("PATH", ""), territory, trusted=trusted)
     lookup = Lookup(territory, trusted, path, tool_folders(places.state))
     managers = {program for program in PROGRAMS.values() if shutil.which(program, path=os.pathsep.join(path))}
-    rows: list[Row] = []
+    rows: list[ListedServer] = []
     for spec in specs.values():
         if all(is_wanted(spec, word) for word in words):
             located = locate(spec.command[0], territory[0], lookup) if spec.command else Missing(spec.id, ())
-            rows.append(Row(spec, located, install_command(spec, managers.__contains__)))
+            rows.append(ListedServer(spec, located, install_command(spec, managers.__contains__)))
     return rows
 
 

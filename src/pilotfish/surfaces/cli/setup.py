@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.surfaces.cli.completing import hosts
+from pilotfish.surfaces.cli.completion import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

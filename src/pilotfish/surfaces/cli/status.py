@@ -1,6 +1,7 @@
-"""`pilotfish status`: every known server as it stands for the workspace. Starts neither a daemon nor a server.
+"""`pilotfish status` and `pilotfish stats`: servers as they are now, and counts since the daemon started.
 
-Exit codes: 0 nothing is broken, 1 a server is broken, 2 the service itself cannot run.
+Neither starts a daemon or a server. `status` exits with 0 when nothing is broken, 1 when a server is broken, 2 when
+the service cannot run; `stats` with 1 when no daemon runs. Nothing leaves the machine (OBS-1).
 """
 
 from __future__ import annotations
@@ -8,10 +9,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import root_option
+from pilotfish.surfaces.cli.workspace import json_option, root_option
+
+if TYPE_CHECKING:
+    from pilotfish.api.status import Latencies, ServerStats, Stats
 
 BROKEN = 1
 UNAVAILABLE = 2
@@ -19,13 +25,13 @@ UNAVAILABLE = 2
 
 @click.command()
 @root_option
-@click.option("--json", "as_json", is_flag=True, help="Print the snapshot as JSON.")
+@json_option
 @click.pass_context
 def status(context: click.Context, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Every language server and its state.
+    """Show every language server of this workspace and its state.
 
-    In this workspace. Without a daemon, what the configuration says; none is started. Exit code: 0, 1 when a server is
-    broken, 2 when nothing can run.
+    Without a daemon, what the configuration says. Nothing is started. Exit code: 0, 1 if a server is broken, 2 if
+    nothing can run.
     """
     import msgspec
 
@@ -38,7 +44,7 @@ def status(context: click.Context, root: str | None, as_json: bool) -> None:  # 
     except Failure as failure:
         if failure.code in {Code.ROOT_GONE, Code.INVALID_INPUT}:
             raise
-        _unavailable(failure, as_json=as_json)
+        _print_unavailable(failure, as_json=as_json)
         context.exit(UNAVAILABLE)
     if as_json:
         click.echo(json.dumps({"daemon": daemon, **msgspec.to_builtins(found)}, indent=2))
@@ -48,8 +54,69 @@ def status(context: click.Context, root: str | None, as_json: bool) -> None:  # 
     context.exit(BROKEN if found.totals.broken else 0)
 
 
-def _unavailable(failure: Exception, *, as_json: bool) -> None:
+def _print_unavailable(failure: Exception, *, as_json: bool) -> None:
     from pilotfish.sanitise import sanitised
 
     reason = sanitised(str(failure), 1000)
     click.echo(json.dumps({"unavailable": reason}) if as_json else f"LSP unavailable: {reason}")
+
+
+@click.command()
+@json_option
+@click.pass_context
+def stats(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """Show counts and latencies since the daemon started.
+
+    Nothing leaves this machine. Exit code: 0, 1 if no daemon runs.
+    """
+    import msgspec
+
+    from pilotfish.api.status import Stats
+    from pilotfish.surfaces.cli.running_daemon import connect
+
+    link = connect()
+    if link is None:
+        click.echo(json.dumps({"running": False}) if as_json else "No daemon is running: nothing was counted.")
+        context.exit(1)
+    with link:
+        found = msgspec.convert(link.request("stats"), Stats)
+    if as_json:
+        click.echo(json.dumps({"running": True, **msgspec.to_builtins(found)}, indent=2))
+    else:
+        click.echo("\n".join(stats_lines(found)))
+
+
+def stats_lines(stats: Stats) -> Iterator[str]:
+    from pilotfish.surfaces.cli.terminal.units import duration, memory
+
+    yield f"Daemon up {duration(stats.uptime_ms)}, {memory(stats.memory_mib)} without its servers"
+    if not (stats.operations or stats.servers):
+        yield "No requests yet."
+        return
+    yield ""
+    yield from _table([("WHAT", "TIMES", "P50", "P95"), *map(_operation_cells, stats.operations)])
+    yield ""
+    checks = {one.name: one for one in stats.checks}
+    headings = ("SERVER", "STARTS", "FAILURES", "CHECKS", "TIMED OUT", "FOUND", "P50", "P95", "MEMORY")
+    yield from _table([headings, *(_server_cells(one, checks.get(one.server_id)) for one in stats.servers)])
+
+
+def _operation_cells(one: Latencies) -> tuple[str, ...]:
+    from pilotfish.surfaces.cli.terminal.units import latency
+
+    return (one.name, str(one.count), latency(one.p50_ms), latency(one.p95_ms))
+
+
+def _server_cells(one: ServerStats, checks: Latencies | None) -> tuple[str, ...]:
+    from pilotfish.surfaces.cli.terminal.units import latency, memory
+
+    failures = ", ".join(f"{count} × {code}" for code, count in one.failures.items()) or "0"
+    times = (latency(checks.p50_ms), latency(checks.p95_ms)) if checks else ("–", "–")
+    counts = (str(one.checks), str(one.time_outs), str(one.diagnostics))
+    return (one.server_id, str(one.starts), failures, *counts, *times, memory(one.memory_mib))
+
+
+def _table(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        yield "  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip()

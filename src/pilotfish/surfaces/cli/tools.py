@@ -1,4 +1,4 @@
-"""`pilotfish tools`: the tool schemas, for whoever wires a model to us by hand."""
+"""`pilotfish tools`: the tool schemas, for wiring a model by hand."""
 
 import json
 
@@ -14,16 +14,16 @@ from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_sc
     type=click.Choice([one.value for one in Format]),
     default=Format.JSON.value,
     show_default=True,
-    help="Whose form the schemas have.",
+    help="The schema format.",
 )
 @click.option(
     "--tools",
     "tools_",
     type=click.Choice([one.value for one in ToolSet]),
-    help="Which tools: one per operation, the single tool lsp, or the six of Opta (the default for openai).",
+    help="One tool per operation, the single tool lsp, or the six of Opta (the default for openai).",
 )
-@click.option("--root", hidden=True, help="Has no say here: the tools are the same everywhere.")
-@click.option("--json", is_flag=True, hidden=True, help="Has no say here: schemas are always JSON.")
+@click.option("--root", hidden=True, help="Ignored: the tools are the same everywhere.")
+@click.option("--json", is_flag=True, hidden=True, help="Ignored: schemas are always JSON.")
 def tools(format_: str, tools_: str | None, **_same_everywhere: object) -> None:
     """Print the tool schemas for models."""
     wanted = Format(format_)

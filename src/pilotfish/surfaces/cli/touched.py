@@ -1,54 +1,52 @@
-"""`pilotfish touched`: what a host's hook asks after an edit. Prints the feedback, word for word, or nothing.
+"""`pilotfish touched`: prints the feedback of an edit, or nothing.
 
-It ends with 0 whatever a file, a server or the configuration does: nothing may make an edit look as if it had failed.
+It exits with 0 whatever goes wrong: a problem of ours must not make an edit look failed.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.errors import Failure
 from pilotfish.operations.cleaning import structured
-from pilotfish.surfaces.cli import completing
-from pilotfish.surfaces.cli.workspace import (
-    Kind,
-    OpenWorkspace,
-    daemon_option,
-    json_option,
-    root_option,
-    with_workspace,
-)
+from pilotfish.surfaces.cli import completion
+from pilotfish.surfaces.cli.open_workspace import with_workspace
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
+
+if TYPE_CHECKING:
+    from pilotfish.config.values import TouchKind
 
 
 @click.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, shell_complete=completing.files)
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, shell_complete=completion.files)
 @click.option(
     "--kind",
     type=click.Choice(["edit", "write", "patch"]),
     default="edit",
     show_default=True,
-    help="What was done: part of a file changed, a whole file written, several changed.",
+    help="What was done: part of a file edited, a whole file written, several files patched.",
 )
-@click.option("--only-new", is_flag=True, help="Leave out what was there before the edit, where that is known.")
+@click.option("--only-new", is_flag=True, help="Leave out errors that are older than the edit, where that is known.")
 @root_option
 @daemon_option
 @json_option
-def touched(files: tuple[str, ...], kind: Kind, only_new: bool, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """The feedback that follows an edit of files."""
+def touched(files: tuple[str, ...], kind: TouchKind, only_new: bool, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+    """Print the feedback that an agent gets after an edit."""
 
     async def ask(workspace: OpenWorkspace) -> Feedback:
         return await workspace.after_edit(*files, kind=kind, only_new=only_new)
 
     try:
-        feedback = with_workspace(root, ask, alone=True)
+        feedback = with_workspace(root, ask, sequential=True)
     except Failure as failure:
         feedback = Feedback("", State.UNAVAILABLE, 0, failure.message)
     if as_json:
         click.echo(json.dumps(structured(feedback)))
     elif feedback.text:
-        # In a pipe it is word for word what a host appends.
+        # In a pipe, exactly the bytes that a host appends.
         click.echo(feedback.text, nl=sys.stdout.isatty())

@@ -18,7 +18,7 @@ from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.rendezvous import Place
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.config_text import show_json
-from pilotfish.surfaces.doctor.report import Report, report_json, report_lines
+from pilotfish.surfaces.doctor.report import DoctorReport, report_json, report_lines
 from pilotfish.surfaces.redaction import redacted, redacted_text
 
 LOG_LINES = 2000
@@ -27,7 +27,7 @@ MAX_TEXT = 2_000_000
 """Code points of one member."""
 
 
-def write_bundle(file: str, report: Report, loaded: Loaded, environment: Mapping[str, str]) -> tuple[str, ...]:
+def write_bundle(file: str, report: DoctorReport, loaded: Loaded, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Write the file, for its owner alone, and return a line for each member. Raises `Refused` when it is there."""
     members = {name: _harmless(text, environment) for name, text in _members(report, loaded, environment)}
     try:
@@ -40,7 +40,7 @@ def write_bundle(file: str, report: Report, loaded: Loaded, environment: Mapping
     return tuple(f"{name}  {len(text.encode())} bytes" for name, text in members.items())
 
 
-def _members(report: Report, loaded: Loaded, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _members(report: DoctorReport, loaded: Loaded, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "doctor.txt", "\n".join(report_lines(report)) + "\n"
     yield "doctor.json", _json(report_json(report))
     yield "config.json", _json(show_json(loaded))

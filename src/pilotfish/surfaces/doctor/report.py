@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.terminal.quantities import counted, latency
+from pilotfish.surfaces.cli.terminal.units import counted, latency
 
-Grade = Literal["ok", "note", "todo"]
+Grading = Literal["ok", "note", "todo"]
 
 CAMEL = re.compile(r"_(\w)")
 
@@ -51,7 +51,7 @@ class ServerReport(Struct, frozen=True):
     """What a server that is missing needs beside itself."""
 
     @property
-    def grade(self) -> Grade:
+    def grade(self) -> Grading:
         return "ok" if self.state == "works" else "todo"
 
 
@@ -64,22 +64,22 @@ class LanguageReport(Struct, frozen=True):
     servers: tuple[ServerReport, ...]
 
 
-class Finding(Struct, frozen=True):
+class SetupFinding(Struct, frozen=True):
     """Anything else that was looked at."""
 
     subject: str
-    grade: Grade
+    grade: Grading
     message: str
     advice: tuple[str, ...] = ()
 
 
-class Report(Struct, frozen=True):
+class DoctorReport(Struct, frozen=True):
     version: str
     system: str
     root: str
     trusted: bool
     languages: tuple[LanguageReport, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[SetupFinding, ...]
     unserved: int = 0
     """Files that no server is for."""
 
@@ -88,12 +88,12 @@ class Report(Struct, frozen=True):
         return not any(True for _ in _todos(self))
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: DoctorReport) -> dict[str, Any]:
     """Names are camel case, as everywhere on our wires."""
     return {"ok": report.is_well, **_camel_case(msgspec.to_builtins(report))}
 
 
-def report_lines(report: Report) -> Iterator[str]:
+def report_lines(report: DoctorReport) -> Iterator[str]:
     yield _clean(f"pilotfish {report.version} on {report.system}")
     yield _clean(f"Workspace {report.root} ({'trusted' if report.trusted else 'not trusted'})")
     yield from ("", "Languages")
@@ -131,14 +131,14 @@ def _server_lines(server: ServerReport) -> Iterator[str]:
     yield from _said("    ", server.grade, message, server.advice, more)
 
 
-def _said(indent: str, grade: Grade, message: str, advice: Sequence[str], more: Sequence[str] = ()) -> Iterator[str]:
+def _said(indent: str, grade: Grading, message: str, advice: Sequence[str], more: Sequence[str] = ()) -> Iterator[str]:
     yield _clean(f"{indent}{grade:<5} {message}")
     steps = [f"{'or' if number else '→'} {step}" for number, step in enumerate(advice)]
     for line in (*more, *steps):
         yield _clean(f"{indent}      {line}")
 
 
-def _ending(report: Report) -> Iterator[str]:
+def _ending(report: DoctorReport) -> Iterator[str]:
     todos = list(dict.fromkeys(_todos(report)))
     if not todos:
         yield "All is well."
@@ -149,7 +149,7 @@ def _ending(report: Report) -> Iterator[str]:
         yield _clean(f"  {number}. {step}")
 
 
-def _todos(report: Report) -> Iterator[str]:
+def _todos(report: DoctorReport) -> Iterator[str]:
     for language in report.languages:
         for server in language.servers:
             if server.grade == "todo":

@@ -10,8 +10,8 @@ from pilotfish.config.values import Stale, Trusted
 from pilotfish.errors import Code, Failure
 from pilotfish.ipc.client import Terms, open_link
 from pilotfish.paths import DEPENDENCY_FOLDERS
-from pilotfish.surfaces.cli.terminal.quantities import counted, duration
-from pilotfish.surfaces.doctor.report import Finding
+from pilotfish.surfaces.cli.terminal.units import counted, duration
+from pilotfish.surfaces.doctor.report import SetupFinding
 
 INOTIFY = "/proc/sys/fs/inotify"
 
@@ -27,11 +27,11 @@ FEW_INSTANCES = 64
 MAX_FOLDERS = 200_000
 """Folders that are counted."""
 
-Wiring = Callable[[], Iterable[Finding]]
+HostFindings = Callable[[], Iterable[SetupFinding]]
 """What is known of the hosts on this machine."""
 
 
-def findings(loaded: Loaded, environment: Mapping[str, str], wiring: Wiring) -> tuple[Finding, ...]:
+def findings(loaded: Loaded, environment: Mapping[str, str], wiring: HostFindings) -> tuple[SetupFinding, ...]:
     return (
         *_configuration(loaded),
         *_trust(loaded),
@@ -41,50 +41,52 @@ def findings(loaded: Loaded, environment: Mapping[str, str], wiring: Wiring) -> 
     )
 
 
-def _configuration(loaded: Loaded) -> Iterator[Finding]:
+def _configuration(loaded: Loaded) -> Iterator[SetupFinding]:
     if not loaded.config.enabled:
-        yield Finding("configuration", "note", 'LSP disabled by configuration ("lsp": false): nothing is started')
+        yield SetupFinding("configuration", "note", 'LSP disabled by configuration ("lsp": false): nothing is started')
     for problem in loaded.errors:
-        yield Finding("configuration", "todo", str(problem), (f"Mend {problem.file}; then: pilotfish config check",))
+        yield SetupFinding(
+            "configuration", "todo", str(problem), (f"Fix {problem.file}, then: pilotfish config check",)
+        )
     for problem in loaded.warnings:
-        yield Finding("configuration", "note", str(problem))
+        yield SetupFinding("configuration", "note", str(problem))
     if not loaded.errors and loaded.config.enabled:
         files = [sheet.file for sheet in loaded.sheets]
-        yield Finding("configuration", "ok", ", ".join(files) if files else "no file, so the defaults hold")
+        yield SetupFinding("configuration", "ok", ", ".join(files) if files else "no file, so the defaults hold")
 
 
-def _trust(loaded: Loaded) -> Iterator[Finding]:
+def _trust(loaded: Loaded) -> Iterator[SetupFinding]:
     trust, root = loaded.config.trust, loaded.config.root
     if isinstance(trust, Trusted):
-        yield Finding("trust", "ok", trust.why)
+        yield SetupFinding("trust", "ok", trust.why)
         return
     withheld = [f"{server}.{path}" for server, one in loaded.config.servers.items() for path in one.withheld]
     step = f"Look at what it would run, and allow it: pilotfish trust {shlex.quote(root)}"
     if isinstance(trust, Stale):
-        yield Finding("trust", "todo", f"{trust.why}: {'; '.join(trust.differences)}", (step,))
+        yield SetupFinding("trust", "todo", f"{trust.why}: {'; '.join(trust.differences)}", (step,))
     elif withheld:
-        yield Finding("trust", "todo", f"{trust.why}, so this is not used: {', '.join(withheld)}", (step,))
+        yield SetupFinding("trust", "todo", f"{trust.why}, so this is not used: {', '.join(withheld)}", (step,))
     else:
-        yield Finding("trust", "ok", "not trusted, and no file here asks to run anything")
+        yield SetupFinding("trust", "ok", "not trusted, and no file here asks to run anything")
 
 
-def _daemon(environment: Mapping[str, str]) -> Finding:
+def _daemon(environment: Mapping[str, str]) -> SetupFinding:
     try:
         with open_link(terms=Terms(environment, start=False)) as link:
             about = link.request("about")
     except Failure as failure:
         if failure.code is Code.NOT_FOUND:
-            return Finding("daemon", "ok", "not running; it starts with the first edit or question")
+            return SetupFinding("daemon", "ok", "not running; it starts with the first edit or question")
         advice = (failure.hint,) if failure.hint else ()
-        return Finding("daemon", "todo", failure.message, advice)
+        return SetupFinding("daemon", "todo", failure.message, advice)
     if about["superseded"]:
         step = "pilotfish daemon stop"
-        return Finding("daemon", "note", "older than this program; it ends when nobody is connected", (step,))
+        return SetupFinding("daemon", "note", "older than this program; it ends when nobody is connected", (step,))
     sessions = counted(len(about["sessions"]), "session")
-    return Finding("daemon", "ok", f"running for {duration(round(about['seconds'] * 1000))}, {sessions}")
+    return SetupFinding("daemon", "ok", f"running for {duration(round(about['seconds'] * 1000))}, {sessions}")
 
 
-def _watches(root: str) -> Iterator[Finding]:
+def _watches(root: str) -> Iterator[SetupFinding]:
     if sys.platform != "linux":
         return
     watches, instances = _number("max_user_watches"), _number("max_user_instances")
@@ -92,14 +94,14 @@ def _watches(root: str) -> Iterator[Finding]:
     if watches is not None and folders > watches * ROOM:
         step = f"sudo sysctl fs.inotify.max_user_watches={max(MANY_WATCHES, 4 * folders)}"
         message = f"{folders} folders here, and the system allows {watches} watches: some may be polled instead"
-        yield Finding("watching", "todo", message, (step,))
+        yield SetupFinding("watching", "todo", message, (step,))
     elif instances is not None and instances < FEW_INSTANCES:
         step = "sudo sysctl fs.inotify.max_user_instances=512"
-        yield Finding("watching", "note", f"the system allows only {instances} inotify instances", (step,))
+        yield SetupFinding("watching", "note", f"the system allows only {instances} inotify instances", (step,))
     elif watches is not None:
-        yield Finding("watching", "ok", f"{counted(folders, 'folder')}, and the system allows {watches} watches")
+        yield SetupFinding("watching", "ok", f"{counted(folders, 'folder')}, and the system allows {watches} watches")
     else:
-        yield Finding("watching", "note", "the system's limits cannot be read")
+        yield SetupFinding("watching", "note", "the system's limits cannot be read")
 
 
 def _folders(root: str) -> int:

@@ -1,6 +1,6 @@
 """`pilotfish doctor`: what works here, what is missing, and how to get it. Changes nothing.
 
-Exit codes: 0 all is well, 1 there is something to do.
+Exit codes: 0 nothing to do, 1 something to do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.config.load import Loaded
-    from pilotfish.surfaces.doctor.report import Report
+    from pilotfish.surfaces.doctor.report import DoctorReport
 
 TODO = 1
 
@@ -24,14 +24,12 @@ TODO = 1
 @click.command()
 @root_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option(
-    "--bundle", metavar="FILE", help="Write what somebody else needs to help into a zip file, without secrets."
-)
+@click.option("--bundle", metavar="FILE", help="Write a zip file for a bug report, secrets removed.")
 @click.pass_context
 def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str | None) -> None:  # noqa: FBT001 -- click passes flags
-    """What works here, what is missing, how to get it.
+    """Show what works, what is missing, and how to get it.
 
-    Starts every language server that this workspace would use, once, and stops it again. Exit code: 0, 1 when there is
+    Starts every language server that this workspace uses, once, and stops it again. Exit code: 0, 1 if there is
     something to do.
     """
     from pilotfish.surfaces.doctor.report import report_json, report_lines
@@ -45,12 +43,12 @@ def doctor(context: click.Context, root: str | None, as_json: bool, bundle: str 
         from pilotfish.surfaces.doctor.bundle import write_bundle
 
         held = write_bundle(bundle, report, loaded, os.environ)
-        click.echo(f"\nWrote {bundle}. Look at it before you pass it on; it holds:", err=True)
+        click.echo(f"\nWrote {bundle}. Read it before you share it. It contains:", err=True)
         click.echo("\n".join(f"  {line}" for line in held), err=True)
     context.exit(0 if report.is_well else TODO)
 
 
-def _examined(root: str) -> tuple[Report, Loaded]:
+def _examined(root: str) -> tuple[DoctorReport, Loaded]:
     import platform
 
     import anyio
@@ -60,7 +58,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
     from pilotfish.model import AbsPath
     from pilotfish.servers.catalogue import builtin_layer, canonical_id
     from pilotfish.service.workspaces import ClientSession, Workspaces
-    from pilotfish.surfaces.doctor.report import Report
+    from pilotfish.surfaces.doctor.report import DoctorReport
     from pilotfish.surfaces.doctor.servers import languages_of
     from pilotfish.surfaces.doctor.setup import findings
     from pilotfish.surfaces.doctor.wiring import wiring
@@ -71,7 +69,7 @@ def _examined(root: str) -> tuple[Report, Loaded]:
     workspace = workspaces.of(ClientSession("doctor", AbsPath(root), AbsPath(root)))
     loaded = load(ConfigRequest(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
     languages, unserved = anyio.run(languages_of, workspace, shell.spawn, _say)
-    report = Report(
+    report = DoctorReport(
         version=VERSION,
         system=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         root=workspace.root,

@@ -15,12 +15,12 @@ from pilotfish.hosts.shared.changes import state_of
 from pilotfish.hosts.shared.host_row import HostRow, Way, Where
 from pilotfish.hosts.shared.programs import installed
 from pilotfish.hosts.shared.receipts import Receipts
-from pilotfish.surfaces.doctor.report import Finding
+from pilotfish.surfaces.doctor.report import SetupFinding
 
 WAYS: tuple[Way, ...] = ("command", "mcp")
 
 
-def wiring(root: str, environment: Mapping[str, str]) -> Iterator[Finding]:
+def wiring(root: str, environment: Mapping[str, str]) -> Iterator[SetupFinding]:
     """One finding for each host that is on this machine, or wired."""
     places = user_places(environment)
     where = Where("global", places.home, places.config, root, environment, installed(dict(environment)))
@@ -28,27 +28,27 @@ def wiring(root: str, environment: Mapping[str, str]) -> Iterator[Finding]:
     found = [finding for row in HOSTS.values() if (finding := _host(row, where, receipts)) is not None]
     yield from found
     if not found:
-        yield Finding("hosts", "note", "no coding agent was found on this machine")
+        yield SetupFinding("hosts", "note", "no coding agent was found on this machine")
 
 
-def _host(row: HostRow, where: Where, receipts: Receipts) -> Finding | None:
+def _host(row: HostRow, where: Where, receipts: Receipts) -> SetupFinding | None:
     step = f"pilotfish setup {row.name}"
     try:
         states = {scope: _states(row, replace(where, scope=scope), receipts) for scope in row.scopes}
     except Failure as failure:
-        return Finding(row.title, "note", failure.message) if _is_here(row, where) else None
+        return SetupFinding(row.title, "note", failure.message) if _is_here(row, where) else None
     wired = [scope for scope, found in states.items() if "wired" in found]
     outdated = [scope for scope, found in states.items() if "outdated" in found]
     if outdated:
         again = f"{step} --project" if outdated == ["project"] else step
-        return Finding(row.title, "todo", "wired by another installation or version", (again,))
+        return SetupFinding(row.title, "todo", "wired by another installation or version", (again,))
     if any("missing" in states[scope] for scope in wired):
-        return Finding(row.title, "todo", "only some of its files are wired", (step,))
+        return SetupFinding(row.title, "todo", "only some of its files are wired", (step,))
     if wired:
-        return Finding(row.title, "ok", f"wired ({', '.join(wired)})")
+        return SetupFinding(row.title, "ok", f"wired ({', '.join(wired)})")
     if not _is_here(row, where):
         return None
-    return Finding(row.title, "note", "is here, and does not call pilotfish", (step,))
+    return SetupFinding(row.title, "note", "is here, and does not call pilotfish", (step,))
 
 
 def _states(row: HostRow, where: Where, receipts: Receipts) -> list[str]:

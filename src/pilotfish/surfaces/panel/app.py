@@ -19,8 +19,18 @@ from textual.widgets import Static
 
 from pilotfish.api.status import InstanceDetails, Snapshot
 from pilotfish.errors import Failure
-from pilotfish.surfaces.panel.state import Close, Effect, Inspect, Panel, Refresh, Restart, Stop, pressed, read
-from pilotfish.surfaces.panel.view import Line, Style, lines_of
+from pilotfish.surfaces.panel.state import (
+    Close,
+    InspectServer,
+    Panel,
+    PanelEffect,
+    Refresh,
+    RestartServer,
+    StopServer,
+    pressed,
+    read,
+)
+from pilotfish.surfaces.panel.view import PanelLine, Style, lines_of
 
 T = TypeVar("T")
 
@@ -46,7 +56,7 @@ STYLES: dict[Style, str] = {
 }
 
 
-class Source(Protocol):
+class PanelSource(Protocol):
     """What `source.DaemonSource` is. All of it blocks and may raise `Failure`."""
 
     def snapshot(self) -> tuple[Snapshot, bool]: ...
@@ -68,7 +78,7 @@ class PanelApp(App[None]):
     #panel { border: round $primary; padding: 0 1; width: auto; height: auto; }
     """
 
-    def __init__(self, source: Source, refresh_seconds: float = REFRESH_SECONDS) -> None:
+    def __init__(self, source: PanelSource, refresh_seconds: float = REFRESH_SECONDS) -> None:
         super().__init__()
         self.panel = Panel()
         self.paints = 0
@@ -76,7 +86,7 @@ class PanelApp(App[None]):
         self._source = source
         self._refresh_seconds = refresh_seconds
         self._reading = False
-        self._shown: tuple[Line, ...] = ()
+        self._shown: tuple[PanelLine, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield Static(id="panel")
@@ -97,17 +107,17 @@ class PanelApp(App[None]):
         if effect is not None:
             self._do(effect)
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: PanelEffect) -> None:
         match effect:
             case Close():
                 self.exit()
             case Refresh():
                 self._read()
-            case Inspect(server):
+            case InspectServer(server):
                 self._in_thread(partial(self._source.details, server), partial(self._inspected, server))
-            case Restart(server):
+            case RestartServer(server):
                 self._in_thread(partial(self._source.restart, server), self._done)
-            case Stop(server):
+            case StopServer(server):
                 self._in_thread(partial(self._source.stop, server), self._done)
             case _:
                 assert_never(effect)
@@ -119,7 +129,7 @@ class PanelApp(App[None]):
         self._reading = True
         self._in_thread(self._source.snapshot, self._have_read)
         if self.panel.expanded is not None:
-            self._do(Inspect(self.panel.expanded))
+            self._do(InspectServer(self.panel.expanded))
 
     def _have_read(self, found: tuple[Snapshot, bool]) -> None:
         self._reading = False

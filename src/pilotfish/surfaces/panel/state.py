@@ -28,21 +28,21 @@ class Refresh(Struct, frozen=True):
     pass
 
 
-class Inspect(Struct, frozen=True):
+class InspectServer(Struct, frozen=True):
     """Read the details of a server."""
 
     server: str
 
 
-class Restart(Struct, frozen=True):
+class RestartServer(Struct, frozen=True):
     server: str
 
 
-class Stop(Struct, frozen=True):
+class StopServer(Struct, frozen=True):
     server: str
 
 
-Effect = Close | Refresh | Inspect | Restart | Stop
+PanelEffect = Close | Refresh | InspectServer | RestartServer | StopServer
 
 
 class Panel(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Panel(Struct, frozen=True):
     typing: bool = False
     """Keys go to the filter."""
     help: bool = False
-    question: Restart | Stop | None = None
+    question: RestartServer | StopServer | None = None
     """Waits for a yes."""
     notice: str = ""
     """What became of the last thing that was asked for."""
@@ -84,7 +84,7 @@ def read(panel: Panel, snapshot: Snapshot, *, daemon: bool) -> Panel:
     return replace(panel, snapshot=snapshot, daemon=daemon, error=None)
 
 
-def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel, Effect | None]:
+def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel, PanelEffect | None]:
     """What a key does. `key` is its name, `character` what it types."""
     if panel.question is not None:
         return _answered(panel, panel.question, key)
@@ -94,14 +94,14 @@ def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel
     return act(panel) if act else (panel, None)
 
 
-def _answered(panel: Panel, question: Restart | Stop, key: str) -> tuple[Panel, Effect | None]:
+def _answered(panel: Panel, question: RestartServer | StopServer, key: str) -> tuple[Panel, PanelEffect | None]:
     """Only a yes is a yes."""
     if key in {"y", "Y"}:
         return replace(panel, question=None, notice=f"{_verb(question)}ing {question.server} …"), question
     return replace(panel, question=None), None
 
 
-def _typed(panel: Panel, key: str, character: str | None) -> tuple[Panel, Effect | None]:
+def _typed(panel: Panel, key: str, character: str | None) -> tuple[Panel, PanelEffect | None]:
     match key:
         case "escape":
             return replace(panel, typing=False, query=""), None
@@ -117,7 +117,7 @@ def _typed(panel: Panel, key: str, character: str | None) -> tuple[Panel, Effect
 
 
 def _moved(distance: int) -> "Act":
-    def act(panel: Panel) -> tuple[Panel, Effect | None]:
+    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         rows, now = visible(panel), selected(panel)
         if now is None:
             return panel, None
@@ -127,23 +127,23 @@ def _moved(distance: int) -> "Act":
     return act
 
 
-def _toggled(panel: Panel) -> tuple[Panel, Effect | None]:
+def _toggled(panel: Panel) -> tuple[Panel, PanelEffect | None]:
     row = selected(panel)
     if row is None:
         return panel, None
     if panel.expanded == row.server_id:
         return replace(panel, expanded=None), None
-    return replace(panel, selected=row.server_id, expanded=row.server_id), Inspect(row.server_id)
+    return replace(panel, selected=row.server_id, expanded=row.server_id), InspectServer(row.server_id)
 
 
-def _escaped(panel: Panel) -> tuple[Panel, Effect | None]:
+def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
     if panel.query:
         return replace(panel, query=""), None
     return (replace(panel, help=False), None) if panel.help else (panel, Close())
 
 
-def _asked(make: "type[Restart | Stop]") -> "Act":
-    def act(panel: Panel) -> tuple[Panel, Effect | None]:
+def _asked(make: "type[RestartServer | StopServer]") -> "Act":
+    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         row = selected(panel)
         if row is None or not row.instances:
             return replace(panel, notice="It does not run here; it starts on first use." if row else ""), None
@@ -152,8 +152,8 @@ def _asked(make: "type[Restart | Stop]") -> "Act":
     return act
 
 
-def _verb(question: Restart | Stop) -> str:
-    return "restart" if isinstance(question, Restart) else "stopp"
+def _verb(question: RestartServer | StopServer) -> str:
+    return "restart" if isinstance(question, RestartServer) else "stopp"
 
 
 def _searched(row: ServerRow) -> str:
@@ -161,7 +161,7 @@ def _searched(row: ServerRow) -> str:
     return "\n".join(words).casefold()
 
 
-Act = Callable[[Panel], tuple[Panel, Effect | None]]
+Act = Callable[[Panel], tuple[Panel, PanelEffect | None]]
 
 FAR = 1_000_000
 """Rows: further than any list."""
@@ -184,6 +184,6 @@ KEYS: Mapping[str, Act] = {
     "r": lambda panel: (replace(panel, notice=""), Refresh()),
     "ctrl+r": lambda panel: (replace(panel, notice=""), Refresh()),
     "?": lambda panel: (replace(panel, help=not panel.help), None),
-    "R": _asked(Restart),
-    "S": _asked(Stop),
+    "R": _asked(RestartServer),
+    "S": _asked(StopServer),
 }

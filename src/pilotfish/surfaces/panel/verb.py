@@ -1,4 +1,4 @@
-"""`pilotfish panel`: the servers of the workspace, live; without a terminal, a summary of what is wrong."""
+"""`pilotfish panel`: the workspace's servers, live; without a terminal, a summary of the problems."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAX_TROUBLES = 10
 @click.command()
 @root_option
 def panel(root: str | None) -> None:
-    """The same, live, on the whole terminal.
+    """Show the same live, in the terminal.
 
-    Every language server of the workspace: states, memory, latency, last words; restart and stop them. The key ? shows
-    the others.
+    Every language server of the workspace with its state, memory, latency and recent output; restart and stop them
+    there. Press ? for the keys.
     """
     from pilotfish.errors import Code, Unavailable
     from pilotfish.surfaces.panel.source import DaemonSource
@@ -36,12 +36,12 @@ def panel(root: str | None) -> None:
         from pilotfish.surfaces.panel.app import PanelApp
     except ImportError:
         hint = "Install it with: pip install 'pilotfish[panel]'. `pilotfish status` shows the same as text."
-        raise Unavailable(Code.UNSUPPORTED, "the panel needs the package textual", hint=hint) from None
+        raise Unavailable(Code.UNSUPPORTED, "the panel needs the textual package", hint=hint) from None
     PanelApp(source).run()
 
 
 def summary(snapshot: Snapshot) -> Iterator[str]:
-    """The totals, and the servers that need a person."""
+    """The totals, and the servers with problems."""
     from pilotfish.surfaces.cli.terminal.status_text import totals_line, trouble
 
     yield snapshot.disabled or totals_line(snapshot.totals)

@@ -13,9 +13,9 @@ from pilotfish.api.status import Exchange, Instance, InstanceDetails, ServerRow,
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.cli.terminal.quantities import counted, duration, latency, memory
 from pilotfish.surfaces.cli.terminal.status_text import WORDS, cut, relative, totals_line, trouble
-from pilotfish.surfaces.panel.state import Panel, Restart, selected, visible
+from pilotfish.surfaces.cli.terminal.units import counted, duration, latency, memory
+from pilotfish.surfaces.panel.state import Panel, RestartServer, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
 
@@ -56,55 +56,55 @@ KEYS_LINE = "↑↓ move  Enter details  / filter  r refresh  ? help  q close"
 SHORT_KEYS_LINE = "Enter details  ? help  q close"
 
 
-class Line(Struct, frozen=True):
+class PanelLine(Struct, frozen=True):
     text: str
     style: Style = "plain"
 
 
-def lines_of(panel: Panel, width: int, height: int) -> tuple[Line, ...]:
+def lines_of(panel: Panel, width: int, height: int) -> tuple[PanelLine, ...]:
     """The whole panel: every line exactly `width` columns, at most `height` of them, the selected row among them."""
     head, foot = list(_head(panel)), list(_foot(panel, width))
     room = max(1, height - len(head) - len(foot))
     body = _window(list(_body(panel, width)), room)
-    fitted = (Line(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
+    fitted = (PanelLine(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
     return tuple(fitted)[: max(height, 1)]
 
 
-def _head(panel: Panel) -> Iterator[Line]:
-    yield Line("LSP servers", "title")
+def _head(panel: Panel) -> Iterator[PanelLine]:
+    yield PanelLine("LSP servers", "title")
     if panel.snapshot is not None:
-        yield Line(sanitised(panel.snapshot.root, MAX_TEXT), "dim")
-        yield Line(panel.snapshot.disabled or totals_line(panel.snapshot.totals), "plain")
+        yield PanelLine(sanitised(panel.snapshot.root, MAX_TEXT), "dim")
+        yield PanelLine(panel.snapshot.disabled or totals_line(panel.snapshot.totals), "plain")
         for warning in panel.snapshot.warnings[:1]:
             more = len(panel.snapshot.warnings) - 1
             tail = f" (and {more} more: pilotfish doctor)" if more else ""
-            yield Line(f"! {sanitised(warning, MAX_TEXT)}{tail}", "warning")
+            yield PanelLine(f"! {sanitised(warning, MAX_TEXT)}{tail}", "warning")
         if not panel.daemon:
-            yield Line("No daemon is running: servers start on first use.", "dim")
+            yield PanelLine("No daemon is running: servers start on first use.", "dim")
     if panel.error is not None:
-        yield Line(f"LSP unavailable: {sanitised(panel.error, MAX_TEXT)}", "broken")
+        yield PanelLine(f"LSP unavailable: {sanitised(panel.error, MAX_TEXT)}", "broken")
     if panel.typing or panel.query:
-        yield Line(f"/{panel.query}{'▏' if panel.typing else ''}", "question" if panel.typing else "plain")
-    yield Line("")
+        yield PanelLine(f"/{panel.query}{'▏' if panel.typing else ''}", "question" if panel.typing else "plain")
+    yield PanelLine("")
 
 
-def _body(panel: Panel, width: int) -> Iterator[tuple[Line, bool]]:
+def _body(panel: Panel, width: int) -> Iterator[tuple[PanelLine, bool]]:
     """Lines, and whether each belongs to the selected row."""
     rows, chosen = visible(panel), selected(panel)
     if panel.snapshot is None:
-        yield Line("loading …" if panel.error is None else "", "dim"), False
+        yield PanelLine("loading …" if panel.error is None else "", "dim"), False
     elif not panel.snapshot.rows:
-        yield Line("no servers configured", "dim"), False
+        yield PanelLine("no servers configured", "dim"), False
     elif not rows:
-        yield Line("no rows match filter", "dim"), False
+        yield PanelLine("no rows match filter", "dim"), False
     names = max((columns(row.server_id) for row in rows), default=0)
     for row in rows:
         is_chosen = chosen is not None and row.server_id == chosen.server_id
         style = "selected" if is_chosen else STATE_STYLES.get(state_of(row), "dim")
-        yield Line(_row(row, panel, names, width, chosen=is_chosen), style), is_chosen
+        yield PanelLine(_row(row, panel, names, width, chosen=is_chosen), style), is_chosen
         if panel.expanded == row.server_id and panel.snapshot is not None:
             for text in _details(row, panel.details.get(row.server_id), panel.snapshot):
-                yield from ((Line(part, "dim"), False) for part in _wrapped(text, width))
+                yield from ((PanelLine(part, "dim"), False) for part in _wrapped(text, width))
 
 
 def _row(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> str:
@@ -183,17 +183,17 @@ def _exchange(exchange: Exchange) -> str:
     return sanitised(f"{exchange.method}: {exchange.end} after {latency(exchange.duration_ms)}", MAX_TEXT)
 
 
-def _foot(panel: Panel, width: int) -> Iterator[Line]:
-    yield Line("")
+def _foot(panel: Panel, width: int) -> Iterator[PanelLine]:
+    yield PanelLine("")
     if panel.help:
-        yield from (Line(text, "dim") for text in _help(width))
+        yield from (PanelLine(text, "dim") for text in _help(width))
     if panel.question is not None:
-        verb = "Restart" if isinstance(panel.question, Restart) else "Stop"
-        yield Line(f"{verb} {panel.question.server}? y/N", "question")
+        verb = "Restart" if isinstance(panel.question, RestartServer) else "Stop"
+        yield PanelLine(f"{verb} {panel.question.server}? y/N", "question")
     elif panel.notice:
-        yield Line(sanitised(panel.notice, MAX_TEXT), "plain")
+        yield PanelLine(sanitised(panel.notice, MAX_TEXT), "plain")
     else:
-        yield Line(KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE, "dim")
+        yield PanelLine(KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE, "dim")
 
 
 def _help(width: int) -> Sequence[str]:
@@ -211,7 +211,7 @@ def _wrapped(text: str, width: int) -> Sequence[str]:
     )
 
 
-def _window(body: Sequence[tuple[Line, bool]], room: int) -> list[Line]:
+def _window(body: Sequence[tuple[PanelLine, bool]], room: int) -> list[PanelLine]:
     """As many lines as there is room for, around the selected one."""
     place = next((number for number, (_, chosen) in enumerate(body) if chosen), 0)
     start = min(max(0, place - room // 2), max(0, len(body) - room))

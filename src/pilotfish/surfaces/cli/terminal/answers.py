@@ -29,14 +29,14 @@ LineOf = Callable[[str, int], str | None]
 """The text of a line (from 1) of a file, if it is at hand."""
 
 
-class Page(Struct, frozen=True):
+class Screen(Struct, frozen=True):
     """What is written on: its width, and where source lines come from."""
 
     columns: int
     line_of: LineOf
 
 
-def answer_lines(answer: Answer[Any], page: Page) -> Iterator[str]:
+def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
     """An answer to a question."""
     places = _placed(answer)
     if not places:
@@ -50,11 +50,11 @@ def answer_lines(answer: Answer[Any], page: Page) -> Iterator[str]:
             yield from _heading(location)
         yield f"{INDENT}{click.style(f'{location.line}:{location.character}', fg='cyan')}{title}"
         if location.text and not location.text.startswith("…"):
-            yield from _source(location, location.text, page, "green")
+            yield from _source(location, location.text, screen, "green")
     yield from _notes(answer)
 
 
-def check_lines(answer: Answer[Mapping[str, Sequence[Diagnostic]]], page: Page) -> Iterator[str]:
+def check_lines(answer: Answer[Mapping[str, Sequence[Diagnostic]]], screen: Screen) -> Iterator[str]:
     """A verdict on files: each diagnostic with its source, then a count."""
     yield from _state(answer)
     data = answer.data or {}
@@ -62,7 +62,7 @@ def check_lines(answer: Answer[Mapping[str, Sequence[Diagnostic]]], page: Page) 
         if diagnostics:
             yield click.style(sanitised(path, MAX_PATH), bold=True)
         for found in diagnostics:
-            yield from _diagnostic(found, page.line_of(path, found.line), page)
+            yield from _diagnostic(found, screen.line_of(path, found.line), screen)
     yield from _notes(answer)
     if answer.ok:
         yield _summary(answer, data)
@@ -97,14 +97,14 @@ def _heading(location: Location) -> Iterator[str]:
     yield click.style(sanitised(location.path, MAX_PATH), bold=True) + external
 
 
-def _source(place: Location | Diagnostic, line: str, page: Page, colour: str) -> Iterator[str]:
+def _source(place: Location | Diagnostic, line: str, screen: Screen, colour: str) -> Iterator[str]:
     end = place.end_character if place.end_line == place.line else len(line) + 1
-    mark = pointed(line, place.character - 1, end - 1, page.columns - 2 * len(INDENT))
+    mark = pointed(line, place.character - 1, end - 1, screen.columns - 2 * len(INDENT))
     yield f"{INDENT * 2}{mark.source}"
     yield f"{INDENT * 2}{click.style(mark.carets, fg=colour)}"
 
 
-def _diagnostic(found: Diagnostic, line: str | None, page: Page) -> Iterator[str]:
+def _diagnostic(found: Diagnostic, line: str | None, screen: Screen) -> Iterator[str]:
     colour = SEVERITY_COLOURS[found.severity]
     first, *others = sanitised_lines(found.message, MAX_MESSAGE).splitlines() or [""]
     by = " ".join(filter(None, (_name(found.server), found.code and f"({_name(found.code)})")))
@@ -113,7 +113,7 @@ def _diagnostic(found: Diagnostic, line: str | None, page: Page) -> Iterator[str
     yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {click.style(by, dim=True)}"
     yield from (f"{INDENT * 3}{other.strip()}" for other in others)
     if line is not None:
-        yield from _source(found, line, page, colour)
+        yield from _source(found, line, screen, colour)
 
 
 def _summary(answer: Answer[Any], data: Mapping[str, Sequence[Diagnostic]]) -> str:

@@ -1,4 +1,4 @@
-"""What a command ends with: the exit code that follows from an answer."""
+"""The exit code that follows from an answer."""
 
 from enum import IntEnum
 from typing import Any
@@ -8,9 +8,9 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure
 
 
-class Ending(IntEnum):
-    CLEAN = 0
-    """Answered; for a check, nothing found."""
+class ExitCode(IntEnum):
+    OK = 0
+    """Answered; of a check, nothing found."""
     FINDINGS = 1
     NO_VERDICT = 2
     USAGE = 3
@@ -27,30 +27,30 @@ REFUSALS = frozenset({
     Code.PROTECTED,
     Code.ROOT_GONE,
 })  # fmt: skip
-"""Asking again the same way gives the same answer: the question was wrong."""
+"""The question was wrong: asking again the same way gives the same answer."""
 
 
-def ending(said: Answer[Any]) -> Ending:
-    """Of a question: nothing found is an answer, unless there may be more than was found."""
-    if is_refused(said):
-        return Ending.USAGE
-    certain = said.ok and (said.meta.state is State.FRESH or not is_empty(said.data))
-    return Ending.CLEAN if certain else Ending.NO_VERDICT
+def exit_code_of_question(answer: Answer[Any]) -> ExitCode:
+    """An empty answer counts as one only when it is fresh."""
+    if is_refused(answer):
+        return ExitCode.USAGE
+    certain = answer.ok and (answer.meta.state is State.FRESH or not is_empty(answer.data))
+    return ExitCode.OK if certain else ExitCode.NO_VERDICT
 
 
-def ending_of_check(said: Answer[Any], findings: int) -> Ending:
-    """Of a check: a finding is one however much else is unknown, and nothing is clean unless all of it is known."""
-    if is_refused(said):
-        return Ending.USAGE
+def exit_code_of_check(answer: Answer[Any], findings: int) -> ExitCode:
+    """Findings count whatever else is unknown; without any, only a fresh answer is clean."""
+    if is_refused(answer):
+        return ExitCode.USAGE
     if findings:
-        return Ending.FINDINGS
-    return Ending.CLEAN if said.meta.state is State.FRESH else Ending.NO_VERDICT
+        return ExitCode.FINDINGS
+    return ExitCode.OK if answer.meta.state is State.FRESH else ExitCode.NO_VERDICT
 
 
-def refused(operation: Operation, failure: Failure) -> Answer[Any]:
-    """The answer to a question that could not even be asked."""
+def refusal(operation: Operation, failure: Failure) -> Answer[Any]:
+    """The answer to a question that could not be asked."""
     return answer_from(operation, None, Effort(errors=(error_of(failure),)))
 
 
-def is_refused(said: Answer[Any]) -> bool:
-    return any(one.server_id == OURSELVES and one.code in REFUSALS for one in said.errors)
+def is_refused(answer: Answer[Any]) -> bool:
+    return any(one.server_id == OURSELVES and one.code in REFUSALS for one in answer.errors)

@@ -1,4 +1,4 @@
-"""Answers on standard output: for people on a terminal, one result per line in a pipe, the envelope as JSON."""
+"""Prints answers: for people on a terminal, one result per line in a pipe, the envelope as JSON."""
 
 import json
 import os
@@ -13,32 +13,58 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
+from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines
-from pilotfish.surfaces.cli.terminal.answers import Page, answer_lines, check_lines
+from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines, check_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
-from pilotfish.surfaces.cli.terminal.relative_paths import seen_from
-from pilotfish.surfaces.cli.terminal.source_lines import Sources
+from pilotfish.surfaces.cli.terminal.relative_paths import relative_to
 
 MIN_COLUMNS = 40
-"""Of a terminal that is narrower, lines wrap: there is no room for a source line in it."""
+"""On a narrower terminal lines wrap."""
+
+MAX_SOURCE_BYTES = 4 * 1024 * 1024
+"""Of a larger file, source lines are shown only from its first part."""
 
 
 def print_answer(answer: Answer[Any], root: str, *, as_json: bool, texts: Mapping[str, str] | None = None) -> None:
-    """Print an answer about the workspace at `root`. `texts` stand for files that are not on disk like that."""
+    """Print an answer about the workspace at `root`. `texts` replace the contents of files on disk."""
     if as_json:
-        # ASCII, because a pipe may be in any encoding.
+        # ASCII, because a pipe may have any encoding.
         click.echo(json.dumps(structured(answer)))
         return
     if is_refused(answer):
-        # Nothing was asked, so there is nothing for whoever reads the answers in a pipe.
+        # Nothing was asked, so a program that reads standard output gets nothing.
         click.echo("\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors), err=True)
         return
     cwd = os.getcwd()
-    shown = seen_from(answer, root, cwd) if root else answer
+    shown = relative_to(cwd, answer, root) if root else answer
     if not sys.stdout.isatty():
         click.echo(text_of(shown))
         return
-    page = Page(max(MIN_COLUMNS, shutil.get_terminal_size().columns), Sources(cwd, texts or {}).line)
+    screen = Screen(max(MIN_COLUMNS, shutil.get_terminal_size().columns), SourceLines(cwd, texts or {}).line)
     is_check = answer.operation == Operation.DIAGNOSTICS
-    for line in check_lines(shown, page) if is_check else answer_lines(shown, page):
+    for line in check_lines(shown, screen) if is_check else answer_lines(shown, screen):
         click.echo(line)
+
+
+class SourceLines:
+    """Lines of the files that an answer names; each file is read once."""
+
+    def __init__(self, cwd: str, texts: Mapping[str, str]) -> None:
+        self._cwd = cwd
+        self._read: dict[str, Text | None] = {path: Text(text) for path, text in texts.items()}
+
+    def line(self, path: str, number: int) -> str | None:
+        """A line, counted from 1; None when it cannot be read."""
+        if path not in self._read:
+            self._read[path] = self._text(path)
+        text = self._read[path]
+        return text.line(number - 1) if text is not None and 0 < number <= text.line_count else None
+
+    def _text(self, path: str) -> Text | None:
+        try:
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(os.path.join(self._cwd, path), flags), "rb") as file:
+                return Text(file.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace"))
+        except OSError:
+            return None

@@ -1,4 +1,4 @@
-"""An answer as seen from the current folder: its paths count from there, as those of other commands do."""
+"""An answer with its paths relative to the current folder, as other commands print them."""
 
 import os
 from typing import Any, cast
@@ -11,14 +11,14 @@ from pilotfish.operations.answers import SHAPES
 PATHS = frozenset({"path", "newPath"})
 
 
-def seen_from(answer: Answer[Any], root: str, cwd: str) -> Answer[Any]:
+def relative_to(cwd: str, answer: Answer[Any], root: str) -> Answer[Any]:
     """The same answer, every path inside the workspace relative to `cwd`; diffs stay relative to the root."""
     here = os.path.realpath(cwd)
     if here == root or answer.data is None:
         return answer
 
     def moved(path: str) -> str:
-        # What names no file, such as `jdt://…`, has a colon before its first slash.
+        # A URI such as `jdt://…` has a colon before its first slash.
         is_inside = not os.path.isabs(path) and ":" not in path.partition("/")[0]
         return os.path.relpath(os.path.join(root, path), here) if is_inside else path
 

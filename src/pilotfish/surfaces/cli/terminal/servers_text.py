@@ -15,7 +15,7 @@ MAX_LANGUAGES = 40
 GAP = "  "
 
 
-class Row(Struct, frozen=True):
+class ListedServer(Struct, frozen=True):
     """One server, and what was found of it."""
 
     spec: ServerSpec
@@ -44,7 +44,7 @@ def is_wanted(spec: ServerSpec, word: str) -> bool:
     return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)
 
 
-def table_lines(rows: Sequence[Row], width: int | None) -> Iterator[str]:
+def table_lines(rows: Sequence[ListedServer], width: int | None) -> Iterator[str]:
     """A line for each server under a heading, none wider than `width`, and a line that counts them."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS) - 1)]
@@ -55,16 +55,16 @@ def table_lines(rows: Sequence[Row], width: int | None) -> Iterator[str]:
     yield _cut(f"{len(rows)} server{'s' * (len(rows) != 1)}, {installed} installed", width)
 
 
-def rows_json(rows: Sequence[Row]) -> dict[str, Any]:
+def rows_json(rows: Sequence[ListedServer]) -> dict[str, Any]:
     return {"servers": [_row_json(row) for row in rows]}
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: ListedServer) -> tuple[str, ...]:
     languages = _cut(", ".join(row.spec.languages), MAX_LANGUAGES)
     return (row.spec.id, row.state, languages, _where(row.located) or row.install or "")
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: ListedServer) -> dict[str, Any]:
     spec = row.spec
     return {
         "id": spec.id,

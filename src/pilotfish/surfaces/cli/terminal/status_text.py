@@ -8,7 +8,7 @@ from pilotfish.api.status import ServerRow, Snapshot, Totals
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.cli.terminal.quantities import counted, duration, latency, memory
+from pilotfish.surfaces.cli.terminal.units import counted, duration, latency, memory
 
 WORDS = {
     "broken": "broken",

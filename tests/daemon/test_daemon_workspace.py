@@ -15,7 +15,7 @@ import pytest
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
-from pilotfish.surfaces.cli.linked import LinkedWorkspace, driven
+from pilotfish.surfaces.cli.daemon_workspace import DaemonWorkspace, run_without_loop
 from support.daemon.in_process import Alive, alive
 from support.daemon.scenarios import mute
 
@@ -27,15 +27,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def asked(here: Alive, question: Callable[[LinkedWorkspace], Awaitable[Any]]) -> Any:
+async def asked(here: Alive, question: Callable[[DaemonWorkspace], Awaitable[Any]]) -> Any:
     """What a program without a loop hears."""
 
     def program() -> Any:
         async def inside() -> Any:
-            async with LinkedWorkspace(here.link()) as workspace:
+            async with DaemonWorkspace(here.link()) as workspace:
                 return await question(workspace)
 
-        return driven(inside)
+        return run_without_loop(inside)
 
     return await here.in_thread(program)
 
@@ -59,13 +59,13 @@ async def test_every_kind_of_question_is_answered(tmp_path: Path) -> None:
         assert len(here.servers) == 1
 
 
-async def _root(workspace: LinkedWorkspace) -> str:
+async def _root(workspace: DaemonWorkspace) -> str:
     return workspace.root
 
 
 async def test_what_waits_for_a_loop_is_a_fault_and_not_a_hang() -> None:
     with pytest.raises(Bug):
-        driven(lambda: asyncio.sleep(0))
+        run_without_loop(lambda: asyncio.sleep(0))
 
 
 @pytest.mark.proves("F72")

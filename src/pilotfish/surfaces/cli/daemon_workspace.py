@@ -1,7 +1,7 @@
-"""A workspace by way of the daemon, for a program that asks one thing after the other.
+"""A workspace at the daemon, for a program that asks one thing after the other.
 
-Its methods are `async` as those of every workspace, and none of them ever waits for an event loop: `driven` runs what
-uses nothing else without one. To import one takes longer than a warm server takes to answer.
+Its methods are `async` like those of every workspace, but they block and never wait for an event loop:
+`run_without_loop` runs them without one, since importing an event loop takes longer than a warm server's answer.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from pilotfish.ipc.client import Link, introduction, open_link
 from pilotfish.ipc.messages import Served
 from pilotfish.operations.answers import answer_of
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.workspace import Kind
 
 if TYPE_CHECKING:
+    from pilotfish.config.values import TouchKind
     from pilotfish.library.questions import Diagnostics
 
 T = TypeVar("T")
 
-OURS = frozenset({Code.INVALID_INPUT, Code.ROOT_GONE})
-"""What the daemon refuses because of what we asked for: without it, the same would be refused."""
+WRONG_USE = frozenset({Code.INVALID_INPUT, Code.ROOT_GONE})
+"""The daemon refused what we asked for: without a daemon the same would be refused."""
 
 MAX_REASON = 500
-"""Characters of why there is no daemon."""
+"""Characters of the reason why there is no daemon."""
 
 
-def maybe_linked(root: str, cwd: str) -> Link | None:
-    """A session at the daemon, which is started if need be; None when there is none to be had, which is told.
+def maybe_connect(root: str, cwd: str) -> Link | None:
+    """Connect to the daemon, starting it if need be; None, with a line on standard error, when that fails.
 
-    Raises `Refused` when the root is no folder.
+    Raises `Refused` when the root is not a folder.
     """
     try:
         return open_link(introduction(root, cwd))
     except Failure as failure:
-        if failure.code in OURS:
+        if failure.code in WRONG_USE:
             raise
         why = sanitised(failure.message, MAX_REASON)
-        click.echo(f"Working without the daemon, so servers start anew: {why}", err=True)
+        click.echo(f"Continuing without the daemon (servers start cold): {why}", err=True)
         return None
 
 
-class LinkedWorkspace:
-    """An `inside.OpenWorkspace`; as a block, it ends its session."""
+class DaemonWorkspace:
+    """An `OpenWorkspace`; leaving its `async with` block ends the session."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -75,19 +75,19 @@ class LinkedWorkspace:
     async def warm(self, *paths: str) -> None:
         await self.check(*paths)
 
-    async def after_edit(self, *paths: str, kind: Kind, only_new: bool) -> Feedback:
+    async def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
         touch = {"paths": paths, "kind": kind, "onlyNew": only_new}
         return msgspec.convert(self._link.request("touched", touch), Feedback)
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
-        said = msgspec.convert(self._link.request("served", {"paths": paths}), list[Served])
-        return {path: one.error for path, one in zip(paths, said, strict=True) if one.error or not one.served}
+        rows = msgspec.convert(self._link.request("served", {"paths": paths}), list[Served])
+        return {path: one.error for path, one in zip(paths, rows, strict=True) if one.error or not one.served}
 
     async def snapshot(self) -> Snapshot:
         return msgspec.convert(self._link.request("status"), Snapshot)
 
 
-def driven(work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+def run_without_loop(work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
     """Run a coroutine that never waits; raises `Bug` when it does."""
     running = work()
     try:
@@ -95,4 +95,4 @@ def driven(work: Callable[[], Coroutine[Any, Any, T]], /) -> T:
     except StopIteration as done:
         return done.value
     running.close()
-    raise Bug("something waits for an event loop that is not there")
+    raise Bug("a sequential verb awaited an event loop")

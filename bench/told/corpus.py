@@ -1,0 +1,251 @@
+"""The projects: downloaded once by name, checked against their pins, and copied afresh for every run.
+
+A project's name is its row of `corpus.toml`; `NAME+venv` is the same one with its dependencies in a `.venv`.
+The cache is `$PILOTFISH_BENCH_CACHE` or `~/.cache/pilotfish-bench`, outside of every repository.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+WITH_ENVIRONMENT = "+venv"
+PINS = Path(__file__).with_name("corpus.toml")
+SUFFIXES = {
+    "python": (".py", ".pyi"),
+    "typescript": (".ts", ".tsx", ".mts", ".cts"),
+    "go": (".go",),
+    "c": (".c", ".h"),
+    "rust": (".rs",),
+}
+
+
+class Unavailable(Exception):
+    """A registry does not give what the pins name."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """One row of the pins."""
+
+    name: str
+    language: str
+    registry: Literal["pypi", "npm", "debian"]
+    package: str
+    sha256: str
+    servers: tuple[str, ...]
+    folder: str = ""
+    """Where the project is in what was unpacked."""
+    keep: tuple[str, ...] = ()
+    """At the top, where not everything is."""
+    drop: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Debian packages, by their digests, that are unpacked into a folder `beside` the project."""
+    environment: bool = False
+
+    @property
+    def identity(self) -> str:
+        """Whatever decides what a copy holds; the truth is kept by it."""
+        parts = [self.package, *self.keep, *self.drop, *self.files.values(), *self.beside]
+        return hashlib.sha256(
+            "\0".join([*parts, *(self.requirements if self.environment else ())]).encode()
+        ).hexdigest()
+
+
+def projects() -> dict[str, Project]:
+    """By name, each with and without its environment where it has one."""
+    found: dict[str, Project] = {}
+    for name, row in tomllib.loads(PINS.read_text()).items():
+        project = Project(name=name, **{key: _frozen(value) for key, value in row.items()})
+        found[name] = project
+        if project.requirements:
+            found[name + WITH_ENVIRONMENT] = replace(project, name=name + WITH_ENVIRONMENT, environment=True)
+    return found
+
+
+def cache() -> Path:
+    given = os.environ.get("PILOTFISH_BENCH_CACHE")
+    folder = Path(given) if given else Path.home() / ".cache" / "pilotfish-bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def copy(project: Project, target: Path) -> Path:
+    """A git repository with one commit at `target/NAME`, and what belongs beside it."""
+    root = target / project.name.removesuffix(WITH_ENVIRONMENT)
+    shutil.copytree(_sources(project), root)
+    for name, text in project.files.items():
+        (root / name).write_text(text.lstrip("\n"))
+    if project.beside:
+        shutil.copytree(_beside(project), target / "beside")
+    _make_repository(root)
+    if project.environment:
+        # Hard links: nobody writes there, and a checker sees ordinary files.
+        shutil.copytree(
+            _environment(_slug(project.package), project.requirements),
+            root / ".venv",
+            symlinks=True,
+            copy_function=os.link,
+        )
+    return root
+
+
+def texts(root: Path, language: str) -> dict[str, str]:
+    """The sources of a project by relative path; what is not UTF-8 with plain line ends is left alone."""
+    found: dict[str, str] = {}
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.suffix not in SUFFIXES[language] or any(part.startswith(".") for part in parts) or not path.is_file():
+            continue
+        try:
+            text = path.read_bytes().decode()
+        except UnicodeDecodeError:
+            continue
+        if "\r" not in text:
+            found["/".join(parts)] = text
+    return found
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(cast("list[str]", value)) if isinstance(value, list) else value
+
+
+def _make_repository(root: Path) -> None:
+    variables = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], [*who, "commit", "-q", "-m", "As published"]):
+        subprocess.run(["git", "-c", "core.autocrlf=false", *command], cwd=root, env=variables, check=True)
+        if command[0] == "init":
+            (root / ".git" / "info" / "exclude").write_text(".venv\n")
+
+
+# --- What is kept in the cache ------------------------------------------------------------------------------------
+
+
+def _sources(project: Project) -> Path:
+    bare = replace(project, environment=False)
+    target = cache() / "sources" / f"{_slug(project.package)}-{bare.identity[:8]}"
+    if target.is_dir():
+        return target
+    with _scratch() as folder:
+        archive = _downloaded(project.registry, project.package, project.sha256, Path(folder))
+        unpacked = _unpacked(archive, Path(folder) / "unpacked", project.folder)
+        for path in unpacked.iterdir():
+            if project.keep and path.name not in project.keep:
+                _remove(path)
+        for pattern in project.drop:
+            for path in list(unpacked.glob(pattern)):
+                _remove(path)
+        _put(unpacked, target)
+    return target
+
+
+def _beside(project: Project) -> Path:
+    target = cache() / "beside" / f"{_slug(project.package)}-{project.identity[:8]}"
+    if target.is_dir():
+        return target
+    with _scratch() as folder:
+        unpacked = Path(folder) / "unpacked"
+        for package, digest in project.beside.items():
+            _unpacked(_downloaded("debian", package, digest, Path(folder)), unpacked, "")
+        _put(unpacked, target)
+    return target
+
+
+def empty_environment() -> Path:
+    """A Python without packages. Whatever the machine's own has must not help anybody."""
+    return _environment("empty", ())
+
+
+def _environment(name: str, requirements: Sequence[str]) -> Path:
+    digest = hashlib.sha256("\n".join([sys.version, *requirements]).encode()).hexdigest()
+    target = cache() / "environments" / f"{name}-{digest[:8]}"
+    if target.is_dir():
+        return target
+    with _scratch() as folder:
+        made = Path(folder) / ".venv"
+        base = getattr(sys, "_base_executable", sys.executable)
+        _run([base, "-m", "venv", "--without-pip", str(made)])
+        pip = [sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "-q", "--no-compile"]
+        if requirements:
+            _run([*pip, "--no-deps", *requirements])
+        _put(made, target)
+    return target
+
+
+def _downloaded(registry: str, package: str, digest: str, folder: Path) -> Path:
+    """The archive, in the cache. Its digest is that of the pins, or it is not used."""
+    kept = cache() / "archives"
+    kept.mkdir(exist_ok=True)
+    path = kept / _slug(package)
+    if not path.exists():
+        into = folder / "download"
+        into.mkdir(exist_ok=True)
+        _run(_download(registry, package), into)
+        (found,) = into.iterdir()
+        shutil.move(found, path)
+    real = hashlib.sha256(path.read_bytes()).hexdigest()
+    if real != digest:
+        raise Unavailable(f"{package} has the digest {real}, the pins say {digest}; the file is {path}")
+    return path
+
+
+def _download(registry: str, package: str) -> list[str]:
+    match registry:
+        case "pypi":
+            pip = [sys.executable, "-m", "pip", "download", "-q"]
+            return [*pip, "--no-deps", "--no-binary", ":all:", package]
+        case "npm":
+            return ["npm", "pack", "--silent", package]
+        case _:
+            return ["apt-get", "download", "-q", package]
+
+
+def _unpacked(archive: Path, target: Path, folder: str) -> Path:
+    target.mkdir(exist_ok=True)
+    if archive.read_bytes()[:7] == b"!<arch>":
+        _run(["dpkg-deb", "-x", str(archive), str(target)])
+        return target / folder
+    _run(["tar", "xzf", str(archive), "--no-same-owner", "-C", str(target)])
+    (top,) = target.iterdir()
+    return top / folder
+
+
+def _put(made: Path, target: Path) -> None:
+    """One rename, so that two runs at the same time do not see half of it."""
+    target.parent.mkdir(exist_ok=True)
+    try:
+        made.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(dir=cache(), prefix="new-")
+
+
+def _run(argv: Sequence[str], folder: Path | None = None) -> None:
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"{' '.join(argv)}: {done.stderr.strip()[-2000:]}")
+
+
+def _slug(package: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in ".-_+" else "-" for letter in package)

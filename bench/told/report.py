@@ -1,0 +1,221 @@
+"""The figures of a run, as JSON lines for machines and as text for people."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from told.edits import Edit
+from told.score import Verdict
+from told.subjects import Cost, Told
+from told.truth import Problem, Truth, one_line
+
+WIDTH = 220
+MOST_LINES = 6
+"""Of one sort of mistake, for one edit."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One edit, all that is known about it."""
+
+    edit: Edit
+    truth: Truth
+    told: Told
+    verdict: Verdict
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.verdict.false or self.verdict.missing or self.verdict.untold or self.told.error)
+
+
+@dataclass(frozen=True)
+class Run:
+    project: str
+    server: str
+    subject: str
+    seed: int
+    outcomes: Sequence[Outcome]
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The row of a table."""
+
+    edits: int
+    false_old: int
+    false_unknown: int
+    own_new: int
+    own_missing: int
+    own_late: int
+    """Of those that were missing, told with a later edit."""
+    broken: int
+    told: int
+    late: int
+    never: int
+    harmless: int
+    harmless_bytes: float
+    """A mean."""
+    quiet: int
+    """Edits after which nothing is new, by the checker."""
+    quiet_bytes: float
+    first_ms: float
+    p50_ms: float
+    p95_ms: float
+
+
+def summary(outcomes: Sequence[Outcome]) -> Summary:
+    verdicts = [outcome.verdict for outcome in outcomes]
+    late = {pair for verdict in verdicts for pair in verdict.late_for}
+    untold = {(one.edit.number, file) for one in outcomes for file in one.verdict.untold}
+    missing = {(one.edit.number, problem.file) for one in outcomes for problem in one.verdict.missing}
+    harmless = [_bytes(one) for one in outcomes if one.edit.group == "harmless"]
+    quiet = [_bytes(one) for one in outcomes if not one.truth.new]
+    times = [one.told.milliseconds for one in outcomes if one.edit.number > 1]
+    return Summary(
+        edits=len(outcomes),
+        false_old=sum(len(verdict.old) for verdict in verdicts),
+        false_unknown=sum(len(verdict.unknown) for verdict in verdicts),
+        own_new=sum(verdict.own_new for verdict in verdicts),
+        own_missing=sum(len(verdict.missing) for verdict in verdicts),
+        own_late=len(missing & late),
+        broken=sum(len(verdict.broken) for verdict in verdicts),
+        told=sum(len(verdict.told) for verdict in verdicts),
+        late=len(untold & late),
+        never=len(untold - late),
+        harmless=len(harmless),
+        harmless_bytes=_mean(harmless),
+        quiet=len(quiet),
+        quiet_bytes=_mean(quiet),
+        first_ms=next((one.told.milliseconds for one in outcomes if one.edit.number == 1), 0.0),
+        p50_ms=percentile(times, 0.5),
+        p95_ms=percentile(times, 0.95),
+    )
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that so many are not above; 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
+
+
+HEAD = (
+    "| project | server | subject | edits | false (old + unknown) | own file: new / missing (late) "
+    "| other files: broken / told / late / never | bytes per harmless edit | bytes where nothing is new "
+    "| first ms | p50 / p95 ms | CPU s per edit | MB |"
+)
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Markdown, a row for each run."""
+    rows = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
+    for run in runs:
+        row = summary(run.outcomes)
+        false = row.false_old + row.false_unknown
+        cells = (
+            run.project,
+            run.server,
+            run.subject,
+            row.edits,
+            f"**{false}** ({row.false_old} + {row.false_unknown})" if false else "0",
+            f"{row.own_new} / {row.own_missing} ({row.own_late})",
+            f"{row.broken} / {row.told} / {row.late} / {row.never}",
+            f"{row.harmless_bytes:.0f} (n {row.harmless})",
+            f"{row.quiet_bytes:.0f} (n {row.quiet})",
+            f"{row.first_ms:.0f}",
+            f"{row.p50_ms:.0f} / {row.p95_ms:.0f}",
+            f"{run.cost.cpu_seconds / max(1, row.edits):.1f}",
+            f"{run.cost.megabytes:.0f}",
+        )
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(rows)
+
+
+def by_kind(runs: Sequence[Run]) -> str:
+    """Markdown, a row for each kind of edit and each subject."""
+    head = "| kind | subject | n | false | own: new / missing | others: broken / told | bytes | p50 / p95 ms |"
+    rows = [head, "|" + "---|" * (head.count("|") - 1)]
+    subjects = list(dict.fromkeys(run.subject for run in runs))
+    outcomes = [(run.subject, one) for run in runs for one in run.outcomes]
+    kinds = list(dict.fromkeys(one.edit.kind for _, one in sorted(outcomes, key=lambda pair: pair[1].edit.group)))
+    for kind in kinds:
+        for subject in subjects:
+            some = [one for who, one in outcomes if who == subject and one.edit.kind == kind]
+            row = summary(some)
+            times = [one.told.milliseconds for one in some]
+            cells = (
+                kind,
+                subject,
+                row.edits,
+                row.false_old + row.false_unknown,
+                f"{row.own_new} / {row.own_missing}",
+                f"{row.broken} / {row.told}",
+                f"{_mean([_bytes(one) for one in some]):.0f}",
+                f"{percentile(times, 0.5):.0f} / {percentile(times, 0.95):.0f}",
+            )
+            rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(rows)
+
+
+def explained(outcome: Outcome) -> str:
+    """One edit in words: what was done, what was told wrongly or not at all."""
+    edit, told, verdict = outcome.edit, outcome.told, outcome.verdict
+    mark = "✗" if outcome.is_wrong else "✓"
+    what = f"{mark} {edit.number:>3} {edit.kind} ({edit.tool}) {edit.paths[0]}: {edit.note}"
+    size = f"told {_bytes(outcome)} bytes in {told.milliseconds:.0f} ms" + (f", {told.state}" if told.state else "")
+    counts = f"new {sum(map(len, outcome.truth.new.values()))} in {len(outcome.truth.new)} files"
+    lines = [f"{what}; {counts}; {size}"]
+    lines += [f"      error: {one_line(told.error)[:WIDTH]}"] if told.error else []
+    lines += [f"      {told.state}: {one_line(told.reason)[:WIDTH]}"] if told.reason and outcome.is_wrong else []
+    lines += _listed("FALSE, the checker reports it, not as new", verdict.old)
+    lines += _listed("FALSE, the checker does not report it", verdict.unknown)
+    lines += _listed("MISSING in the edited file", verdict.missing)
+    untold = [next(one for one in outcome.truth.new[file] if one.severity == "error") for file in verdict.untold]
+    lines += _listed("UNTOLD other file, its first new error", untold)
+    lines += _listed("late", verdict.late)
+    return "\n".join(lines)
+
+
+def record(run: Run, outcome: Outcome) -> dict[str, Any]:
+    """One JSON line: all but the texts of the files."""
+    edit = outcome.edit
+    return {
+        "project": run.project,
+        "server": run.server,
+        "subject": run.subject,
+        "seed": run.seed,
+        "edit": {
+            "number": edit.number,
+            "kind": edit.kind,
+            "group": edit.group,
+            "tool": edit.tool,
+            "paths": edit.paths,
+            "note": edit.note,
+            "undoes": edit.undoes,
+        },
+        "told": asdict(outcome.told),
+        "new": [asdict(one) for found in outcome.truth.new.values() for one in found],
+        "verdict": asdict(outcome.verdict),
+        "wrong": outcome.is_wrong,
+    }
+
+
+def json_lines(runs: Iterable[Run]) -> str:
+    return "".join(json.dumps(record(run, one)) + "\n" for run in runs for one in run.outcomes)
+
+
+def _listed(title: str, problems: Sequence[Problem]) -> list[str]:
+    lines = [f"      {title}: {str(problem)[:WIDTH]}" for problem in problems[:MOST_LINES]]
+    if len(problems) > MOST_LINES:
+        lines.append(f"      {title}: … and {len(problems) - MOST_LINES} more")
+    return lines
+
+
+def _bytes(outcome: Outcome) -> int:
+    return len(outcome.told.text.encode())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,185 @@
+"""What was told beside what is true: pure, so that one can trust it.
+
+Told is what a model can read: `ERROR [12:5] message (rule)` below the file that it is about. It is
+- *right* where the checker reports it as new after this edit,
+- *late* where it was new after an earlier edit, was not told then, and still is,
+- *old* or *unknown* otherwise, and then false: the checker reports it, but not as new; or not at all.
+Two messages are the same when their letters are, or when one begins with the other (long ones are cut); else when line
+and rule are. Positions decide nothing more, since edits move them.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from told.edits import Edit
+from told.truth import Findings, Problem, Truth, letters
+
+LEAST_LETTERS = 24
+"""Of a message that was cut: shorter ones begin alike without being the same."""
+
+_FILE = re.compile(r'<diagnostics file="(?P<tagged>.*)">|File: (?P<plain>.+)')
+_FINDING = re.compile(
+    r"\s*(?P<severity>ERROR|WARNING|INFO|HINT) \[(?P<line>\d+):(?P<column>\d+)\] ?(?P<message>.*?)"
+    r"(?: \((?P<rule>[^()\s]+)\))?(?: \[new\])?\s*"
+)
+_MORE = re.compile(r"\.\.\. and (?P<count>\d+) more\b")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A feedback, read."""
+
+    findings: tuple[Problem, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
+    """How many more a file has, as the text says."""
+    rest: str = ""
+    """The lines that are about no single finding."""
+
+
+def said(text: str, root: str) -> Said:
+    """Read what a model reads."""
+    findings, left_out, rest, file = list[Problem](), dict[str, int](), list[str](), ""
+    for line in text.replace(f"{root}/", "").splitlines():
+        if match := _FILE.fullmatch(line.strip()):
+            file = html.unescape(match["tagged"] or match["plain"]).removeprefix(f"{root}/")
+        elif match := _FINDING.fullmatch(line):
+            severity = {"INFO": "information"}.get(match["severity"], match["severity"].lower())
+            message = html.unescape(match["message"])
+            place = int(match["line"]), int(match["column"])
+            findings.append(Problem(file, *place, severity, html.unescape(match["rule"] or ""), message))
+        elif (match := _MORE.match(line)) and file:
+            left_out[file] = left_out.get(file, 0) + int(match["count"])
+        else:
+            if line.strip() == "</diagnostics>":
+                file = ""
+            elif line.strip():
+                rest.append(line)
+    return Said(tuple(findings), left_out, "\n".join(rest))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one feedback does beside the truth."""
+
+    right: tuple[Problem, ...] = ()
+    late: tuple[Problem, ...] = ()
+    late_for: tuple[tuple[int, str], ...] = ()
+    """The edits and files that these should have been told with."""
+    old: tuple[Problem, ...] = ()
+    unknown: tuple[Problem, ...] = ()
+    missing: tuple[Problem, ...] = ()
+    """New errors of the edited files that were not told, nor counted as left out."""
+    own_new: int = 0
+    broken: tuple[str, ...] = ()
+    """Other files with new errors."""
+    told: tuple[str, ...] = ()
+    """Those of them that were named with an error of theirs, or in a list of more files."""
+
+    @property
+    def false(self) -> tuple[Problem, ...]:
+        return (*self.old, *self.unknown)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        return tuple(file for file in self.broken if file not in self.told)
+
+
+class Judge:
+    """Goes along with a run: what was not told when it was new may be told later."""
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[int, Problem]] = []
+        """What has not been told, with the number of the edit that brought it."""
+
+    def verdict(self, edit: Edit, truth: Truth, feedback: Said) -> Verdict:
+        edited = {change.path for change in edit.changes}
+        new = [problem for found in truth.new.values() for problem in found]
+        after = [problem for found in truth.after.values() for problem in found]
+        # Nobody need be told of what has been fixed in the meantime.
+        pending = _still(self._pending, after)
+        right, rest = _matched(feedback.findings, new)
+        late, rest = _matched(rest, [problem for _, problem in pending])
+        old, rest = _matched(rest, after)
+        told = {id(problem) for _, problem in (*right, *late)}
+        untold = [problem for problem in new if id(problem) not in told]
+        since = [(number, problem.file) for number, problem in pending if id(problem) in told]
+        self._pending = [(number, problem) for number, problem in pending if id(problem) not in told]
+        self._pending += [(edit.number, problem) for problem in untold]
+        own = [problem for problem in untold if problem.file in edited and problem.severity == "error"]
+        broken = broken_files(truth.new, edited)
+        named = {problem.file for _, problem in right} | {file for file in broken if _names(feedback, file)}
+        return Verdict(
+            right=tuple(finding for finding, _ in right),
+            late=tuple(finding for finding, _ in late),
+            late_for=tuple(dict.fromkeys(since)),
+            old=tuple(finding for finding, _ in old),
+            unknown=tuple(rest),
+            missing=tuple(_not_counted(own, feedback.left_out)),
+            own_new=sum(problem.severity == "error" for problem in new if problem.file in edited),
+            broken=broken,
+            told=tuple(file for file in broken if file in named),
+        )
+
+
+def broken_files(new: Findings, edited: Iterable[str]) -> tuple[str, ...]:
+    """Files with new errors that were not edited themselves."""
+    without = set(edited)
+    return tuple(
+        file for file, found in new.items() if file not in without and any(one.severity == "error" for one in found)
+    )
+
+
+def same(told: Problem, true: Problem) -> bool:
+    """Whether these are about the same, by their words."""
+    if told.file != true.file:
+        return False
+    one, other = letters(told.message.rstrip("….")), letters(true.message)
+    if one == other:
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) >= LEAST_LETTERS and longer.startswith(shorter)
+
+
+def same_place(told: Problem, true: Problem) -> bool:
+    """Whether these are about the same, by line and rule: a server may use other words than its command line."""
+    return told.file == true.file and told.line == true.line and (told.rule == true.rule or not told.rule)
+
+
+def _matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tuple[Problem, Problem]], list[Problem]]:
+    """Pairs, each true one in at most one, those of the same line first; and what was told beside them."""
+    pairs, left, rest = list[tuple[Problem, Problem]](), list(true), list(told)
+    for test in (_same_on_its_line, same, same_place):
+        unmatched = list[Problem]()
+        for finding in rest:
+            index = next((number for number, problem in enumerate(left) if test(finding, problem)), None)
+            if index is None:
+                unmatched.append(finding)
+            else:
+                pairs.append((finding, left.pop(index)))
+        rest = unmatched
+    return pairs, rest
+
+
+def _same_on_its_line(told: Problem, true: Problem) -> bool:
+    return told.line == true.line and same(told, true)
+
+
+def _still(pending: Sequence[tuple[int, Problem]], after: Sequence[Problem]) -> list[tuple[int, Problem]]:
+    there = {(problem.file, *problem.key) for problem in after}
+    return [(number, problem) for number, problem in pending if (problem.file, *problem.key) in there]
+
+
+def _not_counted(untold: Sequence[Problem], left_out: dict[str, int]) -> list[Problem]:
+    counted, found = dict(left_out), list[Problem]()
+    for problem in untold:
+        if counted.get(problem.file, 0):
+            counted[problem.file] -= 1
+        else:
+            found.append(problem)
+    return found
+
+
+def _names(feedback: Said, file: str) -> bool:
+    return re.search(rf"(?<![\w/.]){re.escape(file)}(?![\w/])", feedback.rest) is not None

@@ -1,0 +1,396 @@
+"""What the language's own command line says of a project, before and after every edit.
+
+A checker runs on a copy of its own, so that whoever is measured never meets its files, and always from the start.
+What it said of a state is kept in the cache, by the state: a second run with the same seed asks nobody.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from told import corpus
+from told.corpus import Project
+from told.edits import Edit, Texts, digest, states
+
+CLONE = Path(__file__).resolve().parents[2]
+SCRIPTS = Path(sys.executable).parent
+NPM = CLONE / ".tools" / "npm" / "node_modules" / ".bin"
+
+REVISION = 2
+"""Raised when what is kept of a state was wrong or has another form."""
+
+CHECK_SECONDS = 600.0
+
+
+class CheckerFailed(Exception):
+    """The checker itself did not work; nothing is known."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One line of a checker; lines and columns are counted from 1."""
+
+    file: str
+    line: int
+    column: int
+    severity: str
+    rule: str
+    message: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two problems of one file the same: an edit moves them."""
+        return letters(self.message), self.rule
+
+    def __str__(self) -> str:
+        rule = f" ({self.rule})" if self.rule else ""
+        return f"{self.file}:{self.line}:{self.column} {self.severity}: {one_line(self.message)}{rule}"
+
+
+Findings = Mapping[str, tuple[Problem, ...]]
+"""By file; a file without problems is not there."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What one edit did, by the checker."""
+
+    before: Findings
+    after: Findings
+    new: Findings
+
+
+def difference(before: Findings, after: Findings) -> dict[str, tuple[Problem, ...]]:
+    """By file, what is in `after` and was not in `before`, each as often as it is more often there."""
+    found: dict[str, tuple[Problem, ...]] = {}
+    for file, problems in after.items():
+        known = Counter(problem.key for problem in before.get(file, ()))
+        fresh = list[Problem]()
+        # Of several that are alike, the last ones count as new, whichever those are.
+        for problem in problems:
+            if known[problem.key]:
+                known[problem.key] -= 1
+            else:
+                fresh.append(problem)
+        if fresh:
+            found[file] = tuple(fresh)
+    return found
+
+
+def moved(before: Findings, edit: Edit) -> Findings:
+    """What was known of a file that has another name now is known of that one."""
+    gone = [change for change in edit.changes if change.after is None]
+    come = [change for change in edit.changes if change.before is None]
+    if len(gone) != 1 or len(come) != 1:
+        return before
+    return {come[0].path if file == gone[0].path else file: found for file, found in before.items()}
+
+
+def letters(text: str) -> str:
+    """A message without all that quoting, escaping and folding may change."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+# --- The checkers ---------------------------------------------------------------------------------------------------
+
+Parser = Callable[[str, Path], Iterable[Problem]]
+
+
+@dataclass(frozen=True)
+class Checker:
+    name: str
+    argv: Callable[[Project, Path], Sequence[str]]
+    parse: Parser
+    version: Sequence[str]
+    prepare: Callable[[Project, Path], None] = lambda _project, _root: None
+    codes: tuple[int, ...] = (0, 1)
+    """Exit codes of a checker that worked."""
+    in_stderr: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def parse_pyright(output: str, root: Path) -> Iterator[Problem]:
+    """`--outputjson` of pyright and basedpyright."""
+    for one in json.loads(output)["generalDiagnostics"]:
+        start = one.get("range", {}).get("start", {"line": 0, "character": 0})
+        message = one["message"].replace(f"{root}/", "")
+        rule, severity = one.get("rule", ""), one["severity"]
+        yield Problem(_relative(one["file"], root), start["line"] + 1, start["character"] + 1, severity, rule, message)
+
+
+def parse_ty(output: str, root: Path) -> Iterator[Problem]:
+    """`--output-format gitlab`."""
+    severities = {"info": "information", "minor": "warning", "major": "error", "critical": "error"}
+    for one in json.loads(output or "[]"):
+        rule = one["check_name"]
+        message = one["description"].removeprefix(f"{rule}: ").replace(f"{root}/", "")
+        place = one["location"]["positions"]["begin"]
+        file = _relative(one["location"]["path"], root)
+        yield Problem(file, place["line"], place["column"], severities.get(one["severity"], "error"), rule, message)
+
+
+def parse_pyrefly(output: str, root: Path) -> Iterator[Problem]:
+    """`--output-format json`."""
+    for one in json.loads(output)["errors"]:
+        message = one["description"].replace(f"{root}/", "").replace(str(root), "")
+        file, severity = _relative(one["path"], root), one.get("severity", "error")
+        yield Problem(file, one["line"], one["column"], severity, one["name"], message)
+
+
+def parse_tsc(output: str, root: Path) -> Iterator[Problem]:
+    """`--pretty false`: a line for each error, and indented ones that explain it."""
+    head = re.compile(
+        r"(?P<file>[^\n(]+)\((?P<line>\d+),(?P<column>\d+)\): (?P<severity>\w+) TS(?P<rule>\d+): (?P<message>.*)"
+    )
+    found = list[tuple[re.Match[str], list[str]]]()
+    for line in output.splitlines():
+        if match := head.fullmatch(line):
+            found.append((match, [match["message"]]))
+        elif line.startswith(" ") and found:
+            found[-1][1].append(line)
+        elif line.strip():
+            raise CheckerFailed(line)
+    for match, lines in found:
+        message = "\n".join(lines).replace(f"{root}/", "")
+        file = _relative(match["file"], root)
+        yield Problem(file, int(match["line"]), int(match["column"]), match["severity"], match["rule"], message)
+
+
+def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
+    """`gopls check`: `FILE:LINE:COLUMN-END: MESSAGE`."""
+    head = re.compile(r"(?P<file>/[^\n:]+):(?P<line>\d+):(?P<column>\d+)(?:-[\d:]+)?: (?P<message>.*)")
+    for line in output.splitlines():
+        if match := head.fullmatch(line):
+            file = _relative(match["file"], root)
+            yield Problem(file, int(match["line"]), int(match["column"]), "error", "", match["message"])
+
+
+def _python(project: Project, root: Path) -> str:
+    """The interpreter whose packages count."""
+    environment = root / ".venv" if project.environment else corpus.empty_environment()
+    return str(environment / "bin" / "python")
+
+
+def prepare_pyright(project: Project, root: Path) -> None:
+    """What the project asks for; the ordinary mode where it asks for none, and all of its files."""
+    del project
+    asked = dict[str, Any]()
+    for tool in ("pyright", "basedpyright"):
+        asked |= _pyproject(root).get("tool", {}).get(tool, {})
+    # With a file of its own in place, what `pyproject.toml` says is not read.
+    settings = {"typeCheckingMode": "standard", **asked}
+    settings.pop("include", None)
+    (root / "pyrightconfig.json").write_text(json.dumps(settings))
+
+
+def _pyproject(root: Path) -> dict[str, Any]:
+    path = root / "pyproject.toml"
+    return tomllib.loads(path.read_text()) if path.exists() else {}
+
+
+def _go_files(root: Path) -> list[str]:
+    return [str(path) for path in sorted(root.rglob("*.go"))]
+
+
+CHECKERS: Mapping[str, Checker] = {
+    "basedpyright": Checker(
+        "basedpyright",
+        lambda project, root: [
+            str(SCRIPTS / "basedpyright"),
+            "--outputjson",
+            "--pythonpath",
+            _python(project, root),
+            "-p",
+            str(root),
+        ],
+        parse_pyright,
+        [str(SCRIPTS / "basedpyright"), "--version"],
+        prepare_pyright,
+    ),
+    "ty": Checker(
+        "ty",
+        lambda project, root: [
+            str(SCRIPTS / "ty"),
+            "check",
+            "--output-format",
+            "gitlab",
+            "--no-progress",
+            "--python",
+            _python(project, root),
+        ],
+        parse_ty,
+        [str(SCRIPTS / "ty"), "version"],
+    ),
+    "pyrefly": Checker(
+        "pyrefly",
+        lambda project, root: [
+            str(SCRIPTS / "pyrefly"),
+            "check",
+            "--output-format",
+            "json",
+            "--min-severity",
+            "warn",
+            "--python-interpreter-path",
+            _python(project, root),
+        ],
+        parse_pyrefly,
+        [str(SCRIPTS / "pyrefly"), "--version"],
+    ),
+    "typescript": Checker(
+        "typescript",
+        lambda _project, root: [
+            str(NPM / "tsc"),
+            "--noEmit",
+            "--pretty",
+            "false",
+            "-p",
+            str(root),
+            "--incremental",
+            "--tsBuildInfoFile",
+            str(root.parent / "truth.tsbuildinfo"),
+        ],
+        parse_tsc,
+        [str(NPM / "tsc"), "--version"],
+        codes=(0, 1, 2),
+    ),
+    "gopls": Checker(
+        "gopls",
+        lambda _project, root: ["gopls", "check", *_go_files(root)],
+        parse_gopls,
+        ["gopls", "version"],
+        environment={"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GONOSUMDB": "*", "GONOSUMCHECK": "1"},
+    ),
+}
+"""By the server that is measured: its checker is its own command line."""
+
+
+# --- Asking them ----------------------------------------------------------------------------------------------------
+
+
+def truths(
+    project: Project, server: str, texts: Texts, edits: Sequence[Edit], report: Callable[[str], None]
+) -> list[Truth]:
+    """What each edit did."""
+    with Asker(project, CHECKERS[server]).open() as asker:
+        found = list[Findings]()
+        for number, state in enumerate(states(texts, edits)):
+            found.append(asker.findings(state))
+            report(f"truth {number}/{len(edits)}")
+    judged = list[Truth]()
+    for edit, known, after in zip(edits, found, found[1:], strict=False):
+        before = moved(known, edit)
+        judged.append(Truth(before, after, difference(before, after)))
+    return judged
+
+
+class Asker:
+    """One checker on one project: from the cache, or on a copy that is made when it is first needed."""
+
+    def __init__(self, project: Project, checker: Checker) -> None:
+        self._project = project
+        self._checker = checker
+        self._root: Path | None = None
+        self._written: dict[str, str] = {}
+
+    @contextmanager
+    def open(self) -> Generator["Asker"]:
+        with tempfile.TemporaryDirectory(prefix="told-truth-") as folder:
+            self._folder = Path(os.path.realpath(folder))
+            yield self
+
+    def findings(self, state: Texts) -> Findings:
+        path = self._kept(state)
+        if path.exists():
+            return _read(path)
+        found = self._ask(state)
+        _write(path, found)
+        return found
+
+    def _ask(self, state: Texts) -> Findings:
+        checker, root = self._checker, self._copy(state)
+        variables = {**os.environ, "PATH": plain_path(), **checker.environment}
+        for name in ("VIRTUAL_ENV", "PYTHONPATH", "CONDA_PREFIX"):
+            variables.pop(name, None)
+        argv = checker.argv(self._project, root)
+        done = subprocess.run(
+            argv, cwd=root, env=variables, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
+        )
+        if done.returncode not in checker.codes:
+            raise CheckerFailed(
+                f"{' '.join(argv[:4])} ended with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}"
+            )
+        found: dict[str, list[Problem]] = {}
+        for problem in checker.parse(done.stdout, root):
+            found.setdefault(problem.file, []).append(problem)
+        return {file: tuple(found[file]) for file in sorted(found)}
+
+    def _copy(self, state: Texts) -> Path:
+        if self._root is None:
+            self._root = corpus.copy(self._project, self._folder)
+            self._written = corpus.texts(self._root, self._project.language)
+            self._checker.prepare(self._project, self._root)
+        write_state(self._root, self._written, state)
+        self._written = dict(state)
+        return self._root
+
+    def _kept(self, state: Texts) -> Path:
+        parts = [str(REVISION), self._checker.name, version(self._checker), self._project.identity, digest(state)]
+        name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return corpus.cache() / "truth" / name[:2] / f"{name}.json.gz"
+
+
+def write_state(root: Path, before: Texts, after: Texts) -> None:
+    """Make the files on disk those of `after`, where they are those of `before`."""
+    for path in before.keys() - after.keys():
+        (root / path).unlink()
+    for path, text in after.items():
+        if before.get(path) != text:
+            (root / path).write_bytes(text.encode())
+
+
+def plain_path() -> str:
+    """`PATH` with a Python that has no packages: those of the environment this runs in do not count."""
+    return os.pathsep.join([str(corpus.empty_environment() / "bin"), os.environ["PATH"]])
+
+
+_versions: dict[str, str] = {}
+
+
+def version(checker: Checker) -> str:
+    if checker.name not in _versions:
+        done = subprocess.run(checker.version, capture_output=True, text=True, check=True)
+        _versions[checker.name] = done.stdout.strip()
+    return _versions[checker.name]
+
+
+def _read(path: Path) -> Findings:
+    kept = json.loads(gzip.decompress(path.read_bytes()))
+    return {file: tuple(Problem(**one) for one in found) for file, found in kept.items()}
+
+
+def _write(path: Path, found: Findings) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = gzip.compress(json.dumps({file: [asdict(one) for one in each] for file, each in found.items()}).encode())
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+        part.write(data)
+    Path(part.name).rename(path)
+
+
+def _relative(file: str, root: Path) -> str:
+    return file.removeprefix(f"{root}/").removeprefix("./")

@@ -179,12 +179,18 @@ def lifecycle() -> str:
     return "```text\n" + "\n".join(lines) + "\n```"
 
 
+def tests() -> str:
+    """The index of the test support, without its heading."""
+    return (DOCS.parent / "tests" / "support" / "README.md").read_text().partition("\n")[2]
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "config-keys": config_keys,
     "verbs": verbs,
     "operations": operations,
     "hosts": hosts,
     "lifecycle": lifecycle,
+    "tests": tests,
 }
 
 if __name__ == "__main__":

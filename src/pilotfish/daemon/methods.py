@@ -254,9 +254,9 @@ def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Serve
     if not workspace.serves(AbsPath(named)):
         return Served(served=False)
     choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
-    if choice.servers or choice.expected is None:
-        return Served(served=True)
-    return Served(served=True, error=error_of(workspace.why_unavailable(choice.expected)))
+    if choice.servers or choice.missing is None:
+        return Served(served=bool(choice.servers))
+    return Served(served=True, error=error_of(workspace.why_unavailable(choice.missing)))
 
 
 def _session(line: Line) -> ClientSession:

@@ -132,9 +132,9 @@ class Workspace(Questions):
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         workspace = self._service.workspaces.of(self._client)
         choice = workspace.servers_for(AbsPath(os.path.realpath(os.path.join(self._client.cwd, path))))
-        if choice.servers or choice.expected is None:
+        if choice.servers or choice.missing is None:
             return None
-        return workspace.why_unavailable(choice.expected)
+        return workspace.why_unavailable(choice.missing)
 
     async def word(self, question: Question) -> str | None:
         """The identifier at the place that a question gives in numbers, if its file may be read."""

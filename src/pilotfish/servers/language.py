@@ -14,6 +14,8 @@ class Language(Struct, frozen=True):
     extensions: tuple[str, ...]
     names: tuple[str, ...]
     shebangs: tuple[str, ...]
+    code: bool = True
+    """False for prose and data: nobody misses a server for these."""
 
 
 def read_languages(tables: Mapping[str, object]) -> Mapping[str, Language]:
@@ -39,6 +41,7 @@ def _language(language_id: str, table: Table | None) -> Language:
         extensions=table.texts("extensions"),
         names=table.texts("names"),
         shebangs=table.texts("shebangs"),
+        code=table.flag("code") is not False,
     )
     table.close()
     return language

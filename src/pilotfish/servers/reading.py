@@ -56,6 +56,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         settings=table.object("settings"),
         watch=table.texts("watch") or None,
         derived_watch=_derived_watch(table.table("derivedWatch")),
+        serves_code=any(languages[name].code for name in names),
         rank=_rank(table),
         risk=table.choice("risk", Risk) or Risk.RUNS_PROJECT_CODE,
         restricted=_restricted(table.table("restricted")),
@@ -130,6 +131,7 @@ def _restricted(table: Table | None) -> Restricted | None:
         return None
     restricted = Restricted(
         reason=table.required_text("reason"),
+        incomplete=bool(table.flag("incomplete")),
         env=table.text_map("env"),
         initialization=table.object("initialization"),
         settings=table.object("settings"),

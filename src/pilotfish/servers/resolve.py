@@ -48,6 +48,13 @@ class Choice(Struct, frozen=True):
 
     servers: tuple[Candidate, ...]
     expected: Candidate | None = None
+    withheld: tuple[Candidate, ...] = ()
+    """Companions that would run beside them, were the workspace trusted."""
+
+    @property
+    def missing(self) -> Candidate | None:
+        """`expected`, where its absence means that code is not checked."""
+        return self.expected if self.expected is not None and self.expected.spec.serves_code else None
 
 
 class Resolver:
@@ -107,7 +114,11 @@ class Resolver:
         return list({spec.id: spec for spec in found}.values())
 
 
-def choose(candidates: Sequence[Candidate], is_available: Callable[[Candidate], bool]) -> Choice:
+def choose(
+    candidates: Sequence[Candidate],
+    is_available: Callable[[Candidate], bool],
+    is_withheld: Callable[[Candidate], bool] = lambda _candidate: False,
+) -> Choice:
     """What runs for a file: one main server, every server that the configuration names, every useful companion.
 
     Main servers that the configuration names come in place of the one that would have been chosen.
@@ -118,16 +129,19 @@ def choose(candidates: Sequence[Candidate], is_available: Callable[[Candidate], 
     main = None if replacing else next(filter(is_available, mains), None)
     leading = (*([main] if main else []), *filter(is_available, named))
     superfluous = {server for one in leading for server in one.spec.rank.conflicts}
-    companions = (
+    companions = [
         candidate
         for candidate in candidates
         if candidate.spec.rank.role is Role.COMPANION
         and not candidate.spec.rank.named
         and candidate.spec.id not in superfluous
-        and is_available(candidate)
-    )
+    ]
     missed = () if leading else (*replacing, *mains, *named)
-    return Choice((*leading, *companions), missed[0] if missed else None)
+    return Choice(
+        (*leading, *filter(is_available, companions)),
+        missed[0] if missed else None,
+        tuple(one for one in companions if not is_available(one) and is_withheld(one)),
+    )
 
 
 def interpreter(first_line: str) -> str | None:

@@ -155,6 +155,8 @@ class Restricted(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
     settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    incomplete: bool = False
+    """Without what is given up it does not find every error: its verdict is partial."""
 
 
 class NpmRequirement(Struct, frozen=True):
@@ -236,6 +238,8 @@ class ServerSpec(Struct, frozen=True):
     settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
     watch: tuple[str, ...] | None = None
     derived_watch: DerivedWatch | None = None
+    serves_code: bool = True
+    """False for prose and data alone: it is used where it is, and not missed where it is not."""
     rank: Rank = Rank()
     risk: Risk = Risk.RUNS_PROJECT_CODE
     """Unless we know better."""

@@ -33,7 +33,7 @@ from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
-from pilotfish.servers.spec import Role, ServerSpec
+from pilotfish.servers.spec import Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
@@ -115,6 +115,10 @@ class Workspace:
         servers = {one.spec.id for path in paths for one in self.candidates(path)} if paths else self.specs.keys()
         return tuple(str(problem) for problem in self._blocked if problem.path[1] in servers)
 
+    def restriction(self, spec: ServerSpec) -> Restricted | None:
+        """What a server gives up because nobody trusts the workspace; None where it gives up nothing."""
+        return None if self.config.trusted else spec.restricted
+
     def replacements(self) -> tuple[str, ...]:
         """Which main servers run because the configuration names their command, and in place of which (REG-2)."""
         mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
@@ -149,7 +153,9 @@ class Workspace:
         if kept is not None and kept[1].holds():
             return kept[0]
         witness = Witness(self._tree)
-        choice = choose(self._resolver.candidates(path, self._scope, first_line, witness), self._is_available)
+        choice = choose(
+            self._resolver.candidates(path, self._scope, first_line, witness), self._is_available, self._is_withheld
+        )
         evidence = witness.evidence()
         if evidence is not None:
             self._whereabouts.choices.put(key, (choice, evidence))
@@ -345,6 +351,13 @@ class Workspace:
         if isinstance(self._admitted(candidate.spec), Withheld):
             return False
         return isinstance(self._located(candidate.spec, candidate.root), Found)
+
+    def _is_withheld(self, candidate: Candidate) -> bool:
+        """Whether it is there and only trust is missing."""
+        located = self._located(candidate.spec, candidate.root)
+        return isinstance(located, Gated) or (
+            isinstance(located, Found) and isinstance(self._admitted(candidate.spec), Withheld)
+        )
 
     def _admitted(self, spec: ServerSpec) -> Allowed | Withheld:
         if spec.id not in self._allowed:

@@ -174,8 +174,8 @@ class Checks:
             return await self._on(client, workspace, candidate, named, patience)
 
         ordered = await side_by_side(one, choice.servers)
-        if choice.expected is not None:
-            ordered.append(no_verdict(choice.expected.spec.id, workspace.why_unavailable(choice.expected), 0.0))
+        absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
+        ordered += [no_verdict(one.spec.id, workspace.why_unavailable(one), 0.0) for one in absent]
         return FileVerdict(file.path, file.text, tuple(ordered))
 
     async def _on(
@@ -203,6 +203,9 @@ class Checks:
                 outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
             if standing.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=standing.behind)
+            restricted = workspace.restriction(candidate.spec)
+            if restricted is not None and restricted.incomplete and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {restricted.reason}")
             self.close_unused(session)
             self._remembering.keep(session, standing.habits)
             return outcome

@@ -156,6 +156,6 @@ def _verdict(
     outcomes: Mapping[tuple[AbsPath, str], Outcome],
 ) -> FileVerdict:
     ordered = [outcomes[path, one.spec.id] for one in choice.servers if (path, one.spec.id) in outcomes]
-    if choice.expected is not None:
-        ordered.append(no_verdict(choice.expected.spec.id, workspace.why_unavailable(choice.expected), 0.0))
+    if choice.missing is not None:
+        ordered.append(no_verdict(choice.missing.spec.id, workspace.why_unavailable(choice.missing), 0.0))
     return FileVerdict(path, text, tuple(ordered))

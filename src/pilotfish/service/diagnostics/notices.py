@@ -1,0 +1,66 @@
+"""Why a file has no verdict, said once: silence must mean that an edit is clean (FMT-8, TRUST-6).
+
+A server that is missing, failed or withheld is named once per client session and server; a verdict that is only late
+is mentioned once per file, until the file has one.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+
+from pilotfish.errors import Code
+from pilotfish.feedback.text import named
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.recent import Recent
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+
+MAX_SESSIONS = 1_000
+"""Client sessions whose notices are remembered; one that fell out is told again."""
+
+WITHOUT_SERVER = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED, Code.UNSUPPORTED})
+
+
+class Notices:
+    def __init__(self) -> None:
+        self._said: Recent[str, set[str]] = Recent(MAX_SESSIONS)
+
+    def take(self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
+        """What has not been said yet about these files, in one line each; afterwards it has been."""
+        said = self._said.get(client.id)
+        if said is None:
+            said = set[str]()
+            self._said.put(client.id, said)
+        for verdict in verdicts:
+            if verdict.answered:
+                said.discard(_late_key(verdict))
+        notices = dict(_notices(workspace, verdicts))
+        unsaid = {key: text for key, text in notices.items() if key not in said}
+        said.update(unsaid)
+        return tuple(unsaid.values())
+
+
+def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
+    for verdict in verdicts:
+        for outcome in verdict.outcomes:
+            if outcome.diagnostics is None:
+                yield _without_verdict(workspace, verdict, outcome)
+            elif (restricted := workspace.restriction(workspace.specs[outcome.server])) is not None:
+                why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
+                yield f"restricted {outcome.server}", f"{why} To allow it: pilotfish trust {workspace.root}"
+
+
+def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcome) -> tuple[str, str]:
+    failure = outcome.failure
+    if failure is None or failure.code is Code.REQUEST_TIMEOUT:
+        path = named(verdict.path, workspace.root)
+        return _late_key(verdict), f"{path} is not checked yet: {outcome.server} has not answered in time."
+    kind = os.path.splitext(verdict.path)[1] or os.path.basename(verdict.path)
+    text = " ".join([failure.message, *([failure.hint] if failure.hint else [])]).replace("\n", " ")
+    if failure.code in WITHOUT_SERVER:
+        return f"none {outcome.server} {kind}", f"{kind} files are not checked by {outcome.server}: {text}"
+    return f"failed {outcome.server}", f"{outcome.server} does not check files: {text}"
+
+
+def _late_key(verdict: FileVerdict) -> str:
+    return f"late {verdict.path}"

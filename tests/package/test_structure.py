@@ -76,6 +76,7 @@ BEING_RENAMED = frozenset(
         "Search",
         "Security",
         "Selection",
+        "SendQueue",
         "Served",
         "Session",
         "Sessions",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.source_files import files_below
+from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
 
 pytestmark = pytest.mark.proves("CLI-1")

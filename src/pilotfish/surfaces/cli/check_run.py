@@ -19,7 +19,7 @@ from pilotfish.errors import Code
 from pilotfish.library.questions import Diagnostics
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
-from pilotfish.surfaces.source_files import files_below
+from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
 AT_ONCE = 8

@@ -178,7 +178,7 @@ async def _examples(workspace: OpenWorkspace) -> list[str]:
 
 def _first_of_each_kind(root: str) -> list[str]:
     """The first file of each extension, the most frequent extension first."""
-    from pilotfish.surfaces.source_files import files_below
+    from pilotfish.system.source_files import files_below
 
     examples: dict[str, str] = {}
     kinds = Counter[str]()

@@ -30,9 +30,9 @@ from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport
-from pilotfish.surfaces.source_files import files_below
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Spawner
+from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
 MAX_FILES = 50_000

@@ -28,7 +28,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
 from pilotfish.surfaces.mcp.tools import asked, asks_for_known_files
-from pilotfish.surfaces.source_files import files_below
+from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
 
 HOST = "http"

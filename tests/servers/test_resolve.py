@@ -460,3 +460,22 @@ def test_the_disk_answers_and_never_blocks(tmp_path: Path) -> None:
     assert tree.read(str(tmp_path / "file"), 9) == "text\ufffd"
     for odd in ("pipe", "device", "none", "."):
         assert tree.read(str(tmp_path / odd), 9) is None
+
+
+@pytest.mark.proves("REG-3", "REG-4")
+@pytest.mark.parametrize(
+    ("files", "favourite", "linted"),
+    [
+        pytest.param({"/w/pyproject.toml": "[project]\n"}, "basedpyright", False, id="nothing is said"),
+        pytest.param({"/w/pyproject.toml": "[tool.ruff.lint]\n"}, "basedpyright", True, id="a table below tool.ruff"),
+        pytest.param({"/w/pyproject.toml": "[tool.ruffian]\n"}, "basedpyright", False, id="another tool"),
+        pytest.param({"/w/pyproject.toml": "[tool.ty.rules]\n"}, "ty", False, id="the project uses ty"),
+        pytest.param({"/w/ruff.toml": ""}, "basedpyright", True, id="a file of its own"),
+    ],
+)
+def test_a_project_says_in_its_manifest_which_tools_it_uses(
+    files: dict[str, str], favourite: str, linted: bool
+) -> None:
+    found = catalogue_ids({**files, "/w/a.py": ""}, "/w/a.py")
+    assert ("ruff" in found) is linted
+    assert next(iter(found)) == favourite

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside
@@ -165,7 +166,8 @@ def _top(path: AbsPath, scope: Scope) -> str:
 
 
 def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | None:
-    root = root_of(spec.root, search)
+    # Whoever names a server in the configuration has asked for it, whatever the project has.
+    root = root_of(replace(spec.root, required=False) if spec.rank.named else spec.root, search)
     if root is None:
         return None
     favoured = bool(spec.rank.favoured_by) and bool(search.distances(spec.rank.favoured_by))

@@ -45,9 +45,16 @@ class Search:
     def _holds(self, folder: str, marker: str) -> bool:
         key = (folder, marker)
         if key not in self._seen:
-            is_glob = not GLOB_CHARACTERS.isdisjoint(marker)
-            self._seen[key] = self._has_match(folder, marker) if is_glob else self._tree.exists(f"{folder}/{marker}")
+            self._seen[key] = self._look_for(folder, marker)
         return self._seen[key]
+
+    def _look_for(self, folder: str, marker: str) -> bool:
+        name, _, section = marker.partition("#")
+        if section:
+            return self._tree.exists(f"{folder}/{name}") and _has_section(self.text(f"{folder}/{name}") or "", section)
+        if not GLOB_CHARACTERS.isdisjoint(marker):
+            return self._has_match(folder, marker)
+        return self._tree.exists(f"{folder}/{marker}")
 
     def _has_match(self, folder: str, marker: str) -> bool:
         """A glob is for the names in one folder; before its last slash it is a plain path."""
@@ -71,6 +78,12 @@ class Search:
                 if pointer is None or "/worktrees/" in pointer:
                     return place
         return len(folders) - 1
+
+
+def _has_section(text: str, section: str) -> bool:
+    """Whether a manifest has a table of TOML (or INI) or a key of JSON of this name; the rest is not looked at."""
+    quoted = re.escape(section)
+    return re.search(rf'^\s*\[+\s*{quoted}\s*[\].]|"{quoted}"\s*:', text, re.MULTILINE) is not None
 
 
 def root_of(rule: RootRule, search: Search) -> str | None:

@@ -197,7 +197,7 @@ class RootRule(Struct, frozen=True):
     """Which folder the server is started for."""
 
     markers: tuple[str, ...] = ()
-    """Names, paths or globs below the folder."""
+    """Names, paths or globs below the folder; `pyproject.toml#tool.ruff` is a file that has such a section."""
     strong: tuple[str, ...] = ()
     """Markers that count before the nearer ones of `markers`: the package, not the folder of its tests."""
     exclusions: tuple[str, ...] = ()

@@ -9,9 +9,11 @@ from pilotfish.servers.language import Language, language_ids
 from pilotfish.servers.spec import (
     ORDINARY_PREFERENCE,
     DerivedWatch,
+    Environment,
     FileRule,
     Freshness,
     Grouping,
+    Imports,
     Manager,
     NpmRequirement,
     OnDemand,
@@ -61,6 +63,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         risk=table.choice("risk", Risk) or Risk.RUNS_PROJECT_CODE,
         restricted=_restricted(table.table("restricted")),
         freshness=_freshness(table.table("freshness")),
+        imports=_imports(table.table("imports")),
         quirks={quirk: _quirk_note(note) for quirk, note in table.tables("quirks", Quirk).items()},
         install=table.lists("install", Manager),
         needs=table.texts("needs"),
@@ -124,6 +127,14 @@ def _derived_watch(table: Table | None) -> DerivedWatch | None:
     watch = DerivedWatch(table.texts("command"), table.texts("when"), table.texts("argument"))
     table.close()
     return watch
+
+
+def _imports(table: Table | None) -> Imports:
+    if table is None:
+        return Imports()
+    imports = Imports(table.texts("unresolved"), table.choice("environment", Environment))
+    table.close()
+    return imports
 
 
 def _restricted(table: Table | None) -> Restricted | None:

@@ -159,6 +159,21 @@ class Restricted(Struct, frozen=True):
     """Without what is given up it does not find every error: its verdict is partial."""
 
 
+class Environment(StrEnum):
+    """Where the packages of a project are, as far as we can tell whether it has any."""
+
+    PYTHON = "python"
+    NODE = "node"
+
+
+class Imports(Struct, frozen=True):
+    """How the server says that an import cannot be resolved, and what must be installed for that."""
+
+    unresolved: tuple[str, ...] = ()
+    """Codes of such diagnostics."""
+    environment: Environment | None = None
+
+
 class NpmRequirement(Struct, frozen=True):
     """The server fits only some major versions of a package in the project's `node_modules`.
 
@@ -245,6 +260,7 @@ class ServerSpec(Struct, frozen=True):
     """Unless we know better."""
     restricted: Restricted | None = None
     freshness: Freshness = Freshness()
+    imports: Imports = Imports()
     quirks: Mapping[Quirk, QuirkNote] = field(default_factory=dict[Quirk, QuirkNote])
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()

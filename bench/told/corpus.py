@@ -83,10 +83,10 @@ def copy(project: Project, target: Path) -> Path:
     """A git repository with one commit at `target/NAME`, and what belongs beside it."""
     root = target / project.name.removesuffix(WITH_ENVIRONMENT)
     shutil.copytree(_sources(project), root)
-    for name, text in project.files.items():
-        (root / name).write_text(text.lstrip("\n"))
     if project.beside:
         shutil.copytree(_beside(project), target / "beside")
+    for name, text in project.files.items():
+        (root / name).write_text(text.lstrip("\n"))
     _make_repository(root)
     if project.environment:
         # Hard links: nobody writes there, and a checker sees ordinary files.

@@ -144,7 +144,9 @@ def same(told: Problem, true: Problem) -> bool:
 
 def same_place(told: Problem, true: Problem) -> bool:
     """Whether these are about the same, by line and rule: a server may use other words than its command line."""
-    return told.file == true.file and told.line == true.line and (told.rule == true.rule or not told.rule)
+    return (
+        told.file == true.file and told.line == true.line and (told.rule == true.rule or not told.rule or not true.rule)
+    )
 
 
 def _matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tuple[Problem, Problem]], list[Problem]]:

@@ -274,7 +274,7 @@ CHECKERS: Mapping[str, Checker] = {
         lambda _project, root: ["gopls", "check", *_go_files(root)],
         parse_gopls,
         ["gopls", "version"],
-        environment={"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GONOSUMDB": "*", "GONOSUMCHECK": "1"},
+        environment={"GOPROXY": "off"},
     ),
 }
 """By the server that is measured: its checker is its own command line."""

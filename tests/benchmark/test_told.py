@@ -1,0 +1,477 @@
+"""The benchmark of what an agent is told: its edits are what they claim, and it judges what was told rightly."""
+
+import ast
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from told import corpus, edits, report, score, subjects, truth
+from told.edits import Change, Edit
+from told.report import Outcome, summary
+from told.subjects import Told
+from told.truth import Problem, Truth
+
+pytestmark = pytest.mark.proves("BENCH-1")
+
+LIBRARY = '''"""Things, and how to make them."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Thing:
+    """One of them."""
+
+    name: str
+    weight: float = 1.0
+
+    def heavier(self, by: float) -> "Thing":
+        total = self.weight + by
+        return Thing(self.name, total)
+
+
+class Box:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def holds(self, thing: Thing) -> bool:
+        limit = float(self.size)
+        return bool(thing.weight <= limit)
+
+
+def make(name: str, count: int = 1) -> list[Thing]:
+    """Make some."""
+    made = []
+    for number in range(count):
+        made.append(Thing(name, float(number)))
+    return sorted(made, key=str)
+
+
+def count_of(things: list[Thing]) -> int:
+    if not things:
+        return 0
+    # Umlauts count as one: ä
+    amount = len(things)
+    return int(amount)
+'''
+USER = """from .library import Box, Thing, count_of, make
+
+
+def heaviest(name: str) -> Thing:
+    things = make(name, 3)
+    return things[-1].heavier(2.0)
+
+
+def all_fit(box: Box, name: str) -> bool:
+    return all(box.holds(thing) for thing in make(name)) and count_of(make(name)) > 0 and box.size > Thing(name).weight
+"""
+TEST = "from package.user import heaviest\n\n\ndef test_heaviest() -> None:\n    assert heaviest('a').name == 'a'\n"
+PYTHON = {
+    "package/__init__.py": "",
+    "package/library.py": LIBRARY,
+    "package/user.py": USER,
+    "package/more.py": LIBRARY.replace("make", "produce").replace("Thing", "Item"),
+    "package/main.py": "from . import library, more, user\n\nprint(library.make, more.produce, user.heaviest)\n",
+    "tests/test_user.py": TEST,
+}
+TYPESCRIPT = {
+    "src/library.ts": """import { helper } from './helper';
+
+export interface Thing {
+  name: string;
+  weight?: number;
+}
+
+export function make(name: string, count: number): Thing[] {
+  const things = range(count);
+  return helper(things, name);
+}
+
+export function range(count: number): number {
+  const doubled = count * 2;
+  return doubled;
+}
+
+export class Box {
+  size: number = 1;
+  holds(thing: Thing): boolean {
+    return range(this.size) > 0;
+  }
+}
+""",
+    "src/helper.ts": """import { Thing } from './library';
+
+export function helper(count: number, name: string): Thing[] {
+  const found = [{ name, weight: count }];
+  return found;
+}
+""",
+    "src/user.ts": """import { Box, Thing, make, range } from './library';
+import { helper } from './helper';
+
+export const box = new Box();
+export const held = box.holds(make('a', range(1))[0]);
+export const thing: Thing = helper(1, 'b')[0];
+console.log(thing.name, thing.weight, box.size);
+""",
+}
+GO = {
+    "things.go": """package things
+
+import (
+\t"fmt"
+\t"strings"
+)
+
+type Thing struct {
+\tName   string
+\tWeight int
+}
+
+func Make(name string) *Thing {
+\ttrimmed := strings.TrimSpace(name)
+\treturn New(trimmed)
+}
+
+func New(name string) *Thing {
+\treturn &Thing{Name: name, Weight: 1}
+}
+
+func (t *Thing) Heavier(by int) int {
+\ttotal := add(t.Weight, by)
+\treturn add(total)
+}
+
+func show(t *Thing) {
+\tfmt.Println(t.Name)
+}
+""",
+    "more.go": """package things
+
+func add(numbers ...int) int {
+\ttotal := 0
+\tfor _, number := range numbers {
+\t\ttotal += number
+\t}
+\treturn int(total)
+}
+
+func use() {
+\tshow(Make("a"))
+\t_ = New("b").Heavier(add(1))
+\t_ = Thing{Name: "c", Weight: 2}
+}
+""",
+}
+PROJECTS = {"python": PYTHON, "typescript": TYPESCRIPT, "go": GO}
+SEEDS = st.integers(0, 10_000)
+BROKEN_ON_PURPOSE = {"syntax"}
+
+
+# --- Edits ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(sorted(PROJECTS)), SEEDS)
+def test_a_plan_is_the_same_for_the_same_seed_and_every_edit_changes_what_the_one_before_left(
+    language: str, seed: int
+) -> None:
+    planned = edits.plan(PROJECTS[language], language, 12, seed)
+    assert planned == edits.plan(PROJECTS[language], language, 12, seed)
+    assert [edit.number for edit in planned] == list(range(1, 13))
+    state = dict(PROJECTS[language])
+    for edit in planned:
+        assert edit.changes
+        for change in edit.changes:
+            assert state.get(change.path) == change.before != change.after
+        edits.apply(state, edit)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_python_can_be_read_after_every_edit_but_those_that_break_its_syntax(seed: int) -> None:
+    for edit in edits.plan(PYTHON, "python", 12, seed):
+        for change in edit.changes:
+            if change.after is None:
+                continue
+            if edit.kind in BROKEN_ON_PURPOSE:
+                with pytest.raises(SyntaxError):
+                    ast.parse(change.after)
+            else:
+                ast.parse(change.after)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["typescript", "go"]), SEEDS)
+def test_brackets_match_after_every_edit_but_those_that_break_the_syntax(language: str, seed: int) -> None:
+    for edit in edits.plan(PROJECTS[language], language, 12, seed):
+        for change in edit.changes:
+            if change.after is not None:
+                counts = Counter(change.after)
+                balanced = all(counts[one] == counts[other] for one, other in ("()", "[]", "{}"))
+                assert balanced == (edit.kind not in BROKEN_ON_PURPOSE), edit
+
+
+@pytest.mark.parametrize("language", PROJECTS)
+@pytest.mark.parametrize("kind", [kind for kind in edits.KINDS if kind != "fix"])
+def test_every_kind_of_edit_can_be_made_in_every_language(language: str, kind: str) -> None:
+    (edit,) = edits.plan(PROJECTS[language], language, 1, 3, [kind])
+    assert edit.kind == kind
+    assert edit.group == edits.group_of(kind)
+
+
+@pytest.mark.parametrize("language", PROJECTS)
+@pytest.mark.parametrize("kind", ["rename-export", "new-parameter", "rename-member", "remove-export"])
+def test_what_is_meant_to_break_others_changes_a_name_that_others_use(language: str, kind: str) -> None:
+    for seed in range(8):
+        (edit,) = edits.plan(PROJECTS[language], language, 1, seed, [kind])
+        (change,) = edit.changes
+        assert change.before is not None
+        assert change.after is not None
+        others = [text for path, text in PROJECTS[language].items() if path != change.path]
+        named = [word for word in edits.words(edit.note) if any(word in edits.words(text) for text in others)]
+        assert named, edit.note
+
+
+def test_a_renamed_local_of_python_is_renamed_wherever_it_is_used_and_nowhere_else() -> None:
+    body = "result = 0\n    for item in items:\n        result += item\n    return result\n"
+    texts = {"one.py": f"def total(items):\n    {body}"}
+    for seed in range(6):
+        (edit,) = edits.plan(texts, "python", 1, seed, ["rename-local"])
+        (change,) = edit.changes
+        assert change.after is not None
+        name = "result" if "local result" in edit.note else "item"
+        names = [node.id for node in ast.walk(ast.parse(change.after)) if isinstance(node, ast.Name)]
+        assert name not in names
+        assert f"{name}_value" in names
+        assert "items" in names
+
+
+def test_a_fix_restores_the_texts_of_the_edit_that_it_undoes() -> None:
+    planned = edits.plan(PYTHON, "python", 40, 5)
+    undone = [edit for edit in planned if edit.undoes is not None]
+    assert undone
+    for edit in undone:
+        first = planned[(edit.undoes or 0) - 1]
+        assert [(one.path, one.after, one.before) for one in first.changes] == [
+            (one.path, one.before, one.after) for one in edit.changes
+        ]
+
+
+def test_only_the_kinds_that_were_asked_for_are_made_and_what_they_broke_is_fixed() -> None:
+    planned = edits.plan(PYTHON, "python", 20, 2, ["own", "fix"])
+    assert {edit.group for edit in planned} == {"own", "fix"}
+    with pytest.raises(ValueError, match="no such kind"):
+        edits.plan(PYTHON, "python", 1, 2, ["nonsense"])
+
+
+def test_a_state_has_the_same_digest_however_it_was_reached() -> None:
+    planned = edits.plan(PYTHON, "python", 30, 4)
+    reached = list(edits.states(PYTHON, planned))
+    by_text = {edits.digest(state): state for state in reached}
+    assert all(by_text[edits.digest(state)] == state for state in reached)
+    assert len(by_text) < len(reached)
+
+
+# --- The truth ------------------------------------------------------------------------------------------------------
+
+
+def problem(file: str, message: str, line: int = 1, rule: str = "rule", severity: str = "error") -> Problem:
+    return Problem(file, line, 1, severity, rule, message)
+
+
+def findings(*problems: Problem) -> dict[str, tuple[Problem, ...]]:
+    return {file: tuple(one for one in problems if one.file == file) for file in {one.file for one in problems}}
+
+
+def test_new_is_what_is_there_more_often_than_before_wherever_it_stands() -> None:
+    before = findings(problem("a", "x", 1), problem("a", "x", 9), problem("a", "y", 3), problem("b", "z"))
+    after = findings(problem("a", "x", 2), problem("a", "x", 4), problem("a", "x", 10), problem("c", "z"))
+    new = truth.difference(before, after)
+    assert {file: len(found) for file, found in new.items()} == {"a": 1, "c": 1}
+
+
+MESSAGES = st.lists(st.sampled_from("xyz"), max_size=8)
+
+
+@given(MESSAGES, MESSAGES)
+def test_the_difference_is_that_of_multisets(before: list[str], after: list[str]) -> None:
+    new = truth.difference(
+        findings(*(problem("a", one, line) for line, one in enumerate(before))),
+        findings(*(problem("a", one, line) for line, one in enumerate(after))),
+    )
+    assert Counter(one.message for one in new.get("a", ())) == Counter(after) - Counter(before)
+
+
+def test_what_was_known_of_a_file_is_known_of_it_under_its_new_name() -> None:
+    edit = Edit(1, "move-file", "others", "patch", (Change("a", "x", None), Change("b", None, "x")), "")
+    assert truth.moved(findings(problem("a", "x")), edit).keys() == {"b"}
+
+
+def test_the_output_of_each_checker_is_read() -> None:
+    root = Path("/work/project")
+    place = {"start": {"line": 4, "character": 2}, "end": {"line": 4, "character": 3}}
+    pyright = {"file": "/work/project/a.py", "severity": "error", "message": "no", "range": place, "rule": "r"}
+    assert list(truth.parse_pyright(json.dumps({"generalDiagnostics": [pyright]}), root)) == [
+        Problem("a.py", 5, 3, "error", "r", "no")
+    ]
+    ty = {
+        "check_name": "r",
+        "description": "r: no",
+        "severity": "major",
+        "location": {"path": "a.py", "positions": {"begin": {"line": 5, "column": 3}}},
+    }
+    assert list(truth.parse_ty(json.dumps([ty]), root)) == [Problem("a.py", 5, 3, "error", "r", "no")]
+    pyrefly = {"line": 5, "column": 3, "path": "a.py", "name": "r", "description": "no", "severity": "error"}
+    assert list(truth.parse_pyrefly(json.dumps({"errors": [pyrefly]}), root)) == [
+        Problem("a.py", 5, 3, "error", "r", "no")
+    ]
+    tsc = (
+        "src/a.ts(5,3): error TS2322: Type 'A' is not B.\n  Because of C.\nsrc/b.ts(1,1): error TS1005: ';' expected.\n"
+    )
+    assert list(truth.parse_tsc(tsc, root)) == [
+        Problem("src/a.ts", 5, 3, "error", "2322", "Type 'A' is not B.\n  Because of C."),
+        Problem("src/b.ts", 1, 1, "error", "1005", "';' expected."),
+    ]
+    assert list(truth.parse_gopls("/work/project/a.go:5:3-7: undeclared name: x\n", root)) == [
+        Problem("a.go", 5, 3, "error", "", "undeclared name: x")
+    ]
+
+
+def test_output_of_tsc_that_is_no_error_of_a_file_is_not_taken_for_a_clean_project() -> None:
+    with pytest.raises(truth.CheckerFailed):
+        list(truth.parse_tsc("error TS5083: Cannot read file '/work/tsconfig.json'.\n", Path("/work")))
+
+
+# --- The score ------------------------------------------------------------------------------------------------------
+
+TEXT = """LSP errors detected in this file, please fix:
+<diagnostics file="a.py">
+ERROR [3:5] "x" is not &lt;defined&gt; (reportUndefinedVariable)
+ERROR [9:1] No rule here
+... and 4 more
+</diagnostics>
+
+LSP errors detected in other files:
+<diagnostics file="package/b.py">
+ERROR [1:2] Import "c" (from d) could not be resolved (reportMissingImports)
+</diagnostics>
+
+2 more files have new errors: package/c.py, package/d.py
+The edit was applied and need not be repeated; please fix these errors in a further edit.
+"""
+EDIT = Edit(1, "rename-export", "others", "edit", (Change("a.py", "x", "y"),), "")
+
+
+def test_what_a_model_reads_is_read() -> None:
+    read = score.said(TEXT, "/work/project")
+    assert read.findings == (
+        Problem("a.py", 3, 5, "error", "reportUndefinedVariable", '"x" is not <defined>'),
+        Problem("a.py", 9, 1, "error", "", "No rule here"),
+        Problem("package/b.py", 1, 2, "error", "reportMissingImports", 'Import "c" (from d) could not be resolved'),
+    )
+    assert read.left_out == {"a.py": 4}
+    assert "package/c.py" in read.rest
+    plain = score.said("File: a.py\nERROR [3:5] no (r) [new]\n", "/work")
+    assert plain.findings == (Problem("a.py", 3, 5, "error", "r", "no"),)
+
+
+def told(*problems: Problem, rest: str = "", left_out: dict[str, int] | None = None) -> score.Said:
+    return score.Said(problems, left_out or {}, rest)
+
+
+def true(before: list[Problem], after: list[Problem]) -> Truth:
+    return Truth(findings(*before), findings(*after), truth.difference(findings(*before), findings(*after)))
+
+
+def test_only_what_is_new_may_be_told() -> None:
+    what = true([problem("a.py", "old")], [problem("a.py", "old"), problem("a.py", "new", 4)])
+    verdict = score.Judge().verdict(
+        EDIT, what, told(problem("a.py", "new", 4), problem("a.py", "old"), problem("a.py", "invented", 7, "other"))
+    )
+    assert [one.message for one in verdict.right] == ["new"]
+    assert [one.message for one in verdict.old] == ["old"]
+    assert [one.message for one in verdict.unknown] == ["invented"]
+    assert not verdict.missing
+    assert verdict.own_new == 1
+
+
+def test_the_same_message_told_twice_is_right_once() -> None:
+    what = true([], [problem("a.py", "new", 4)])
+    verdict = score.Judge().verdict(EDIT, what, told(problem("a.py", "new", 4), problem("a.py", "new", 9)))
+    assert len(verdict.right) == 1
+    assert len(verdict.false) == 1
+
+
+def test_a_new_error_of_the_edited_file_is_missing_unless_it_is_told_or_counted() -> None:
+    what = true([], [problem("a.py", "one"), problem("a.py", "two"), problem("a.py", "warning", severity="warning")])
+    assert len(score.Judge().verdict(EDIT, what, told()).missing) == 2
+    assert len(score.Judge().verdict(EDIT, what, told(left_out={"a.py": 1})).missing) == 1
+    assert not score.Judge().verdict(EDIT, what, told(problem("a.py", "one"), left_out={"a.py": 1})).missing
+
+
+def test_another_file_is_told_of_by_an_error_of_its_own_or_by_its_name_in_the_list() -> None:
+    what = true([], [problem("b.py", "x"), problem("b.py", "y"), problem("c.py", "x"), problem("d.py", "x")])
+    verdict = score.Judge().verdict(EDIT, what, told(problem("b.py", "y"), rest="1 more file has new errors: c.py"))
+    assert set(verdict.broken) == {"b.py", "c.py", "d.py"}
+    assert set(verdict.told) == {"b.py", "c.py"}
+    assert verdict.untold == ("d.py",)
+    assert not verdict.missing
+
+
+def test_what_is_told_with_a_later_edit_is_late_and_not_false_as_long_as_it_is_true() -> None:
+    judge, broken = score.Judge(), [problem("b.py", "x"), problem("c.py", "y")]
+    first = judge.verdict(EDIT, true([], broken), told())
+    later = Edit(2, "comment", "harmless", "edit", (Change("z.py", "x", "y"),), "")
+    second = judge.verdict(later, true(broken, broken[:1]), told(problem("b.py", "x", 8), problem("c.py", "y")))
+    assert first.untold == ("b.py", "c.py")
+    assert second.late_for == ((1, "b.py"),)
+    assert [one.file for one in second.false] == ["c.py"]
+    outcomes = [
+        Outcome(EDIT, true([], broken), Told("", 1.0), first),
+        Outcome(later, true(broken, broken[:1]), Told("text", 2.0), second),
+    ]
+    row = summary(outcomes)
+    assert (row.broken, row.told, row.late, row.never) == (2, 0, 1, 1)
+    assert (row.harmless, row.harmless_bytes, row.false_unknown) == (1, 4.0, 1)
+
+
+def test_long_messages_that_were_cut_are_the_same_and_short_ones_that_begin_alike_are_not() -> None:
+    long = "Argument of type A cannot be assigned to parameter B because " + "of many reasons " * 20
+    assert score.same(problem("a", long[:80] + "…"), problem("a", long))
+    assert score.same(problem("a", "Type\u00a0&  is   odd"), problem("a", "Type & is odd"))
+    assert not score.same(problem("a", "Expected expression"), problem("a", "Expected expression in brackets"))
+    assert not score.same(problem("a", "x"), problem("b", "x"))
+
+
+# --- Hosts, figures, projects ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["a\n", "b\n", "\n"]), max_size=12), st.lists(st.sampled_from(["a\n", "c\n"]), max_size=12)
+)
+def test_the_words_of_an_edit_say_what_it_does_and_where(before: list[str], after: list[str]) -> None:
+    old, new = "".join(before), "".join(after)
+    was, becomes = subjects.replaced_lines(old, new)
+    assert old.replace(was, becomes, 1) == new
+    assert old.count(was) == 1 or was in {old, ""}
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    assert report.percentile([], 0.5) == 0
+    assert report.percentile([3, 1, 2], 0.5) == 2
+    assert report.percentile(list(range(1, 101)), 0.95) == 95
+
+
+def test_every_project_is_pinned_and_has_a_checker_and_edits() -> None:
+    for name, project in corpus.projects().items():
+        assert len(project.sha256) == 64, name
+        assert all(len(digest) == 64 for digest in project.beside.values())
+        assert set(project.servers) <= truth.CHECKERS.keys() & subjects.PROGRAMS.keys()
+        assert project.language in edits.MAKERS
+        assert any(mark in project.package for mark in ("==", "@", "=")), name
+        assert all("==" in requirement for requirement in project.requirements)

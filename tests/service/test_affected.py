@@ -1,0 +1,91 @@
+"""Which files an edit may have broken."""
+
+from pathlib import Path
+
+import pytest
+
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, Edit
+from pilotfish.service.diagnostics.project_words import ProjectWords
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "app/models.py": "class User:\n    def name(self): ...\n\ndef load(): ...\n",
+    "app/views.py": "from app.models import load\n\nload()\n",
+    "app/admin.py": "import app.models\n\napp.models.User()\n",
+    "app/names.py": "def show(user):\n    return user.name()\n",
+    "app/other.py": "print('models')\n",
+    "deep/down/far.py": "from app.views import x\n",
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Files are read in threads, which virtual time does not wait for."""
+    return "asyncio"
+
+
+class Project:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.affected = AffectedFiles(ProjectWords())
+        for name, text in FILES.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def path(self, name: str) -> AbsPath:
+        return AbsPath(str(self.root / name))
+
+    def names(self, found: Affected) -> list[str]:
+        assert found.complete
+        return [str(Path(path).relative_to(self.root)) for path in found.files]
+
+    async def edited(self, name: str, old: str, new: str, broken: tuple[str, ...] = ()) -> list[str]:
+        before = FILES[name]
+        assert old in before
+        edit = Edit(self.path(name), before, before.replace(old, new))
+        paths = [self.path(one) for one in broken]
+        return self.names(await self.affected.of_edits(AbsPath(str(self.root)), [edit], (".py",), 60.0, paths))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+async def test_a_renamed_function_affects_those_who_mention_it_and_the_importers(project: Project) -> None:
+    assert await project.edited("app/models.py", "load", "fetch") == ["app/views.py", "app/admin.py"]
+
+
+async def test_a_renamed_method_affects_a_file_that_imports_nothing(project: Project) -> None:
+    found = await project.edited("app/models.py", "def name(", "def title(")
+    assert set(found) == {"app/names.py", "app/views.py", "app/admin.py"}
+    assert found[0] == "app/names.py"
+
+
+async def test_a_comment_affects_nobody(project: Project) -> None:
+    assert await project.edited("app/models.py", "def load(", "# It loads a User.\ndef load(") == []
+
+
+async def test_what_was_broken_comes_first(project: Project) -> None:
+    found = await project.edited("app/models.py", "load", "fetch", broken=("deep/down/far.py",))
+    assert found == ["deep/down/far.py", "app/views.py", "app/admin.py"]
+
+
+async def test_a_file_that_is_gone_affects_all_who_mention_what_it_defined(project: Project) -> None:
+    edit = Edit(project.path("app/models.py"), FILES["app/models.py"], None)
+    found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)
+    assert set(project.names(found)) == {"app/views.py", "app/admin.py", "app/names.py"}
+
+
+async def test_the_importers_of_a_broken_file_follow(project: Project) -> None:
+    found = await project.affected.of_broken(AbsPath(str(project.root)), [project.path("app/views.py")], (".py",), 60.0)
+    assert project.names(found) == ["deep/down/far.py"]
+
+
+async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> None:
+    edit = Edit(project.path("app/models.py"), "x = 1", "y = 1")
+    found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 0.0)
+    assert found == Affected((), complete=False)

@@ -22,7 +22,7 @@ from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.pool.pool import Pool
 from pilotfish.servers.resolve import Candidate, Choice
-from pilotfish.servers.spec import FileRule, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, Restricted, RootRule, ServerSpec
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import Checks, Patience
 from pilotfish.service.texts import Texts
@@ -205,6 +205,9 @@ class OneServer(Workspace):
         return ServerConfig(
             server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, RestartPolicy.BACKOFF, TIMING
         )
+
+    def restriction(self, spec: ServerSpec) -> Restricted | None:
+        return None
 
     def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
         return Choice((Candidate(self._spec, self._world.root, "x"),))

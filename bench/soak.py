@@ -1,36 +1,54 @@
-"""Memory over 100,000 edits of one file, and over 1,000 roots opened and closed, through the whole service.
+"""Memory over 100,000 edits of one file, and over 200 worktrees that are opened through the daemon, left, and never
+used again.
 
-`python bench/soak.py [--edits N] [--roots N]` prints; it never judges. The server is scripted and in memory, so what
-grows is ours.
+`python bench/soak.py [--edits N] [--worktrees N]` prints; it never judges. The server is scripted and in memory, so
+what grows is ours. The daemon has its real socket and watcher, and less patience than usual: minutes become seconds.
 """
 
 import argparse
 import asyncio
+import gc
 import os
 import sys
 import tempfile
 from pathlib import Path
 
 import psutil
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import anyio
+import anyio.to_thread
 
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
+from pilotfish.daemon.main import Daemon
+from pilotfish.daemon.settings import Settings
+from pilotfish.daemon.start import claimed
+from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.ipc.rendezvous import Place
 from pilotfish.model import AbsPath
-from pilotfish.pool.plan import Why
+from pilotfish.pool.entry import Entry
+from pilotfish.pool.plan import Limits
+from pilotfish.protocol.documents import Documents
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.vitals import SystemVitals
+from pilotfish.system.watching.watcher import open_watcher
 from support.servers.script import Script
 from support.servers.scripted import ScriptedServer, spawning
 
 CONFIG = '{"lsp": {"soak": {"command": ["/bin/true"], "extensions": [".soak"], "roots": ["root.marker"]}}}'
+
+UNUSED_SECONDS = 0.05
+"""Instead of a minute: how long a server outlives its last client, and is remembered after that."""
+
+FILE_BYTES = 100_000
+"""Of the one file of a worktree: 200 of them, kept once each, would be 20 MB."""
 
 
 def scenario(script: Script) -> None:
@@ -61,40 +79,63 @@ def facts() -> str:
     return f"{rss:7.1f} MiB  {process.num_fds()} descriptors  {len(asyncio.all_tasks())} tasks"
 
 
-async def edits(service: Service, root: Path, count: int) -> None:
+async def edits(host: Host, root: Path, count: int) -> None:
     client = ClientSession("soak", AbsPath(str(root)), AbsPath(str(root)))
     file = root / "a.soak"
     file.write_text("0\n")
     step = max(1, count // 10)
-    for number in range(count):
-        feedback = await service.touched(Touch(("a.soak",), "edit", {"a.soak": f"{number}\n" * 50}), client)
-        if feedback.state is not State.FRESH or "version" not in feedback.text:
-            raise SystemExit(f"edit {number}: {feedback}")
-        if number % step == 0 or number == count - 1:
-            print(f"edit {number:7d}  {facts()}", flush=True)
+    async with Service(host).running() as service:
+        for number in range(count):
+            feedback = await service.touched(Touch(("a.soak",), "edit", {"a.soak": f"{number}\n" * 50}), client)
+            if feedback.state is not State.FRESH or "version" not in feedback.text:
+                raise SystemExit(f"edit {number}: {feedback}")
+            if number % step == 0 or number == count - 1:
+                print(f"edit {number:7d}  {facts()}", flush=True)
 
 
-async def roots(service: Service, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
-    step = max(1, count // 5)
-    for number in range(count):
-        root = folder / f"r{number % 50}"
-        root.mkdir(exist_ok=True)
-        (root / "a.soak").write_text(f"{number}\n")
-        client = ClientSession(f"client {number}", AbsPath(str(root)), AbsPath(str(root)))
-        await service.touched(Touch(("a.soak",), "edit"), client)
-        service.end(client)
-        for key in list(service.pool.entries()):
-            await service.pool.stop(key, Why.ASKED)
-            service.pool.forget(key)
-        servers.clear()
-        if number % step == 0 or number == count - 1:
-            print(f"root {number:7d}  {facts()}", flush=True)
+async def worktrees(host: Host, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
+    """Open worktrees one after the other in a daemon of this process, edit a file in each, and leave it for good."""
+    claim = claimed(Place(host.environment))
+    assert claim is not None
+    daemon = Daemon(claim, host, Settings(Limits(unused_seconds=UNUSED_SECONDS), 600.0))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(daemon.live, lambda: None)
+        for number in range(1, count + 1):
+            await anyio.to_thread.run_sync(use_worktree, folder / f"worktree{number}", Terms(host.environment, False))
+            servers.clear()
+            await anyio.sleep(4 * UNUSED_SECONDS)
+            if number in {1, 10, count} or number % 25 == 0:
+                print(f"worktree {number:4d}  {facts()}  {kept()}", flush=True)
+        daemon.stop("the benchmark is over")
+    os.close(claim.lock)
+
+
+def use_worktree(folder: Path, terms: Terms) -> None:
+    folder.mkdir()
+    (folder / "root.marker").touch()
+    (folder / "a.soak").write_text(f"{folder.name}\n".ljust(100) * (FILE_BYTES // 100))
+    with open_link(Introduction(cwd=str(folder)), terms) as link:
+        feedback = link.request("touched", {"paths": ["a.soak"], "kind": "edit"})
+    if feedback["state"] != State.FRESH or "version" not in feedback["text"]:
+        raise SystemExit(f"{folder.name}: {feedback}")
+
+
+def kept() -> str:
+    """Blocks of memory in use, entries of the pool, and the open documents of servers that run or did.
+
+    Blocks say more than resident memory, of which the allocator keeps what it once had.
+    """
+    gc.collect()
+    objects = gc.get_objects()
+    entries = sum(isinstance(thing, Entry) for thing in objects)
+    documents = sum(isinstance(thing, Documents) for thing in objects)
+    return f"{sys.getallocatedblocks():,} blocks  {entries} entries  {documents} sets of documents"
 
 
 async def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--edits", type=int, default=100_000)
-    arguments.add_argument("--roots", type=int, default=1_000)
+    arguments.add_argument("--worktrees", type=int, default=200)
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
@@ -109,12 +150,14 @@ async def main() -> None:
             SystemVitals(),
             user_places(environment),
             environment,
+            watch=open_watcher,
         )
         work = Path(folder) / "work"
         work.mkdir()
-        async with Service(host).running() as service:
-            await edits(service, work, chosen.edits)
-            await roots(service, work, chosen.roots, servers)
+        if chosen.edits:
+            await edits(replace(host, watch=None), work, chosen.edits)
+        if chosen.worktrees:
+            await worktrees(host, work, chosen.worktrees, servers)
 
 
 if __name__ == "__main__":

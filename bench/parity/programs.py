@@ -88,7 +88,7 @@ def resident(pid: int) -> float:
 
 def _soaked(bench: Bench) -> None:
     """What the service keeps of edits of one file, in a process of its own, the first tenth not counted."""
-    argv = [sys.executable, str(CLONE / "bench" / "soak.py"), "--edits", str(bench.plan.soak), "--roots", "1"]
+    argv = [sys.executable, str(CLONE / "bench" / "soak.py"), "--edits", str(bench.plan.soak), "--worktrees", "0"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=SOAK_SECONDS, check=False)
     found = [float(value) for value in re.findall(r"^edit .*?([\d.]+) MiB", done.stdout, re.MULTILINE)]
     measure = "growth over edits of one file"

@@ -8,6 +8,7 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.plan import (
     CRASH_LIMIT,
     CRASH_WINDOW,
+    LONGEST_REST,
     Broken,
     Decision,
     Demand,
@@ -27,6 +28,7 @@ from pilotfish.pool.plan import (
     Wait,
     Why,
     admission,
+    forgettable,
     next_upkeep,
     setback,
     upkeep,
@@ -209,3 +211,32 @@ def test_the_next_look_is_when_the_first_idle_server_is_due() -> None:
     slots: dict[Key, Slot] = {A: Running(0, 50, leases=1), B: Running(0, 60), C: Running(0, 0, in_flight=1)}
     assert next_upkeep(slots, LIMITS) == 70
     assert next_upkeep({C: slots[C]}, LIMITS) is None
+
+
+# --- Forgetting -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("POOL-6")
+@pytest.mark.parametrize(
+    ("slot", "when"),
+    [
+        pytest.param(Rested(Why.UNUSED, NOW), NOW + 10, id="stopped, no client left"),
+        pytest.param(Rested(Why.IDLE, NOW, leases=1), NOW + LONGEST_REST, id="stopped, its client is there"),
+        pytest.param(Broken(CRASH, 1, NOW, (NOW - 5, NOW)), NOW + CRASH_WINDOW, id="failed, no client left"),
+        pytest.param(Broken(CRASH, 1, NOW + 300, (NOW,)), NOW + 300, id="failed, not to be tried before its time"),
+        pytest.param(Broken(CRASH, 1, NOW), NOW, id="failed before the window"),
+        pytest.param(Missing(GONE, "p1", NOW), NOW + 10, id="missing, no client left"),
+        pytest.param(Broken(CRASH, 1, NOW, (NOW,), leases=1), None, id="failed, its client is there"),
+        pytest.param(Missing(GONE, "p1", NOW, leases=1), None, id="missing, its client is there"),
+        pytest.param(Starting(NOW), None, id="starting"),
+        pytest.param(BUSY, None, id="answering"),
+        pytest.param(Stopping(Why.IDLE), None, id="being stopped"),
+    ],
+)
+def test_servers_that_do_not_run_are_forgotten_in_time(slot: Slot, when: float | None) -> None:
+    assert next_upkeep({A: slot}, LIMITS) == when
+    if when is None:
+        assert forgettable({A: slot}, LIMITS, NOW + 1e9) == ()
+    else:
+        assert forgettable({A: slot, B: Starting(0)}, LIMITS, when - 1) == ()
+        assert forgettable({A: slot, B: Starting(0)}, LIMITS, when) == (A,)

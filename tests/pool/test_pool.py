@@ -10,7 +10,20 @@ from pilotfish.config.values import RestartPolicy
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool import monitor
-from pilotfish.pool.plan import Broken, Key, Limits, Rested, Retire, Running, Slot, Starting, Why, upkeep
+from pilotfish.pool.plan import (
+    LONGEST_REST,
+    Broken,
+    Key,
+    Limits,
+    Missing,
+    Rested,
+    Retire,
+    Running,
+    Slot,
+    Starting,
+    Why,
+    upkeep,
+)
 from pilotfish.pool.pool import Pool
 from support.servers.pools import KEY, FakeVitals, hover, pool_on, recipe
 from support.servers.script import SILENCE, Script
@@ -47,6 +60,12 @@ def initialized(server: ScriptedServer) -> None:
     (request,) = server.received
     assert request.id is not None
     server.reply(request.id, {"capabilities": server.capabilities})
+
+
+def stopped_for(pool: Pool, key: Key) -> Why:
+    slot = pool.entries()[key].slot
+    assert isinstance(slot, Rested)
+    return slot.why
 
 
 # --- Sharing ----------------------------------------------------------------------------------------------------------
@@ -230,7 +249,7 @@ async def test_a_client_that_comes_with_another_configuration_leaves_the_old_ser
         assert isinstance(pool.entries()[old].slot, Running)
         await pool.use(recipe(new), hover, lease="two")
         await anyio.sleep(10)
-        assert pool.entries()[old].slot == Rested(Why.CONFIG)
+        assert stopped_for(pool, old) is Why.CONFIG
         assert isinstance(pool.entries()[new].slot, Running)
         assert servers[0].gone
 
@@ -285,7 +304,7 @@ async def test_an_idle_server_is_stopped_and_comes_back_on_use_with_its_document
         await anyio.sleep(99)
         assert isinstance(pool.entries()[KEY].slot, Running)
         await anyio.sleep(2)
-        assert pool.entries()[KEY].slot == Rested(Why.IDLE)
+        assert stopped_for(pool, KEY) is Why.IDLE
         assert servers[0].received[-1].method == "exit"
         assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
         assert len(servers) == 2
@@ -301,7 +320,7 @@ async def test_a_server_that_nobody_uses_any_more_goes_sooner() -> None:
         assert isinstance(pool.entries()[KEY].slot, Running)
         pool.release("two")
         await anyio.sleep(1)
-        assert pool.entries()[KEY].slot == Rested(Why.UNUSED)
+        assert stopped_for(pool, KEY) is Why.UNUSED
 
 
 @pytest.mark.proves("POOL-6", "F78")
@@ -316,7 +335,7 @@ async def test_the_memory_budget_stops_the_least_recently_used_but_never_one_tha
             assert session.failure is None
 
         await pool.use(recipe(key), long_work, lease="one")
-        assert pool.entries()[KEY].slot == Rested(Why.MEMORY)
+        assert stopped_for(pool, KEY) is Why.MEMORY
         assert isinstance(pool.entries()[key].slot, Running)
 
 
@@ -326,7 +345,7 @@ async def test_a_full_pool_stops_an_idle_server_to_make_room() -> None:
     async with pool_on(working, limits=Limits(servers=1)) as (pool, _):
         await pool.use(recipe(), hover, lease="one")
         assert await pool.use(recipe(key), hover, lease="one") == b'"fine"'
-        assert pool.entries()[KEY].slot == Rested(Why.CROWDED)
+        assert stopped_for(pool, KEY) is Why.CROWDED
 
 
 @pytest.mark.proves("F18")
@@ -381,7 +400,7 @@ async def test_nothing_looks_at_the_clock_on_the_wall(monkeypatch: pytest.Monkey
     async with pool_on(working, limits=Limits(idle_seconds=100)) as (pool, _):
         await pool.use(recipe(), hover, lease="one")
         await anyio.sleep(101)
-        assert pool.entries()[KEY].slot == Rested(Why.IDLE)
+        assert stopped_for(pool, KEY) is Why.IDLE
 
 
 async def test_the_monitor_sleeps_while_nothing_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,6 +416,77 @@ async def test_the_monitor_sleeps_while_nothing_is_due(monkeypatch: pytest.Monke
             await pool.use(recipe(), hover, lease="one")
         await anyio.sleep(9_000)
     assert len(looks) < 10
+
+
+# --- Forgetting -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("POOL-6", "P31")
+async def test_two_hundred_roots_that_are_used_once_and_left_do_not_pile_up() -> None:
+    most = 0
+    async with pool_on(working, limits=Limits(unused_seconds=60)) as (pool, _):
+        for number in range(200):
+            lease = str(number)
+            await pool.use(recipe(Key("scripted", AbsPath(f"/w{number}"))), hover, lease=lease)
+            pool.release(lease)
+            await anyio.sleep(15)
+            most = max(most, len(pool.entries()))
+        assert most <= 9
+        await anyio.sleep(200)
+        assert not pool.entries()
+
+
+@pytest.mark.proves("POOL-6")
+async def test_a_stopped_server_is_remembered_for_an_hour_while_its_client_is_there() -> None:
+    async with pool_on(working, limits=Limits(idle_seconds=100)) as (pool, servers):
+        await pool.use(recipe(), hover, lease="one")
+        await anyio.sleep(100 + LONGEST_REST - 10)
+        documents = pool.entries()[KEY].documents
+        assert documents is not None
+        assert documents.paths == (FILE,)
+        await anyio.sleep(20)
+        assert KEY not in pool.entries()
+        assert await pool.use(recipe(), hover, lease="one") == b'"fine"'
+        assert len(servers) == 2
+
+
+@pytest.mark.proves("POOL-6")
+async def test_a_failure_is_remembered_while_the_client_is_there_that_it_was_reported_to() -> None:
+    async with pool_on(dying_at_start) as (pool, _):
+        with pytest.raises(ServerFailed):
+            await pool.use(recipe(), hover, lease="one", restart="never")
+        await anyio.sleep(10_000)
+        assert isinstance(pool.entries()[KEY].slot, Broken)
+        pool.release("one")
+        await anyio.sleep(1)
+        assert KEY not in pool.entries()
+
+
+async def test_a_missing_program_is_forgotten_once_nobody_asks_for_it() -> None:
+    def nowhere() -> None:
+        raise Unavailable(Code.SERVER_MISSING, "not installed")
+
+    async with pool_on(working, limits=Limits(unused_seconds=60)) as (pool, _):
+        for lease in ("one", "two"):
+            with pytest.raises(Unavailable):
+                await pool.use(recipe(make=nowhere), hover, lease=lease)
+        pool.release("one")
+        await anyio.sleep(100)
+        assert isinstance(pool.entries()[KEY].slot, Missing)
+        pool.release("two")
+        await anyio.sleep(1)
+        assert KEY not in pool.entries()
+
+
+async def test_whoever_watches_the_pool_hears_of_what_it_forgets() -> None:
+    async with pool_on(working, limits=Limits(unused_seconds=60)) as (pool, _):
+        await pool.use(recipe(), hover, lease="one")
+        pool.release("one")
+        seen: list[bool] = []
+        while not seen or seen[-1]:
+            await pool.changed.wait()
+            seen.append(KEY in pool.entries())
+        assert anyio.current_time() >= 120
 
 
 # --- Stopping ---------------------------------------------------------------------------------------------------------
@@ -442,17 +532,6 @@ async def test_a_pool_that_is_cancelled_from_outside_ends_as_soon_as_its_servers
     assert outer.cancelled_caught
     assert [[message.method for message in server.received][-1] for server in started] == ["exit"]
     assert anyio.current_time() == began
-
-
-async def test_a_stopped_pool_has_no_rest_to_forget_but_what_it_knew() -> None:
-    async with pool_on(working) as (pool, _):
-        await pool.use(recipe(), hover, lease="one")
-        pool.forget(KEY)
-        assert KEY in pool.entries()
-        await pool.stop(KEY, Why.ASKED)
-        pool.forget(KEY)
-        assert KEY not in pool.entries()
-        await pool.stop(KEY, Why.ASKED)
 
 
 @pytest.mark.proves("F81")

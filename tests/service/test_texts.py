@@ -163,3 +163,15 @@ async def test_one_text_larger_than_all_that_is_kept_is_still_kept(monkeypatch: 
     await texts.current(A)
     await texts.current(A)
     assert files.reads == [A]
+
+
+async def test_dropped_files_are_read_again_and_make_room() -> None:
+    files = FakeFiles()
+    texts = Texts(files, FakeClock())
+    for path in (A, B):
+        files.write(path, "text")
+        await texts.current(path)
+    texts.drop(lambda path: path == A)
+    for path in (A, B):
+        await texts.current(path)
+    assert files.reads == [A, B, A]

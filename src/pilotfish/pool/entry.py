@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.client.pulse import Pulse
@@ -61,10 +62,9 @@ class Entry(Struct):
         self._update()
         self.changed.beat()
 
-    def begin(self, lease: str) -> None:
-        """Somebody starts to use the session."""
+    def begin(self) -> None:
+        """A piece of work starts to use the session."""
         self.works += 1
-        self.leases.add(lease)
         self._update()
 
     def end(self, now: float) -> None:
@@ -75,6 +75,11 @@ class Entry(Struct):
     def good_answer(self) -> None:
         """A success resets the back-off; the crash window stays, or a server that dies after each answer would loop."""
         self.healthy = True
+
+    def lease(self, lease: str) -> None:
+        """A client session asks for this server."""
+        self.leases.add(lease)
+        self._update()
 
     def release(self, lease: str) -> None:
         self.leases.discard(lease)
@@ -92,26 +97,26 @@ class Entry(Struct):
             self.life.cancel()
             self.changed.beat()
 
-    def rests(self) -> None:
+    def rests(self, now: float) -> None:
         """It was stopped on purpose and is gone."""
         self._gone()
-        self.slot = Rested(self.stopping_for or Why.ASKED)
+        self.slot = Rested(self.stopping_for or Why.ASKED, now, len(self.leases))
         self.changed.beat()
 
     def failed(self, failure: Failure, *, now: float, jitter: float, fingerprint: str) -> None:
         self._gone()
         if failure.code is Code.SERVER_MISSING:
-            self.slot = Missing(failure, fingerprint)
+            self.slot = Missing(failure, fingerprint, now, len(self.leases))
         else:
             self.breakage = setback(self.breakage, failure, healthy=self.healthy, now=now, jitter=jitter)
-            self.slot = self.breakage
+            self.slot = replace(self.breakage, leases=len(self.leases))
         self.changed.beat()
 
-    def forgive(self) -> None:
+    def forgive(self, now: float) -> None:
         """Forget past failures: the configuration changed, or a person asked for a restart."""
         self.breakage = None
         if isinstance(self.slot, Broken | Missing):
-            self.slot = Rested(Why.ASKED)
+            self.slot = Rested(Why.ASKED, now, len(self.leases))
             self.changed.beat()
 
     def _gone(self) -> None:
@@ -123,7 +128,9 @@ class Entry(Struct):
 
     def _update(self) -> None:
         """The planner's view follows the facts."""
-        if self.session is not None and not isinstance(self.slot, Stopping):
+        if isinstance(self.slot, Rested | Broken | Missing):
+            self.slot = replace(self.slot, leases=len(self.leases))
+        elif self.session is not None and not isinstance(self.slot, Stopping):
             facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib)
             self.slot = Running(*facts)
 

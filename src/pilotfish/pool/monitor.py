@@ -1,18 +1,18 @@
-"""What time alone changes: servers that nobody uses, that use too much, or that have stopped working.
+"""What time alone changes: servers that no client uses, that use too much, that hang, or that were stopped long ago.
 
 Nothing is polled: it sleeps until the plan says that something may be due, and a question moves that forward only when
 it is due sooner than anything else.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.pool.entry import Entry
-from pilotfish.pool.plan import Key, Limits, Running, next_upkeep, upkeep
+from pilotfish.pool.plan import Key, Limits, Running, forgettable, next_upkeep, upkeep
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Vitals
 
@@ -30,8 +30,11 @@ MEASURE_SECONDS = 30.0
 
 
 class Monitor:
-    def __init__(self, entries: Mapping[Key, Entry], vitals: Vitals, limits: Limits) -> None:
+    def __init__(
+        self, entries: Mapping[Key, Entry], vitals: Vitals, limits: Limits, forget: Callable[[Key], None]
+    ) -> None:
         self._entries = entries
+        self._forget = forget
         self._vitals = vitals
         self._limits = limits
         self._stirred = Pulse()
@@ -55,6 +58,8 @@ class Monitor:
             slots = {key: entry.slot for key, entry in self._entries.items()}
             for retire in upkeep(slots, self._limits, now):
                 self._entries[retire.key].stop(retire.why)
+            for key in forgettable(slots, self._limits, now):
+                self._forget(key)
             self._next_look = self._due(now)
             with anyio.CancelScope(deadline=self._next_look):
                 await self._stirred.wait()

@@ -22,6 +22,10 @@ CRASH_LIMIT = 5
 CRASH_WINDOW = 180.0
 """Five crashes in three minutes open the circuit; it closes when the window has passed."""
 
+LONGEST_REST = 3600.0
+"""How long the documents of a stopped server are kept while a client session that used it is still there. After an
+hour without a question the next one opens what it needs."""
+
 
 class Key(Struct, frozen=True):
     """What makes two demands share one server: the server, its root, and the hash of its effective configuration."""
@@ -55,7 +59,7 @@ class Running(Struct, frozen=True):
     last_used: float
     in_flight: int = 0
     leases: int = 0
-    """Client sessions that have used it and have not ended."""
+    """Client sessions that have asked for it and have not ended; the same in the slots of servers that do not run."""
     memory_mib: float | None = None
 
 
@@ -67,6 +71,8 @@ class Rested(Struct, frozen=True):
     """Stopped on purpose; comes back on use."""
 
     why: Why
+    since: float = 0.0
+    leases: int = 0
 
 
 class Broken(Struct, frozen=True):
@@ -78,6 +84,7 @@ class Broken(Struct, frozen=True):
     retry_at: float
     crashes: tuple[float, ...] = ()
     """When it failed, within the crash window."""
+    leases: int = 0
 
 
 class Missing(Struct, frozen=True):
@@ -85,6 +92,8 @@ class Missing(Struct, frozen=True):
 
     failure: Failure
     fingerprint: str
+    since: float = 0.0
+    leases: int = 0
 
 
 Slot = Starting | Running | Stopping | Rested | Broken | Missing
@@ -95,7 +104,8 @@ class Limits(Struct, frozen=True):
 
     idle_seconds: float = 900.0
     unused_seconds: float = 60.0
-    """How long a server outlives its last client session: an agent that restarts finds it warm."""
+    """How long a server outlives its last client session: an agent that restarts finds it warm. Once stopped, it is
+    remembered for as long again."""
     memory_mib_per_server: float | None = None
     memory_mib: float | None = None
     servers: int = 64
@@ -182,9 +192,16 @@ def upkeep(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retir
     return tuple(retired)
 
 
+def forgettable(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Key, ...]:
+    """The servers that do not run and of which nothing needs to be remembered any more: no text, no failure."""
+    due = ((key, _forget_at(slot, limits)) for key, slot in slots.items())
+    return tuple(key for key, when in due if when is not None and when <= now)
+
+
 def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
-    """When `upkeep` may next have something to say because of time alone."""
+    """When `upkeep` or `forgettable` may next have something to say because of time alone."""
     due = [slot.last_used + _patience(slot, limits) for _, slot in _idle_first(slots)]
+    due += [when for slot in slots.values() if (when := _forget_at(slot, limits)) is not None]
     return min(due, default=None)
 
 
@@ -232,3 +249,18 @@ def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
 
 def _patience(slot: Running, limits: Limits) -> float:
     return limits.idle_seconds if slot.leases else min(limits.unused_seconds, limits.idle_seconds)
+
+
+def _forget_at(slot: Slot, limits: Limits) -> float | None:
+    """When a slot may be forgotten. A failure is remembered while a client session is there that it was reported to."""
+    match slot:
+        case Rested(leases=0):
+            return slot.since + limits.unused_seconds
+        case Rested():
+            return slot.since + LONGEST_REST
+        case Broken(leases=0):
+            return max((slot.retry_at, *(when + CRASH_WINDOW for when in slot.crashes)))
+        case Missing(leases=0):
+            return slot.since + limits.unused_seconds
+        case _:
+            return None

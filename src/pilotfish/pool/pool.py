@@ -32,7 +32,6 @@ from pilotfish.pool.plan import (
     Limits,
     Missing,
     Refuse,
-    Rested,
     Start,
     Starting,
     Stopping,
@@ -60,6 +59,7 @@ class Pool:
         vitals: Vitals,
         *,
         limits: Limits | None = None,
+        left: Callable[[AbsPath], None] = lambda _root: None,
         jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 -- not a secret
     ) -> None:
         self.limits = limits or Limits()
@@ -67,11 +67,13 @@ class Pool:
         self.changed = Pulse()
         """Beats at every move of any entry."""
         self._spawn = spawn
+        self._left = left
+        """Called with a root that no client session uses any more and of which no server is remembered."""
         self._jitter = jitter
         self._entries: dict[Key, Entry] = {}
         self._taps: dict[str, Tap] = {}
         self._tasks: TaskGroup | None = None
-        self._monitor = Monitor(self._entries, vitals, self.limits)
+        self._monitor = Monitor(self._entries, vitals, self.limits, self._forget)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Pool"]:
@@ -108,14 +110,15 @@ class Pool:
         `work` must be safe to do twice: when the server dies under it, it is done once more on the next one. The
         caller bounds the time; cancelling it cancels the work and nothing else.
         """
-        entry = await self._admitted(recipe, Demand(restart, recipe.fingerprint))
+        demand = Demand(restart, recipe.fingerprint)
+        entry = await self._admit(recipe, demand, lease)
         try:
-            return await self._work(entry, work, lease)
+            return await self._work(entry, work)
         except ServerFailed as failed:
             if failed.code not in {Code.SERVER_CRASHED, Code.SERVER_HUNG} or restart is RestartPolicy.NEVER:
                 raise
-            entry = await self._admitted(recipe, Demand(restart, recipe.fingerprint))
-            return await self._work(entry, work, lease)
+            entry = await self._admit(recipe, demand, lease)
+            return await self._work(entry, work)
 
     def release(self, lease: str) -> None:
         """A client session has ended: what only it used is stopped after a while."""
@@ -145,21 +148,21 @@ class Pool:
 
     def forgive(self, key: Key) -> None:
         if key in self._entries:
-            self._entries[key].forgive()
+            self._entries[key].forgive(current_time())
+            self._monitor.look_again()
 
-    def forget(self, key: Key) -> None:
-        """Drop what is known of a key that nobody will ask for again, if it is at rest."""
-        entry = self._entries.get(key)
-        if entry is not None and isinstance(entry.slot, Rested | Broken | Missing):
-            del self._entries[key]
+    def _forget(self, key: Key) -> None:
+        logger.info("forgotten key=%s", key)
+        entry = self._entries.pop(key)
+        if not entry.leases and not any(other.root == key.root for other in self._entries):
+            self._left(key.root)
+        self.changed.beat()
 
-    async def _work(self, entry: Entry, work: Callable[[Session], Awaitable[T]], lease: str) -> T:
+    async def _work(self, entry: Entry, work: Callable[[Session], Awaitable[T]]) -> T:
         session = entry.session
         if session is None:
             raise Bug(f"{entry.key} was admitted without a session")
-        if lease not in entry.leases:
-            self._leave_older(entry.key, lease)
-        entry.begin(lease)
+        entry.begin()
         self._monitor.asked(current_time())
         try:
             result = await work(session)
@@ -177,11 +180,18 @@ class Pool:
                 if not other.leases and not other.works:
                     other.stop(Why.CONFIG)
 
-    async def _admitted(self, recipe: Recipe, demand: Demand) -> Entry:
+    def _lease(self, entry: Entry, lease: str) -> None:
+        if lease not in entry.leases:
+            self._leave_older(entry.key, lease)
+            entry.lease(lease)
+
+    async def _admit(self, recipe: Recipe, demand: Demand, lease: str) -> Entry:
         """Wait until the key has a session; the entry then has one without a wait in between."""
         joined = False
         while True:
             entry = self._entries.get(recipe.key)
+            if entry is not None:
+                self._lease(entry, lease)
             if joined and entry is not None and isinstance(entry.slot, Broken | Missing):
                 # The start that we shared failed: its own failure says more than the back-off does.
                 raise entry.slot.failure
@@ -191,6 +201,7 @@ class Pool:
                     return entry
                 case Start():
                     entry, joined = self._start(recipe), True
+                    self._lease(entry, lease)
                 case Join() | Wait():
                     joined = joined or (entry is not None and isinstance(entry.slot, Starting))
                 case Evict(key):
@@ -222,15 +233,19 @@ class Pool:
             failure = Bug(f"{type(error).__name__}: {error}")
         except BaseException:
             # Whatever is around the pool was cancelled: whoever waits for this server must see that it is gone.
-            entry.rests()
+            entry.rests(current_time())
             raise
+        self._end_life(entry, recipe, failure)
+        self._monitor.look_again()
+
+    def _end_life(self, entry: Entry, recipe: Recipe, failure: Failure | None) -> None:
+        now = current_time()
         if failure is None or entry.stopping_for is not None:
             logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
-            entry.rests()
+            entry.rests(now)
             return
         logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
         self.counters.failed(entry.key.server, failure)
-        now = current_time()
         entry.failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:

@@ -1,7 +1,7 @@
 """A mapping that keeps what was used last, so that nothing grows with the number of files and folders ever seen."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -21,6 +21,11 @@ class Recent(Generic[K, V]):
     def __iter__(self) -> Iterator[K]:
         """The keys as they are now, whatever happens to them meanwhile."""
         return iter(tuple(self._kept))
+
+    def drop(self, is_meant: Callable[[K], bool]) -> None:
+        for key in self:
+            if is_meant(key):
+                del self._kept[key]
 
     def put(self, key: K, value: V) -> None:
         self._kept[key] = value

@@ -36,6 +36,7 @@ from pilotfish.feedback.limits import PATH_LIMIT
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
@@ -90,7 +91,7 @@ class Host(Struct, frozen=True):
 
 class Service:
     def __init__(self, host: Host, limits: Limits | None = None) -> None:
-        self.pool = Pool(host.spawn, host.vitals, limits=limits)
+        self.pool = Pool(host.spawn, host.vitals, limits=limits, left=self._drop)
         self.workspaces = Workspaces(host.places, host.environment, host.handed_over, self._revoked)
         self.lately = Lately()
         self._clock = host.clock
@@ -121,6 +122,17 @@ class Service:
     def _revoked(self, workspace: Workspace) -> None:
         logger.warning("trust revoked root=%s", workspace.root)
         self.pool.retire(workspace.holds)
+
+    def _drop(self, root: AbsPath) -> None:
+        """No client works in this root any more: let go of its texts, their last states, and the configuration."""
+        used = {key.root for key in self.pool.entries()}
+
+        def is_left(path: AbsPath) -> bool:
+            return is_inside(path, root) and not any(is_inside(path, other) for other in used)
+
+        self._texts.drop(is_left)
+        self._baselines.drop(is_left)
+        self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
     def _started(self, session: Session) -> None:
         self.watching.join(session)

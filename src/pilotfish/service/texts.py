@@ -5,6 +5,7 @@ doubted: a file read so soon after its last change is read again the next time.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -64,6 +65,11 @@ class Texts:
         changed_ns = max(kept.file.identity.mtime_ns, kept.file.identity.ctime_ns)
         step = COARSE_SECONDS if changed_ns % 1_000_000_000 == 0 else TICK_SECONDS
         return self._clock.wall() - changed_ns / 1e9 - step
+
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Keep these files no longer; they are read again when they are needed."""
+        for path in tuple(filter(is_meant, self._kept)):
+            self._drop(path)
 
     async def _current(self, path: AbsPath) -> _Kept:
         kept = self._kept.get(path)

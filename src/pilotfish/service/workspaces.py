@@ -83,6 +83,11 @@ class Workspaces:
             self._revoked(made.workspace)
         return made.workspace
 
+    def drop(self, is_unused: Callable[[Workspace], bool]) -> None:
+        """Keep these no longer; their configuration is read again when a client comes back."""
+        unused = {key for key in self._known if (known := self._known.get(key)) and is_unused(known.workspace)}
+        self._known.drop(unused.__contains__)
+
     def look_again(self) -> None:
         """Bring all that are known in step with their files now, and not at their next use."""
         for root, cwd, host, environment in self._known:

@@ -1,5 +1,7 @@
 """The last fresh state of each file, which the next one is compared with."""
 
+from collections.abc import Callable
+
 from pilotfish.feedback.delta import Change, Snapshot, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.runner import FileVerdict
@@ -23,6 +25,10 @@ class Baselines:
         if verdict.is_fresh:
             self._kept.put((verdict.path, client.host), _snapshot(verdict))
         return change
+
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Forget the state of these files: nobody compares it with a new one."""
+        self._kept.drop(lambda key: is_meant(key[0]))
 
     def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Change:
         """The same for a text that nobody has written: nothing is kept of it."""

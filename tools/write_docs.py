@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from pilotfish.config.schema import json_schema
-from pilotfish.hosts.host_rows import HOSTS
+from pilotfish.hosts.registry import load_hosts
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.lifecycle import TRANSITIONS
 from pilotfish.surfaces.cli.main import SECTIONS, root
@@ -147,7 +147,7 @@ def hosts() -> str:
     head = "| host | command | feedback after an edit | tools |\n|---|---|---|---|\n"
     return head + "\n".join(
         f"| {row.title} | `pilotfish setup {row.name}` | {FEEDBACK[how(row.probes)]} | {tools(row.probes)} |"
-        for row in sorted(HOSTS.values(), key=lambda row: row.title.lower())
+        for row in sorted(load_hosts().values(), key=lambda row: row.title.lower())
     )
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Refused
-from pilotfish.hosts.shared.dialect import DIALECTS, Began, Ended, HostEvent, Nothing, Touched, dialect_of
+from pilotfish.hosts.registry import dialect_names, dialect_of
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.old_texts import Hunk, Replacement
 from pilotfish.hosts.shared.patches import patched_files
 
@@ -90,12 +91,12 @@ CLINE: Mapping[str, Any] = {
 }
 
 
-def touched(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
+def touched(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
     event, undos = more.pop("event", ""), more.pop("undos", {})
-    return Touched(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos)
+    return TouchEvent(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos)
 
 
-def after(files: tuple[str, ...], kind: Any, **more: Any) -> Touched:
+def after(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
     return touched(files, kind, **{"event": "PostToolUse", "max_bytes": 9000, **more})
 
 
@@ -114,7 +115,7 @@ def batch(*calls: Mapping[str, Any]) -> Mapping[str, Any]:
 A = ("/w/a.py",)
 OTHER: Mapping[str, Any] = {**WRITE, "tool_input": {"file_path": "/w/b.py", "content": ""}}
 FAILED = {"llmContent": "no", "returnDisplay": "no", "error": {"message": "no such text"}}
-AIDER = Touched(Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
+AIDER = TouchEvent(Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write", before={"/w/a.py": ""})),
@@ -135,16 +136,20 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     ),
     "claude read": ("claude-code", {**CLAUDE, **READ}, after(A, "read")),
     "claude before an edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PreToolUse"}, touched(A, "read")),
-    "claude failed edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PostToolUseFailure"}, Nothing()),
-    "claude other tool": ("claude-code", {**CLAUDE, "tool_name": "Bash", "tool_input": {"command": "ls"}}, Nothing()),
+    "claude failed edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PostToolUseFailure"}, OtherEvent()),
+    "claude other tool": (
+        "claude-code",
+        {**CLAUDE, "tool_name": "Bash", "tool_input": {"command": "ls"}},
+        OtherEvent(),
+    ),
     "claude begins": (
         "claude-code",
         {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"},
-        Began("s1", "/w"),
+        StartEvent("s1", "/w"),
     ),
-    "claude ends": ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, Ended("s1")),
-    "claude other event": ("claude-code", {**CLAUDE, "hook_event_name": "Stop"}, Nothing()),
-    "claude batch of one edit": ("claude-code", batch(WRITE, READ), Nothing()),
+    "claude ends": ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, EndEvent("s1")),
+    "claude other event": ("claude-code", {**CLAUDE, "hook_event_name": "Stop"}, OtherEvent()),
+    "claude batch of one edit": ("claude-code", batch(WRITE, READ), OtherEvent()),
     "claude batch": (
         "claude-code",
         batch(WRITE, OTHER, READ, EDIT),
@@ -156,27 +161,27 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         touched(A, "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
     ),
     "codex patch": ("codex", CODEX, after(PATCHED, "patch", **OLD, max_bytes=7000)),
-    "codex failed patch": ("codex", {**CODEX, "tool_response": "Exit code: 1\nno such context"}, Nothing()),
-    "codex shell": ("codex", {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}}, Nothing()),
+    "codex failed patch": ("codex", {**CODEX, "tool_response": "Exit code: 1\nno such context"}, OtherEvent()),
+    "codex shell": ("codex", {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}}, OtherEvent()),
     "codex patch in a shell": (
         "codex",
         {**CODEX, "tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}},
         after(PATCHED, "patch", **OLD, max_bytes=7000),
     ),
-    "codex begins": ("codex", {**CODEX, "hook_event_name": "SessionStart"}, Began("s1", "/w")),
-    "codex ends": ("codex", {**CODEX, "hook_event_name": "SessionEnd"}, Ended("s1")),
+    "codex begins": ("codex", {**CODEX, "hook_event_name": "SessionStart"}, StartEvent("s1", "/w")),
+    "codex ends": ("codex", {**CODEX, "hook_event_name": "SessionEnd"}, EndEvent("s1")),
     "gemini write": ("gemini", GEMINI, after(("a.py",), "write", event="AfterTool", plain=True)),
     "gemini edit": (
         "gemini",
         {**GEMINI, "tool_name": "replace"},
         after(("a.py",), "edit", event="AfterTool", plain=True),
     ),
-    "gemini failed edit": ("gemini", {**GEMINI, "tool_response": FAILED}, Nothing()),
+    "gemini failed edit": ("gemini", {**GEMINI, "tool_response": FAILED}, OtherEvent()),
     "gemini before an edit": ("gemini", {**GEMINI, "hook_event_name": "BeforeTool"}, touched(("a.py",), "read")),
-    "gemini ends": ("gemini", {**GEMINI, "hook_event_name": "SessionEnd"}, Ended("s1")),
+    "gemini ends": ("gemini", {**GEMINI, "hook_event_name": "SessionEnd"}, EndEvent("s1")),
     "qwen write": ("qwen", QWEN, after(("a.py",), "write", plain=True)),
     "qwen edit": ("qwen", {**QWEN, "tool_name": "edit"}, after(("a.py",), "edit", plain=True)),
-    "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, Nothing()),
+    "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, OtherEvent()),
     "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool")),
     "llxprt patch": (
         "llxprt",
@@ -205,13 +210,13 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         cline("read_files", {"files": [{"path": "/w/a.py", "start_line": 1}, "/w/b.py"]}),
         touched(("/w/a.py", "/w/b.py"), "read", max_bytes=9000),
     ),
-    "cline failed edit": ("cline", {**CLINE, "postToolUse": {"success": False}}, Nothing()),
-    "cline error": ("cline", {**CLINE, "tool_result": {**CLINE["tool_result"], "error": "no"}}, Nothing()),
-    "cline other tool": ("cline", cline("run_commands", {"commands": ["ls"]}), Nothing()),
-    "cline begins": ("cline", {**CLINE, "hookName": "agent_start"}, Began("s1", "/w")),
-    "cline ends": ("cline", {**CLINE, "hookName": "session_shutdown"}, Ended("s1")),
+    "cline failed edit": ("cline", {**CLINE, "postToolUse": {"success": False}}, OtherEvent()),
+    "cline error": ("cline", {**CLINE, "tool_result": {**CLINE["tool_result"], "error": "no"}}, OtherEvent()),
+    "cline other tool": ("cline", cline("run_commands", {"commands": ["ls"]}), OtherEvent()),
+    "cline begins": ("cline", {**CLINE, "hookName": "agent_start"}, StartEvent("s1", "/w")),
+    "cline ends": ("cline", {**CLINE, "hookName": "session_shutdown"}, EndEvent("s1")),
     "aider": ("aider", b"a.py\0b c.py\0a.py\0", AIDER),
-    "aider without files": ("aider", b"", Nothing()),
+    "aider without files": ("aider", b"", OtherEvent()),
     "opencode write": (
         "opencode",
         {"tool": "write", "args": {"filePath": "/w/a.py"}, "sessionID": "s1", "directory": "/w"},
@@ -222,15 +227,15 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         {"tool": "apply_patch", "args": {"patchText": PATCH}, "sessionID": "s1", "directory": "/w"},
         touched(PATCHED, "patch", **OLD),
     ),
-    "opencode other tool": ("opencode", {"tool": "bash", "args": {"command": "ls"}}, Nothing()),
-    "opencode ends": ("opencode", {"event": "ended", "sessionID": "s1"}, Ended("s1")),
+    "opencode other tool": ("opencode", {"tool": "bash", "args": {"command": "ls"}}, OtherEvent()),
+    "opencode ends": ("opencode", {"event": "ended", "sessionID": "s1"}, EndEvent("s1")),
     "pi edit": (
         "pi",
         {"toolName": "edit", "input": {"path": "@a.py", "edits": []}, "isError": False, "session": "s1", "cwd": "/w"},
         touched(("a.py",), "edit"),
     ),
-    "pi failed edit": ("pi", {"toolName": "edit", "input": {"path": "a.py"}, "isError": True}, Nothing()),
-    "pi begins": ("pi", {"event": "began", "session": "s1", "cwd": "/w"}, Began("s1", "/w")),
+    "pi failed edit": ("pi", {"toolName": "edit", "input": {"path": "a.py"}, "isError": True}, OtherEvent()),
+    "pi begins": ("pi", {"event": "began", "session": "s1", "cwd": "/w"}, StartEvent("s1", "/w")),
 }
 
 
@@ -295,11 +300,11 @@ def test_no_event_makes_a_dialect_fail(host: str, data: st.DataObject) -> None:
     event = data.draw(st.binary(max_size=200) | mutated | JSON.map(lambda value: json.dumps(value).encode()))
     with suppress(Refused):
         heard = dialect_of(host).read(event)
-        assert not isinstance(heard, Touched) or heard.touch.paths
+        assert not isinstance(heard, TouchEvent) or heard.touch.paths
 
 
 def test_every_host_is_among_the_rows() -> None:
-    assert {row[0] for row in ROWS.values()} | {"plain"} == set(DIALECTS)
+    assert {row[0] for row in ROWS.values()} | {"plain"} == set(dialect_names())
 
 
 @pytest.mark.proves("FMT-7")

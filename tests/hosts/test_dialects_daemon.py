@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import trio.testing
 
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
-from pilotfish.hosts import aider_lint
+from pilotfish.hosts.shared.programs import installed_programs
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home
@@ -150,7 +149,7 @@ def user(tmp_path: Path) -> Iterator[DaemonHome]:
 
 
 def linted(home: DaemonHome, *files: str) -> tuple[int, bytes]:
-    command = [sys.executable, "-I", "-S", aider_lint.__file__, *files]
+    command = [*installed_programs({}).lint, *files]
     done = subprocess.run(
         command, capture_output=True, cwd=home.root, env=home.environment, timeout=WAIT_SECONDS, check=False
     )

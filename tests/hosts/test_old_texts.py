@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pilotfish.api.questions import Touch
 from pilotfish.daemon.old_texts import with_old_texts
-from pilotfish.hosts.shared.dialect import Touched, dialect_of
+from pilotfish.hosts.registry import dialect_of
+from pilotfish.hosts.shared.dialect import TouchEvent
 from pilotfish.hosts.shared.old_texts import (
     Hunk,
     Replacement,
@@ -33,11 +34,11 @@ OLD = 'def f() -> int:\n    return "x"\n'
 NEW = "def f() -> int:\n    return 1\n"
 
 
-def edits(host: str) -> list[Touched]:
+def edits(host: str) -> list[TouchEvent]:
     """The edits among the recorded events of a host."""
     recorded = json.loads((EVENTS / f"{host}.json").read_text())["events"]
     read = [dialect_of(host).read(json.dumps(event).encode()) for event in recorded]
-    return [event for event in read if isinstance(event, Touched) and event.touch.kind != "read"]
+    return [event for event in read if isinstance(event, TouchEvent) and event.touch.kind != "read"]
 
 
 @pytest.fixture

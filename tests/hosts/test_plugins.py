@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from support.hosts.plugins import INTEGRATIONS
+from pilotfish.hosts.shared.packaged import read_plugin
 from support.hosts.real import HOSTS, program
 from support.servers.real import REPOSITORY
 
 PLUGINS = ("pi", "opencode")
-BORDER = "// --- The daemon: from here on the same text in every plugin"
 
 COMPILER = REPOSITORY / ".tools" / "npm" / "node_modules" / "typescript" / "bin" / "tsc"
 STRICT = {
@@ -33,20 +32,25 @@ STRICT = {
 }
 
 
-def text_of(plugin: str) -> str:
-    return (INTEGRATIONS / plugin / "pilotfish.ts").read_text()
-
-
-def test_every_plugin_speaks_to_the_daemon_in_the_same_words() -> None:
-    shared = {text_of(plugin).partition(BORDER)[2] for plugin in PLUGINS}
+def test_every_plugin_has_the_same_client_of_the_daemon() -> None:
+    shared = {read_plugin(plugin).partition("// --- The daemon -")[2] for plugin in PLUGINS}
     assert len(shared) == 1
     assert "class Daemon" in shared.pop()
 
 
+@pytest.mark.parametrize(
+    ("plugin", "exported"), [("pi", "default function pilotfish"), ("opencode", "const Pilotfish")]
+)
+def test_a_plugin_exports_itself_and_nothing_else(plugin: str, exported: str) -> None:
+    exports = re.findall(r"^export (.*)$", read_plugin(plugin), re.MULTILINE)
+    assert len(exports) == 1
+    assert exports[0].startswith(exported)
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_a_plugin_imports_types_and_what_node_has(plugin: str) -> None:
-    imports = re.findall(r'^import (type )?.* from "(.*)";$', text_of(plugin), re.MULTILINE)
-    assert len(imports) == len(re.findall(r"^import\b|\bimport\(|\brequire\(", text_of(plugin), re.MULTILINE))
+    imports = re.findall(r'^import (type )?.* from "(.*)";$', read_plugin(plugin), re.MULTILINE)
+    assert len(imports) == len(re.findall(r"^import\b|\bimport\(|\brequire\(", read_plugin(plugin), re.MULTILINE))
     assert {module for is_type, module in imports if not is_type and not module.startswith("node:")} == set()
 
 
@@ -64,7 +68,8 @@ def test_a_plugin_fits_the_types_of_its_host(plugin: str, host: str, package: st
     assert types.exists()
     named = "@mariozechner/pi-coding-agent" if plugin == "pi" else package
     options = {**STRICT, "paths": {named: [str(types)]}}
-    files = [str(INTEGRATIONS / plugin / "pilotfish.ts")]
+    files = [str(tmp_path / "pilotfish.ts")]
+    (tmp_path / "pilotfish.ts").write_text(read_plugin(plugin))
     (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": files}))
     command = [program("node"), str(COMPILER), "--project", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.hosts import hook_rows
+from pilotfish.hosts.shared import hook_settings
 from pilotfish.ipc import hook_program as relay
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, BROKEN, ERROR, MENDED
@@ -77,7 +77,7 @@ def test_trouble_that_can_be_helped_is(agent: Agent, trouble: Trouble, home: Dae
 
 @pytest.mark.proves("HOOK-2")
 def test_a_hook_gives_up_before_its_host_would_give_up_on_it() -> None:
-    assert relay.DEADLINE_SECONDS < hook_rows.TIMEOUT_SECONDS
+    assert relay.DEADLINE_SECONDS < hook_settings.TIMEOUT_SECONDS
 
 
 def shorten_deadlines(home: DaemonHome, host: str) -> None:

@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 
 import pilotfish
 from hosts.test_setup_json import SETTINGS, texts
+from pilotfish.hosts.claude_code import EDIT_TOOLS
 from pilotfish.hosts.edits.json_text import value_of
-from pilotfish.hosts.hook_rows import CLAUDE_EDITS
-from pilotfish.hosts.host_rows import HOSTS
+from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared import changes
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import no_daemon_left
 
 pytestmark = pytest.mark.proves("HOOK-3")
 
-SCOPES = [(host, scope) for host, row in HOSTS.items() for scope in row.scopes]
+SCOPES = [(host, scope) for host, row in load_hosts().items() for scope in row.scopes]
 
 COMMENTED = '{\n    // mine\n    "model": "x", // why\n    "env": {"KEY": "secret"},\n}\n'
 
@@ -161,7 +161,7 @@ def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> Non
     hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
     assert set(hooks) == {"PreToolUse", "PostToolUse", "PostToolBatch", "SessionStart", "SessionEnd"}
     (group,) = hooks["PostToolUse"]
-    assert group["matcher"] == f"{CLAUDE_EDITS}|Read"
+    assert group["matcher"] == f"{EDIT_TOOLS}|Read"
     (hook,) = group["hooks"]
     words = hook["command"].split()
     interpreter = words.index("-I") - 1
@@ -342,13 +342,13 @@ def test_when_one_file_cannot_be_written_none_is(user: User, monkeypatch: pytest
 
 def test_a_file_that_its_host_writes_at_that_moment_is_left_to_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     user.give({".codex/hooks.json": "{}", ".codex/config.toml": ""})
-    shown = changes.diff
+    shown = changes.diff_of
 
-    def meanwhile(change: changes.Change) -> str:
+    def meanwhile(change: changes.HostFileChange) -> str:
         (user.home / ".codex" / "config.toml").write_text("model = 1\n")
         return shown(change)
 
-    monkeypatch.setattr(changes, "diff", meanwhile)
+    monkeypatch.setattr(changes, "diff_of", meanwhile)
     assert run(["setup", "codex"]) == 2
     assert (user.home / ".codex" / "config.toml").read_text() == "model = 1\n"
     assert (user.home / ".codex" / "hooks.json").read_text() == "{}"

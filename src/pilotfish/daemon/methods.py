@@ -17,7 +17,8 @@ from pilotfish.api.questions import Touch
 from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.hosts.shared.dialect import Began, Ended, Nothing, Touched, dialect_of
+from pilotfish.hosts.registry import dialect_of
+from pilotfish.hosts.shared.dialect import EndEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.ipc.client_sessions import Caller, Sessions
 from pilotfish.ipc.messages import About, Checked, Hello, HookCall, Logs, Named, Paths, Served, Welcome
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
@@ -211,18 +212,18 @@ class Methods:
         dialect = dialect_of(call.host)
         cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
         match dialect.read(_bytes(call.event)):
-            case Touched(touch, conversation, at, root, event, undos):
+            case TouchEvent(touch, conversation, at, root, event, undos):
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
                 touch = await with_old_texts(touch, undos, client.cwd)
                 feedback = await self._feedback(touch, client)
                 # The hook program is silent about it, so this is where a person finds out why nothing was said.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return dialect.written(feedback.text, event).hex() if feedback.text else ""
-            case Began(conversation, at, root):
+            case StartEvent(conversation, at, root):
                 self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
-            case Ended(conversation):
+            case EndEvent(conversation):
                 self.sessions.end_conversation(call.host, conversation)
-            case Nothing():
+            case OtherEvent():
                 pass
         return ""
 

@@ -1,26 +1,48 @@
-"""Aider. It has no hooks but runs a linter on the files it has edited, and shows the model what one says that fails.
+"""Aider: it has no hooks, but runs a linter on the files that it has edited.
 
-The event is what `aider_lint` was given on its command line: the names of the files, each followed by a zero.
+- Run: 0.86.2, with `--lint-cmd` and `--auto-lint`.
+- The linter gets the files as arguments. When it fails, what it prints is the next user message ("Fix any errors
+  below"); when it ends with 0, the model hears nothing. `plugins/aider_lint.py` plays the linter.
+- The event is what the linter was given: the names of the files, each followed by a NUL byte. It has no old text.
+- The configuration is one file in the home folder or the project; it has no MCP servers.
 """
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import HostEvent, Nothing, Touched
+from pilotfish.hosts.edits.yaml_edit import YamlEdit
+from pilotfish.hosts.shared.dialect import HostEvent, OtherEvent, TouchEvent
+from pilotfish.hosts.shared.hook_settings import RESTART
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, MAX_FILES
 
 
-class Aider:
+class AiderDialect:
     def read(self, event: bytes) -> HostEvent:
         *names, rest = event.split(b"\0")
         if rest:
-            raise Refused(Code.INVALID_INPUT, "the hook's event cannot be read: no zero at the end")
+            raise Refused(Code.INVALID_INPUT, "malformed hook event: no NUL byte at the end")
         files = tuple(dict.fromkeys(name.decode(errors="surrogateescape") for name in names if name))[:MAX_FILES]
         if not files:
-            return Nothing()
-        return Touched(Touch(files, "edit", plain=True, max_bytes=MAX_BYTES), "")
+            return OtherEvent()
+        return TouchEvent(Touch(files, "edit", plain=True, max_bytes=MAX_BYTES), "")
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace") + b"\n"
 
 
-dialect = Aider()
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    edit = YamlEdit("lint-cmd", shell(where.programs.lint))
+    return (where.folder(".").file(".aider.conf.yml", edit),)
+
+
+HOST = HostSpec(
+    name="aider",
+    title="Aider",
+    files=wired_files,
+    programs=("aider",),
+    folders=(".aider", ".aider.conf.yml"),
+    dialect=AiderDialect(),
+    probes=("lint",),
+    afterwards=(RESTART,),
+)

@@ -1,52 +1,131 @@
-"""Claude Code. Beside the hooks around each tool there is `PostToolBatch`, after all calls that the model made at once.
+"""Claude Code: hooks around each tool, and `PostToolBatch` after all calls that the model made at once.
 
-Each edit of a batch gets its own feedback as it is made, when the others may not have been. So a batch of several is
-looked at once more as a whole, and only what nobody has been told yet is said, in one answer for all of its files.
+- Run: 2.1.325, without a login (`ANTHROPIC_API_KEY` may be anything).
+- What a hook adds is appended to the tool's result as a `<system-reminder>`, in the same turn. 10,000 characters are
+  kept; of more, the model gets a preview of 2 KB and the path of a file. What a hook merely prints is not shown.
+- A hook is a program, or (`--by mcp`) a tool of our MCP server, which needs no process per edit. Timeouts: seconds.
+- `tool_response` has `originalFile`, the old text, for Write and Edit (null for a new file), and `structuredPatch`.
+  `PostToolBatch` has only the words of each response.
+- Each edit of a batch gets its own feedback as it is made, when the others may not have been made yet. So a batch of
+  several is checked once more as a whole, and only what was not reported yet is said, in one answer for all its files.
+- Plugins may bring language servers of their own; their diagnostics arrive a turn later, and never for other files.
+- MCP servers of a project (`.mcp.json`) are used after the person has agreed once.
 """
 
 from collections.abc import Iterator
 from typing import cast
 
 from pilotfish.api.questions import Touch
-from pilotfish.hosts.shared.dialect import HostEvent, Nothing, Touched
-from pilotfish.hosts.shared.tool_hooks import MAX_FILES, Event, Tool, ToolHooks, failed, files_of, shaped
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
+from pilotfish.hosts.edits.whole_file import WholeFile
+from pilotfish.hosts.shared.dialect import HostEvent, OtherEvent, TouchEvent
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, mcp_server, read_setting
+from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.packaged import read_packaged
+from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.tool_hooks import (
+    MAX_FILES,
+    HostTool,
+    ToolHookEvent,
+    ToolHooks,
+    event_as,
+    failed,
+    files_of,
+)
+from pilotfish.protocol.wire import Json
 
-HOOKS = ToolHooks(
+EDIT_TOOLS = "Write|Edit|MultiEdit|NotebookEdit"
+
+TOOL_HOOKS = ToolHooks(
     {
-        "Write": Tool("write", ("file_path",)),
-        "Edit": Tool("edit", ("file_path",)),
-        "MultiEdit": Tool("edit", ("file_path",)),
-        "NotebookEdit": Tool("edit", ("notebook_path",)),
-        "Read": Tool("read", ("file_path",)),
+        "Write": HostTool("write", ("file_path",)),
+        "Edit": HostTool("edit", ("file_path",)),
+        "MultiEdit": HostTool("edit", ("file_path",)),
+        "NotebookEdit": HostTool("edit", ("notebook_path",)),
+        "Read": HostTool("read", ("file_path",)),
     }
 )
 
+MCP_HOOK: Json = {
+    "type": "mcp_tool",
+    "server": "pilotfish",
+    "tool": "hook_post_edit",
+    "input": {"file_path": "${tool_input.file_path}", "format": "hook"},
+    "timeout": TIMEOUT_SECONDS,
+}
 
-class ClaudeCode:
+
+class ClaudeCodeDialect:
     def read(self, event: bytes) -> HostEvent:
-        said = shaped(event, Event)
+        said = event_as(event, ToolHookEvent)
         if said.hook_event_name != "PostToolBatch":
-            return HOOKS.read(event)
-        edits = list(_edits(said))
+            return TOOL_HOOKS.read(event)
+        edits = list(_edited_files(said))
         if len(edits) < 2:
-            return Nothing()
+            return OtherEvent()
         files = tuple(dict.fromkeys(edits))[:MAX_FILES]
-        touch = Touch(files, "patch", only_new=True, max_bytes=HOOKS.form.max_bytes)
-        return Touched(touch, said.session_id, said.cwd, event=said.hook_event_name)
+        touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes)
+        return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:
-        return HOOKS.written(feedback, event)
+        return TOOL_HOOKS.written(feedback, event)
 
 
-def _edits(said: Event) -> Iterator[str]:
-    """The files that the calls of a batch have changed, a file that two calls changed twice."""
+def _edited_files(said: ToolHookEvent) -> Iterator[str]:
+    """The files that the calls of a batch have changed; a file that two calls changed, twice."""
     calls = cast("list[object]", said.tool_calls) if isinstance(said.tool_calls, list) else []
-    for call in calls:
-        made = cast("dict[str, object]", call) if isinstance(call, dict) else {}
-        name = str(made.get("tool_name"))
-        tool = HOOKS.tools.get(name)
-        if tool is not None and tool.kind != "read" and not failed(made.get("tool_response")):
-            yield from files_of(HOOKS.tools, name, made.get("tool_input"))
+    for each in calls:
+        call = cast("dict[str, object]", each) if isinstance(each, dict) else {}
+        name = str(call.get("tool_name"))
+        tool = TOOL_HOOKS.tools.get(name)
+        if tool is not None and tool.kind != "read" and not failed(call.get("tool_response")):
+            yield from files_of(TOOL_HOOKS.tools, name, call.get("tool_input"))
 
 
-dialect = ClaudeCode()
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    folder = _folder(where)
+    above = where.folder(".", "CLAUDE_CONFIG_DIR")
+    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp, type="stdio")),))
+    command = read_packaged("claude-code/commands/lsp.md").replace("pilotfish status", shell(where.programs.status))
+    return (
+        folder.file("settings.json" if where.is_global else "settings.local.json", JsonEdit(_hooks(where))),
+        above.file(".claude.json" if where.is_global else ".mcp.json", tools),
+        folder.file("commands/lsp.md", WholeFile(command), optional=True),
+    )
+
+
+def _hooks(where: Where) -> tuple[Hooks, ...]:
+    if where.way == "mcp":
+        return (Hooks(("hooks", "PostToolUse"), {"matcher": "Write|Edit|MultiEdit", "hooks": [MCP_HOOK]}),)
+    events = {
+        "PreToolUse": EDIT_TOOLS,
+        "PostToolUse": f"{EDIT_TOOLS}|Read",
+        "PostToolBatch": None,
+        "SessionStart": None,
+        "SessionEnd": None,
+    }
+    return hook_groups(where.programs.hook("claude-code"), events, {"": TIMEOUT_SECONDS})
+
+
+def _folder(where: Where) -> HostFolder:
+    return where.folder(".claude", "CLAUDE_CONFIG_DIR", project=".claude")
+
+
+def _has_language_servers(where: Where) -> bool:
+    plugins = read_setting(f"{_folder(where).path}/settings.json", "enabledPlugins")
+    return isinstance(plugins, dict) and any(on is True and "-lsp@" in name for name, on in plugins.items())
+
+
+HOST = HostSpec(
+    name="claude-code",
+    title="Claude Code",
+    files=wired_files,
+    programs=("claude",),
+    folders=(".claude",),
+    dialect=ClaudeCodeDialect(),
+    afterwards=(RESTART, "In a project, Claude Code asks once whether to use the MCP server of .mcp.json."),
+    cautions={
+        "A plugin with a language server of its own is on: it says later what Pilotfish says at once. "
+        "Turn it off with /plugin.": _has_language_servers
+    },
+)

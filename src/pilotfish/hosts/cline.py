@@ -1,7 +1,14 @@
-"""Cline. It tells what a tool did twice, once in the words of its older hooks; context comes back under its own key.
+"""Cline: a program per event in its folder of hooks, found by its name.
 
 {"taskId", "workspaceRoots", "hookName": "tool_result",
  "tool_result": {"name", "input", "output", "error"?}, "postToolUse": {"success", …}}
+
+- Run: 3.0.65 (its engine; the terminal part exists for a few processors only).
+- What comes back under `contextModification` is a user message of its own, `<hook_context source="PostToolUse" …>`.
+  The edit waits for it, up to 120 s.
+- The old text is not in the event: `old_text` and `new_text` of the `editor`, or the patch, are taken back from the new
+  text. The `editor` says in words that it created a file.
+- MCP servers are in the user's settings only.
 """
 
 from typing import cast
@@ -10,27 +17,40 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
-from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
-from pilotfish.hosts.shared.tool_hooks import MAX_BYTES, FeedbackForm, Kind, Tool, ToolCall, failed, shaped, touched_by
+from pilotfish.hosts.edits.json_edit import JsonEdit, Member
+from pilotfish.hosts.edits.whole_file import WholeFile
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.hook_settings import RESTART, mcp_server
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.tool_hooks import (
+    MAX_BYTES,
+    FeedbackForm,
+    HostTool,
+    HostTouchKind,
+    ToolCall,
+    event_as,
+    failed,
+    touch_event,
+)
 from pilotfish.protocol.codec import encode
 
 PATHS = ("path", "absolutePath", "file_path", "files", "file_paths", "paths")
 
 TOOLS = {
-    "editor": Tool("edit", PATHS),
-    "write_to_file": Tool("write", PATHS),
-    "replace_in_file": Tool("edit", PATHS),
-    "apply_patch": Tool("patch", patch="input"),
-    "read_files": Tool("read", PATHS),
-    "read_file": Tool("read", PATHS),
+    "editor": HostTool("edit", PATHS),
+    "write_to_file": HostTool("write", PATHS),
+    "replace_in_file": HostTool("edit", PATHS),
+    "apply_patch": HostTool("patch", patch="input"),
+    "read_files": HostTool("read", PATHS),
+    "read_file": HostTool("read", PATHS),
 }
-
 
 CREATED = "File created successfully at: "
 """What the `editor` says about a file that was not there."""
 
 
-class Call(Struct, frozen=True):
+class ClineCall(Struct, frozen=True):
     """A tool call, made or about to be."""
 
     name: str = ""
@@ -39,62 +59,85 @@ class Call(Struct, frozen=True):
     error: object = None
 
 
-class Outcome(Struct, frozen=True):
+class ClineOutcome(Struct, frozen=True):
     success: bool = True
 
 
-class Event(Struct, frozen=True):
-    """The bytes, read. What is not named here is ignored."""
+class ClineEvent(Struct, frozen=True):
+    """The event as it is sent. Unknown fields are ignored."""
 
     hookName: str = ""  # noqa: N815 -- the host's spelling
     taskId: str = ""  # noqa: N815 -- the host's spelling
     workspaceRoots: tuple[str, ...] = ()  # noqa: N815 -- the host's spelling
-    tool_call: Call = field(default_factory=Call)
-    tool_result: Call = field(default_factory=Call)
-    postToolUse: Outcome = field(default_factory=Outcome)  # noqa: N815 -- the host's spelling
+    tool_call: ClineCall = field(default_factory=ClineCall)
+    tool_result: ClineCall = field(default_factory=ClineCall)
+    postToolUse: ClineOutcome = field(default_factory=ClineOutcome)  # noqa: N815 -- the host's spelling
 
 
-class Cline:
+class ClineDialect:
     def read(self, event: bytes) -> HostEvent:
-        said = shaped(event, Event)
+        said = event_as(event, ClineEvent)
         cwd = said.workspaceRoots[0] if said.workspaceRoots else None
         match said.hookName:
             case "agent_start" | "agent_resume":
-                return Began(said.taskId, cwd)
+                return StartEvent(said.taskId, cwd)
             case "session_shutdown":
-                return Ended(said.taskId)
+                return EndEvent(said.taskId)
             case "tool_call":
-                return _touched(said.taskId, cwd, said.tool_call, "read")
-            case "tool_result" if _worked(said):
+                return _touch(said.taskId, cwd, said.tool_call, "read")
+            case "tool_result" if _succeeded(said):
                 tool = TOOLS.get(said.tool_result.name)
-                return _touched(said.taskId, cwd, said.tool_result, tool.kind) if tool else Nothing()
+                return _touch(said.taskId, cwd, said.tool_result, tool.kind) if tool else OtherEvent()
             case _:
-                return Nothing()
+                return OtherEvent()
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return encode({"contextModification": feedback})
 
 
-def _worked(said: Event) -> bool:
+def _succeeded(said: ClineEvent) -> bool:
     result = said.tool_result
     return said.postToolUse.success and not result.error and not failed(result.output)
 
 
-def _touched(task: str, cwd: str | None, call: Call, kind: Kind) -> HostEvent:
-    given = {"input": call.input} if isinstance(call.input, str) else call.input
-    found = touched_by(TOOLS, ToolCall(call.name, given, call.output), FeedbackForm())
+def _touch(task: str, cwd: str | None, call: ClineCall, kind: HostTouchKind) -> HostEvent:
+    arguments = {"input": call.input} if isinstance(call.input, str) else call.input
+    found = touch_event(TOOLS, ToolCall(call.name, arguments, call.output), FeedbackForm())
     if found is None:
-        return Nothing()
+        return OtherEvent()
     if kind == "read":
-        return Touched(Touch(found.touch.paths, kind, max_bytes=MAX_BYTES), task, cwd)
+        return TouchEvent(Touch(found.touch.paths, kind, max_bytes=MAX_BYTES), task, cwd)
     if _is_new(call):
         found = replace(found, touch=replace(found.touch, before=dict.fromkeys(found.touch.paths, "")))
     return replace(found, conversation=task, cwd=cwd)
 
 
-def _is_new(call: Call) -> bool:
+def _is_new(call: ClineCall) -> bool:
     said = cast("dict[str, object]", call.output).get("result") if isinstance(call.output, dict) else None
     return isinstance(said, str) and said.startswith(CREATED)
 
 
-dialect = Cline()
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    folder = where.folder(".cline", "CLINE_DIR", project=".cline")
+    text = f"#!/bin/sh\n# Written by `pilotfish setup cline`.\nexec {shell(where.programs.hook('cline'))}\n"
+    events = ("PostToolUse", "TaskStart", "SessionShutdown")
+    hooks = tuple(folder.file(f"hooks/{event}.sh", WholeFile(text), executable=True) for event in events)
+    if not where.is_global:
+        return hooks
+    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp)),))
+    return (*hooks, folder.file("data/settings/cline_mcp_settings.json", tools))
+
+
+HOST = HostSpec(
+    name="cline",
+    title="Cline",
+    files=wired_files,
+    programs=("cline",),
+    folders=(".cline",),
+    dialect=ClineDialect(),
+    session_events=(
+        '{"hookName":"agent_start","taskId":"%s","workspaceRoots":["%s"]}',
+        '{"hookName":"session_shutdown","taskId":"%s","workspaceRoots":["%s"]}',
+    ),
+    afterwards=(RESTART,),
+)

@@ -1,11 +1,49 @@
-"""Codex. It edits by `apply_patch`, as a tool or inside a shell command; paths count from the session's folder."""
+"""Codex: it edits by `apply_patch`, as a tool or inside a shell command.
 
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolHooks
+- Run: 0.166.0, with a provider of its own (`wire_api = "responses"`). `apply_patch` is offered to models that it knows.
+- What a hook adds is a message of the role `developer`, before the tool's output. 2,500 tokens are kept.
+- The answer may hold no other keys than those of its schema.
+- The patch is in `tool_input.command`, with paths from the session's folder; the old text is taken back from the new
+  one. After an edit that failed, no hook runs.
+- A new or changed hook is skipped without a word until the person trusts it in `/hooks`.
+- Timeouts: seconds. That of `SessionEnd` may be 3 at most: with more, each start shows an error.
+"""
+
+from pilotfish.hosts.edits.json_edit import JsonEdit
+from pilotfish.hosts.edits.toml_edit import TomlEdit
+from pilotfish.hosts.shared.hook_settings import TIMEOUT_SECONDS, hook_groups
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
 
 MAX_BYTES = 7000
 """Codex keeps 2,500 tokens; of our text, which is half numbers and names, a token holds about three bytes."""
 
-dialect = ToolHooks(
-    {"apply_patch": Tool("patch", patch="command"), "Bash": Tool("patch", patch="command")},
+TIMEOUTS = {"": TIMEOUT_SECONDS, "SessionEnd": 3}
+
+DIALECT = ToolHooks(
+    {"apply_patch": HostTool("patch", patch="command"), "Bash": HostTool("patch", patch="command")},
     form=FeedbackForm(max_bytes=MAX_BYTES),
+)
+
+
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    folder = where.folder(".codex", "CODEX_HOME", project=".codex")
+    events = {"PostToolUse": "apply_patch", "SessionStart": None, "SessionEnd": None}
+    hooks = hook_groups(where.programs.hook("codex"), events, TIMEOUTS)
+    program, *arguments = where.programs.mcp
+    return (
+        folder.file("hooks.json", JsonEdit(hooks)),
+        folder.file("config.toml", TomlEdit("mcp_servers", "pilotfish", {"command": program, "args": arguments})),
+    )
+
+
+HOST = HostSpec(
+    name="codex",
+    title="Codex",
+    files=wired_files,
+    programs=("codex",),
+    folders=(".codex",),
+    dialect=DIALECT,
+    afterwards=("Start codex, type /hooks and trust the hooks of Pilotfish: Codex skips new ones until then.",),
+    unseen="Codex runs the hooks only once they are trusted in /hooks, which cannot be seen from here.",
 )

@@ -1,14 +1,46 @@
-"""Gemini CLI. On the way to the model it escapes angle brackets, so the text has none."""
+"""Gemini CLI: `AfterTool` hooks.
 
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, Tool, ToolHooks
+- Run: 0.61.0, with `GOOGLE_GEMINI_BASE_URL`.
+- What a hook adds is in the tool's result, between `<hook_context>` and `</hook_context>`, and angle brackets in it are
+  escaped: so our text has none. A hook that ends with 2 hides the result of the tool.
+- `tool_response.returnDisplay` has `originalContent`, the old text, empty for a new file.
+- Timeouts: milliseconds.
+- MCP servers, and the settings of a project, are used only in a folder that the person trusts.
+"""
 
-dialect = ToolHooks(
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
+
+DIALECT = ToolHooks(
     {
-        "write_file": Tool("write", ("file_path",)),
-        "replace": Tool("edit", ("file_path",)),
-        "read_file": Tool("read", ("file_path", "absolute_path")),
+        "write_file": HostTool("write", ("file_path",)),
+        "replace": HostTool("edit", ("file_path",)),
+        "read_file": HostTool("read", ("file_path", "absolute_path")),
     },
     before="BeforeTool",
     after="AfterTool",
     form=FeedbackForm(plain=True),
+)
+
+
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    events = {"AfterTool": "write_file|replace|read_file", "SessionStart": None, "SessionEnd": None}
+    hooks = hook_groups(where.programs.hook("gemini"), events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
+    return (where.folder(".gemini", project=".gemini").file("settings.json", hooks_and_server(where, hooks)),)
+
+
+HOST = HostSpec(
+    name="gemini",
+    title="Gemini CLI",
+    files=wired_files,
+    programs=("gemini",),
+    folders=(".gemini",),
+    dialect=DIALECT,
+    afterwards=(
+        RESTART,
+        "Trust the folder when it asks, or with /permissions: else it uses no MCP servers and no project settings.",
+    ),
+    unseen="Gemini CLI uses MCP servers, and the settings of a project, only in a folder that is trusted, "
+    "which cannot be seen from here.",
 )

@@ -1,22 +1,61 @@
-"""LLxprt Code. Its `apply_patch` is a unified diff for one file, which another argument names."""
+"""LLxprt Code: the hooks of Gemini CLI, under settings of its own.
 
-from pilotfish.hosts.shared.tool_hooks import Tool, ToolHooks
+- Run: 0.11.0 from its source (f80a695), with `--set streaming=disabled`; its npm package could not be installed.
+- What a hook adds is in the tool's result, not escaped. `SessionEnd` comes twice.
+- Hooks run only with `hooks.enabled`. Timeouts: milliseconds.
+- Its `apply_patch` is a unified diff for one file, which another argument names; from it the old text is taken back.
+- Its own LSP service is configured in `settings.lsp`, which the version run does not pass on (`surfaces/llxprt`).
+"""
+
+import sys
+
+from pilotfish.hosts.edits.json_edit import JsonEdit, Member
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
 
 PATHS = ("absolute_path", "file_path")
 """Most tools take either name."""
 
-dialect = ToolHooks(
+EDIT_TOOLS = "write_file|replace|ast_edit|insert_at_line|delete_line_range|apply_patch"
+
+DIALECT = ToolHooks(
     {
-        "write_file": Tool("write", PATHS),
-        "replace": Tool("edit", PATHS),
-        "ast_edit": Tool("edit", PATHS),
-        "insert_at_line": Tool("edit", PATHS),
-        "delete_line_range": Tool("edit", PATHS),
-        "apply_patch": Tool("patch", PATHS, patch="patch_content"),
-        "read_file": Tool("read", PATHS),
-        "read_line_range": Tool("read", PATHS),
-        "ast_read_file": Tool("read", PATHS),
+        "write_file": HostTool("write", PATHS),
+        "replace": HostTool("edit", PATHS),
+        "ast_edit": HostTool("edit", PATHS),
+        "insert_at_line": HostTool("edit", PATHS),
+        "delete_line_range": HostTool("edit", PATHS),
+        "apply_patch": HostTool("patch", PATHS, patch="patch_content"),
+        "read_file": HostTool("read", PATHS),
+        "read_line_range": HostTool("read", PATHS),
+        "ast_read_file": HostTool("read", PATHS),
     },
     before="BeforeTool",
     after="AfterTool",
+)
+
+
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    events = {
+        "AfterTool": f"{EDIT_TOOLS}|read_file|read_line_range|ast_read_file",
+        "SessionStart": None,
+        "SessionEnd": None,
+    }
+    hooks = hook_groups(where.programs.hook("llxprt"), events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
+    edit = JsonEdit((Member(("hooks", "enabled"), value=True, shared=True), *hooks_and_server(where, hooks).parts))
+    # On macOS its settings are where those of applications are, elsewhere below XDG_CONFIG_HOME.
+    below = where.folder if sys.platform == "darwin" else where.below_config
+    name = "Library/Preferences/llxprt-code" if sys.platform == "darwin" else "llxprt-code"
+    return (below(name, "LLXPRT_CONFIG_HOME", project=".llxprt").file("settings.json", edit),)
+
+
+HOST = HostSpec(
+    name="llxprt",
+    title="LLxprt Code",
+    files=wired_files,
+    programs=("llxprt",),
+    folders=(".config/llxprt-code", ".llxprt"),
+    dialect=DIALECT,
+    afterwards=(RESTART,),
 )

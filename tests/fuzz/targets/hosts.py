@@ -4,7 +4,8 @@ import msgspec
 
 from fuzz.pieces import Pieces
 from pilotfish.errors import Refused
-from pilotfish.hosts.shared.dialect import DIALECTS, Touched, dialect_of
+from pilotfish.hosts.registry import dialect_names, dialect_of
+from pilotfish.hosts.shared.dialect import TouchEvent
 
 WORDS = (
     b'"tool_name":"',
@@ -41,13 +42,13 @@ MAX_FILES = 100
 
 def run(data: bytes) -> None:
     pieces = Pieces(data)
-    host = pieces.choice(sorted(DIALECTS))
+    host = pieces.choice(sorted(dialect_names()))
     dialect = dialect_of(host)
     try:
         event = dialect.read(pieces.rest())
     except Refused:
         return
-    if isinstance(event, Touched):
+    if isinstance(event, TouchEvent):
         assert event.touch.paths
         assert host == "plain" or len(event.touch.paths) <= MAX_FILES
         printed = dialect.written("a < b & “c”\n\ud800", event.event)

@@ -5,7 +5,6 @@ with driven("pi", home, folder) as pi:
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,12 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pilotfish
+from pilotfish.hosts.shared.packaged import read_plugin
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.real import program
 
 SUPPORT = Path(__file__).parent
-INTEGRATIONS = Path(pilotfish.__file__).parent / "hosts" / "plugins"
 COMMAND = [sys.executable, "-I", "-m", "pilotfish"]
 NOWHERE = ["/nonexistent/pilotfish"]
 """For a plugin that can start no daemon."""
@@ -73,7 +71,7 @@ def installed(host: str, folder: Path, /, **settings: Any) -> Path:
     """The plugin of a host in a folder, as `pilotfish setup` puts it there."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / "pilotfish.ts"
-    shutil.copy(INTEGRATIONS / host / "pilotfish.ts", place)
+    place.write_text(read_plugin(host))
     (folder / "pilotfish.json").write_text(json.dumps({"command": COMMAND, **settings}))
     return place
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.config.jsonc import BadJson, JsonPath
 from pilotfish.hosts.edits.edit import unreadable, unsuitable
@@ -14,8 +15,7 @@ from pilotfish.protocol.wire import Json
 BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A value that is ours by its name, which nobody else uses."""
 
     path: tuple[str, ...]
@@ -24,16 +24,14 @@ class Member:
     """Others use it, too: it goes only when it is known that it came with us."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """A group of hooks in the list at `path`; ours are known by what they start."""
 
     path: tuple[str, ...]
     group: Json
 
 
-@dataclass(frozen=True, slots=True)
-class JsonEdit:
+class JsonEdit(Struct, frozen=True):
     parts: tuple[Member | Hooks, ...]
 
     def added(self, text: str | None) -> str:

@@ -8,7 +8,8 @@ The text must be one that `config.jsonc.parse` accepts, and stays one.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pilotfish.config.jsonc import TOKEN, JsonPath, parse
 from pilotfish.protocol.wire import Json
@@ -17,8 +18,7 @@ INDENT = "  "
 """Of a file that shows no taste of its own."""
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """A member or an item, and where it is written."""
 
     start: int
@@ -32,8 +32,7 @@ class Node:
     children: "dict[str | int, Node]" = field(default_factory=dict[str | int, "Node"])
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     start: int
     end: int
     text: str

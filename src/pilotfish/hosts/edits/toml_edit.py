@@ -3,16 +3,16 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from pilotfish.hosts.edits.edit import unreadable, unsuitable
 
-Table = Mapping[str, object]
+TomlValues = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class TomlEdit:
+class TomlEdit(Struct, frozen=True):
     """The table `parent.name` with strings and lists of strings."""
 
     parent: str
@@ -65,13 +65,13 @@ class TomlEdit:
         # JSON's strings and lists of strings are TOML's as well, once nothing but ASCII is in them.
         return [f"{key} = {_toml(value)}" for key, value in self.values.items()]
 
-    def _with(self, values: Table) -> Table | None:
+    def _with(self, values: TomlValues) -> TomlValues | None:
         parent = _table(values.get(self.parent, {}))
         if parent is None or self.name in parent:
             return None
         return {**values, self.parent: {**parent, self.name: dict(self.values)}}
 
-    def _without(self, values: Table) -> Table:
+    def _without(self, values: TomlValues) -> TomlValues:
         parent = _table(values[self.parent]) or {}
         kept = {key: value for key, value in parent.items() if key != self.name}
         return {**values, self.parent: kept} if kept else {key: values[key] for key in values if key != self.parent}
@@ -84,18 +84,18 @@ def _toml(value: str | list[str]) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _table(value: object) -> Table | None:
-    return cast("Table", value) if isinstance(value, dict) else None
+def _table(value: object) -> TomlValues | None:
+    return cast("TomlValues", value) if isinstance(value, dict) else None
 
 
-def _read(text: str) -> Table:
+def _read(text: str) -> TomlValues:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as bad:
         raise unreadable("TOML", str(bad)) from None
 
 
-def _parsed(text: str) -> Table | None:
+def _parsed(text: str) -> TomlValues | None:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

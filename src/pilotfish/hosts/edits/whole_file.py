@@ -1,6 +1,6 @@
 """A file that is all ours: a plugin, a command, a hook that hosts find by its name."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pilotfish.errors import Code, Refused
 
@@ -8,8 +8,7 @@ MARK = "pilotfish"
 """Every file of ours says it; one that does not is somebody else's."""
 
 
-@dataclass(frozen=True, slots=True)
-class WholeFile:
+class WholeFile(Struct, frozen=True):
     text: str
 
     def added(self, text: str | None) -> str:

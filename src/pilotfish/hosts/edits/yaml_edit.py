@@ -7,7 +7,8 @@ refused, because a line that looks right in the wrong place would change what th
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pilotfish.hosts.edits.edit import unreadable, unsuitable
 
@@ -17,8 +18,7 @@ COMMENT = re.compile(r"(?:^|[ \t])#.*$")
 Value = str | bool | int | list[str] | dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class YamlEdit:
+class YamlEdit(Struct, frozen=True):
     """`key: value` at the top, or with a mapping for `value`, its one member below `key`."""
 
     key: str

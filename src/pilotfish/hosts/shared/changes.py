@@ -1,7 +1,7 @@
-"""From what a host's files shall be to what has to be written, and back.
+"""Plans and makes the changes of hosts' files.
 
-Every change starts from the file *without* our part, so that setup twice is setup once, and setup after an update
-replaces what is old.
+Every change starts from the file *without* our part: so `setup` twice is the same as once, and after an update it
+replaces what an earlier version wrote. A file that has our part already, in whatever order, is not changed.
 """
 
 import difflib
@@ -11,8 +11,8 @@ from typing import Literal
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.hosts.edits.edit import unreadable
-from pilotfish.hosts.shared.disk import Found, found, missing_folders, remove_empty, usual_mode, write
-from pilotfish.hosts.shared.host_row import Wiring
+from pilotfish.hosts.shared.host_files import HostFile, missing_folders, read_host_file, remove_empty, usual_mode, write
+from pilotfish.hosts.shared.host_spec import WiredFile
 from pilotfish.hosts.shared.receipts import Kept, Receipts, digest
 from pilotfish.sanitise import sanitised_lines
 
@@ -22,15 +22,15 @@ MAX_DIFF = 20_000
 MAX_NEW_LINES = 80
 """Of a new file that is shown whole; our plugins are longer, and the same for everybody."""
 
-State = Literal["wired", "outdated", "missing", "unused"]
+WiringState = Literal["wired", "outdated", "missing", "unused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One file: how it is, how it was or would be without us, and how it shall be."""
+class HostFileChange:
+    """One file: as it is, without our part, and as it shall be."""
 
-    wiring: Wiring
-    now: Found
+    file: WiredFile
+    now: HostFile
     without: bytes | None
     then: bytes | None
     kept: Kept | None
@@ -42,31 +42,31 @@ class Change:
     @property
     def mode(self) -> int:
         if self.now.mode is not None:
-            return self.now.mode | (0o100 if self.wiring.executable else 0)
-        return usual_mode(executable=self.wiring.executable)
+            return self.now.mode | (0o100 if self.file.executable else 0)
+        return usual_mode(executable=self.file.executable)
 
 
-def setting_up(wiring: Wiring, receipts: Receipts) -> Change | None:
-    """What puts our part in; None where we do without. Raises `Refused`, with the file's name."""
-    now, kept, without = _without(wiring, receipts)
+def plan_setup(wired: WiredFile, receipts: Receipts) -> HostFileChange | None:
+    """The change that puts our part in; None for an optional file that is not ours. Raises `Refused`, with its name."""
+    now, kept, without = _read_without(wired, receipts)
     try:
-        then = wiring.edit.added(_decoded(without)).encode()
+        then = wired.edit.added(_decoded(without)).encode()
     except Refused as refused:
-        if wiring.optional:
+        if wired.optional:
             return None
-        raise _about(wiring, refused) from None
-    return Change(wiring, now, without, then, kept)
+        raise _named(wired, refused) from None
+    return HostFileChange(wired, now, without, then, kept)
 
 
-def taking_out(wiring: Wiring, receipts: Receipts) -> Change:
-    """What takes our part out; raises `Refused`, with the file's name."""
-    now, kept, without = _without(wiring, receipts)
-    return Change(wiring, now, without, without, kept)
+def plan_removal(wired: WiredFile, receipts: Receipts) -> HostFileChange:
+    """The change that takes our part out; raises `Refused`, with the file's name."""
+    now, kept, without = _read_without(wired, receipts)
+    return HostFileChange(wired, now, without, without, kept)
 
 
-def state_of(wiring: Wiring, receipts: Receipts) -> State:
-    """Whether our part is in a file, and as this installation would write it."""
-    change = setting_up(wiring, receipts)
+def read_state(wired: WiredFile, receipts: Receipts) -> WiringState:
+    """Whether our part is in the file, and the same as this installation would write."""
+    change = plan_setup(wired, receipts)
     if change is None:
         return "unused"
     if not change.is_needed:
@@ -74,8 +74,8 @@ def state_of(wiring: Wiring, receipts: Receipts) -> State:
     return "missing" if change.now.content == change.without else "outdated"
 
 
-def diff(change: Change) -> str:
-    """The change as people read it."""
+def diff_of(change: HostFileChange) -> str:
+    """The change as a unified diff."""
     before, after = (_shown(content) for content in (change.now.content, change.then))
     if not before and len(after) > MAX_NEW_LINES:
         return f"+++ {change.now.path} (new, {len(after)} lines)"
@@ -91,9 +91,9 @@ def diff(change: Change) -> str:
     return sanitised_lines("\n".join(lines), MAX_DIFF)
 
 
-def carry_out(changes: Sequence[Change], receipts: Receipts, *, remove: bool) -> None:
-    """Write all of them. When one fails, those before it are as they were, and the failure is raised."""
-    done: list[Change] = []
+def carry_out(changes: Sequence[HostFileChange], receipts: Receipts, *, remove: bool) -> None:
+    """Write all of them. When one fails, those before it are undone, and the failure is raised."""
+    done: list[HostFileChange] = []
     try:
         for change in changes:
             if change.then is not None and not remove:
@@ -112,15 +112,15 @@ def carry_out(changes: Sequence[Change], receipts: Receipts, *, remove: bool) ->
             receipts.forget(change.now.target)
 
 
-def _check_unchanged(change: Change) -> None:
-    """Hosts write their files themselves, some all the time."""
-    if found(change.wiring.path, change.wiring.within) != change.now:
-        message = f"{change.now.path} was changed just now by somebody else"
-        raise Unavailable(Code.STALE, message, hint="Nothing was changed by us. Run setup again.")
+def _check_unchanged(change: HostFileChange) -> None:
+    """Hosts write their files themselves, some of them often."""
+    if read_host_file(change.file.path, change.file.within) != change.now:
+        message = f"{change.now.path} was changed by another program just now"
+        raise Unavailable(Code.STALE, message, hint="Nothing was changed by setup. Run it again.")
 
 
-def _without(wiring: Wiring, receipts: Receipts) -> tuple[Found, Kept | None, bytes | None]:
-    now = found(wiring.path, wiring.within)
+def _read_without(wired: WiredFile, receipts: Receipts) -> tuple[HostFile, Kept | None, bytes | None]:
+    now = read_host_file(wired.path, wired.within)
     kept = receipts.find(now.target)
     if now.content is None:
         return now, kept, None
@@ -128,9 +128,9 @@ def _without(wiring: Wiring, receipts: Receipts) -> tuple[Found, Kept | None, by
         return now, kept, kept.before
     try:
         before = None if kept is None else _decoded(kept.before) or ""
-        text = wiring.edit.removed(_decoded(now.content) or "", before)
+        text = wired.edit.removed(_decoded(now.content) or "", before)
     except Refused as refused:
-        raise _about(wiring, refused) from None
+        raise _named(wired, refused) from None
     return now, kept, None if text is None else text.encode()
 
 
@@ -141,8 +141,8 @@ def _decoded(content: bytes | None) -> str | None:
         raise unreadable("text", "it is not UTF-8") from None
 
 
-def _about(wiring: Wiring, refused: Refused) -> Refused:
-    return Refused(refused.code, f"{wiring.path}: {refused.message}", hint=refused.hint)
+def _named(wired: WiredFile, refused: Refused) -> Refused:
+    return Refused(refused.code, f"{wired.path}: {refused.message}", hint=refused.hint)
 
 
 def _shown(content: bytes | None) -> list[str]:

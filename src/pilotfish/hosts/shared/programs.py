@@ -1,33 +1,33 @@
-"""The command lines that hosts get: absolute, so that neither a PATH nor a current folder decides what runs."""
+"""The command lines that are written into hosts' files: absolute, independent of PATH and current folder."""
 
 import os
 import shlex
 import site
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 import pilotfish
 
 HOOK = ("surfaces", "hook.py")
-"""Below the package. The files of hosts hold this path, so it does not change with our folders."""
+"""Below the package. Hosts' files hold this path, so it does not change with our folders."""
 
-LINT = ("hosts", "aider_lint.py")
+LINT = ("hosts", "plugins", "aider_lint.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(Struct, frozen=True):
     interpreter: str
-    """As it was called: inside a virtual environment that is a link, and the link is what makes it the environment."""
+    """Not resolved: in a virtual environment it is a link, and the path of the link selects the environment."""
     hook_file: str
     lint_file: str
     isolated: bool
-    """Whether the package is found without the user's own packages."""
+    """Whether the package is found without the user's site-packages (`-I`)."""
     home: str | None = None
-    """`PILOTFISH_HOME`, where somebody has set it: the host may not have it in its environment."""
+    """`PILOTFISH_HOME`, where it is set: the host may not have it in its environment."""
 
     def hook(self, host: str) -> list[str]:
-        """Without any packages: the quickest start there is."""
+        """Without site-packages: the quickest start."""
         return [*self._at_home, self.interpreter, "-I", "-S", self.hook_file, host]
 
     @property
@@ -51,8 +51,8 @@ class Programs:
         return [] if self.home is None else ["/usr/bin/env", f"PILOTFISH_HOME={self.home}"]
 
 
-def installed(environment: Mapping[str, str]) -> Programs:
-    """The programs of this very installation."""
+def installed_programs(environment: Mapping[str, str]) -> Programs:
+    """The programs of this installation."""
     package = os.path.dirname(os.path.abspath(pilotfish.__file__))
     users = os.path.realpath(site.getusersitepackages())
     home = environment.get("PILOTFISH_HOME")
@@ -66,5 +66,5 @@ def installed(environment: Mapping[str, str]) -> Programs:
 
 
 def shell(command: list[str]) -> str:
-    """For hosts that hand it to a shell."""
+    """For hosts that run it in a shell."""
     return shlex.join(command)

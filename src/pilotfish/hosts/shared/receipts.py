@@ -1,7 +1,7 @@
-"""What setup has done to a file: how it was before, and how we left it. It lies in our own folder, for our user alone.
+"""What `setup` has done to a file: its content before, and a digest of what was written. Readable by the user alone.
 
-With it, taking our part out again gives back the very bytes. Without it, or when somebody has changed the file since,
-our part is looked for in the text.
+With a receipt, removing our part restores the file byte for byte. Without one, or when the file has been changed since,
+our part is searched for in the text.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A receipt, and the file as it was without us."""
+    """A receipt, and the file as it was before."""
 
     receipt: Receipt
     before: bytes | None
@@ -47,11 +47,11 @@ class Receipts:
             return None
 
     def backup(self, file: str) -> str:
-        """Where the file is kept as it was."""
+        """The copy of the file as it was before."""
         return self._place(file, "backup")
 
     def keep(self, file: str, before: bytes | None, after: bytes, made: Sequence[str] = ()) -> None:
-        """Before the file is written, for which the folders `made` will be. Raises `Unavailable`."""
+        """Record a change before the file is written; `made` are the folders created for it. Raises `Unavailable`."""
         receipt = Receipt(file, before is not None, digest(after))
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -61,11 +61,11 @@ class Receipts:
             if made:
                 self.remember(sorted({*self.folders(), *made}))
         except OSError as error:
-            message = f"no backup can be written in {self._folder}: {error.strerror}"
+            message = f"cannot write a backup in {self._folder}: {error.strerror}"
             raise Unavailable(Code.FILE_UNREADABLE, message, hint="Nothing was changed.") from None
 
     def folders(self) -> tuple[str, ...]:
-        """The folders that we made. One is listed while something is in it; removing the last file removes it."""
+        """The folders that `setup` created and that are not empty yet."""
         try:
             with open(self._folders, "rb") as written:
                 return decode(written.read(), tuple[str, ...])
@@ -98,6 +98,6 @@ def digest(content: bytes) -> str:
 
 
 def _write(path: str, content: bytes) -> None:
-    # Settings hold keys of model providers: nobody else may read a copy of them.
+    # Settings hold keys of model providers: no other user may read a copy of them.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

@@ -1,11 +1,13 @@
 """What is wired of one host in one place, and whether it works."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from pilotfish.errors import Failure
-from pilotfish.hosts.shared.changes import state_of
-from pilotfish.hosts.shared.host_row import HostRow, Scope, Way, Where, Wiring
-from pilotfish.hosts.shared.probe import daemon_trouble, hook_trouble, lint_trouble, mcp_trouble
+from pilotfish.hosts.shared.changes import read_state
+from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, SetupScope, Where, WiredFile
+from pilotfish.hosts.shared.probe import try_daemon, try_hook, try_lint, try_mcp_server
 from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.protocol.wire import Json
 
@@ -21,7 +23,7 @@ WORDS = {
 class HostStatus:
     name: str
     title: str
-    scope: Scope
+    scope: SetupScope
     files: dict[str, str]
     """By path: its state in words, or why that cannot be told."""
     trouble: tuple[str, ...]
@@ -44,40 +46,39 @@ class HostStatus:
         }
 
 
-def host_status(row: HostRow, where: Where, receipts: Receipts) -> HostStatus | None:
+def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus | None:
     """None when nothing of it is wired there."""
-    files = _files(row, where, receipts)
+    files = _read_files(host, where, receipts)
     if not any(said in {WORDS["wired"], WORDS["outdated"]} for said in files.values()):
         return None
     trouble = [f"{path}: {said}" for path, said in files.items() if said not in {WORDS["wired"], WORDS["unused"]}]
-    return HostStatus(row.name, row.title, where.scope, files, (*trouble, *_probed(row, where)), row.unseen)
+    return HostStatus(host.name, host.title, where.scope, files, (*trouble, *_try(host, where)), host.unseen)
 
 
-def _files(row: HostRow, where: Where, receipts: Receipts) -> dict[str, str]:
+def _read_files(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    ways: tuple[Way, ...] = ("command", "mcp")
-    said = [{wiring.path: _said(wiring, receipts) for wiring in row.wirings(replace(where, way=way))} for way in ways]
+    said = [{file.path: _read_state(file, receipts) for file in host.files(replace(where, way=way))} for way in WAYS]
     return max(said, key=lambda files: list(files.values()).count(WORDS["wired"]))
 
 
-def _said(wiring: Wiring, receipts: Receipts) -> str:
+def _read_state(file: WiredFile, receipts: Receipts) -> str:
     try:
-        return WORDS[state_of(wiring, receipts)]
+        return WORDS[read_state(file, receipts)]
     except Failure as failure:
         return failure.message
 
 
-def _probed(row: HostRow, where: Where) -> list[str]:
+def _try(host: HostSpec, where: Where) -> list[str]:
     """What does not work of what the host would start."""
     troubles: dict[str, str | None] = {}
-    for probe in row.probes:
+    for probe in host.probes:
         match probe:
             case "hook":
-                troubles["hook"] = hook_trouble(row.name, where.programs)
+                troubles["hook"] = try_hook(host, where.programs)
             case "lint":
-                troubles["linter"] = lint_trouble(where.programs)
+                troubles["linter"] = try_lint(where.programs)
             case "mcp":
-                troubles["MCP server"] = mcp_trouble(where.programs)
+                troubles["MCP server"] = try_mcp_server(where.programs)
             case "daemon":
-                troubles["daemon"] = daemon_trouble(where.programs)
+                troubles["daemon"] = try_daemon(where.programs)
     return [f"the {what} fails: {why}" for what, why in troubles.items() if why]

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
 from pilotfish.hosts.shared.patches import patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
 
 MAX_FILES = 100
-"""Of one event; a patch that touches more is checked in its first ones."""
+"""Of one event; of a patch that touches more, the first ones are checked."""
 
 MAX_BYTES = 9000
 """Of feedback. Claude Code keeps 10,000 characters and makes a preview of more; nobody else is known to take less,
@@ -29,24 +29,24 @@ except where a table says so."""
 
 T = TypeVar("T")
 
-Kind = Literal["edit", "write", "patch", "read"]
+HostTouchKind = Literal["edit", "write", "patch", "read"]
 
 
-class Tool(Struct, frozen=True):
+class HostTool(Struct, frozen=True):
     """What a tool of a host does to files, and which of its arguments name them."""
 
-    kind: Kind
+    kind: HostTouchKind
     paths: tuple[str, ...] = ()
     """Arguments that hold a path, several, or objects with a `path`; the first one that is there counts."""
     patch: str | None = None
     """The argument that holds an `apply_patch` envelope."""
 
 
-Tools = Mapping[str, Tool]
+HostTools = Mapping[str, HostTool]
 
 
-class Event(Struct, frozen=True):
-    """The bytes, read. What is not named here is ignored."""
+class ToolHookEvent(Struct, frozen=True):
+    """The event as hosts send it. Unknown fields are ignored."""
 
     session_id: str = ""
     cwd: str | None = None
@@ -58,7 +58,7 @@ class Event(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool, what it was called with, and what it said."""
+    """A tool, what it was called with, and what it answered."""
 
     name: str
     arguments: object
@@ -75,49 +75,49 @@ class FeedbackForm(Struct, frozen=True):
 class ToolHooks(Struct, frozen=True):
     """The dialect of one host of this shape."""
 
-    tools: Tools
+    tools: HostTools
     before: str = "PreToolUse"
     after: str = "PostToolUse"
     form: FeedbackForm = FeedbackForm()
 
     def read(self, event: bytes) -> HostEvent:
-        said = shaped(event, Event)
+        said = event_as(event, ToolHookEvent)
         match said.hook_event_name:
             case "SessionStart":
-                return Began(said.session_id, said.cwd)
+                return StartEvent(said.session_id, said.cwd)
             case "SessionEnd":
-                return Ended(said.session_id)
+                return EndEvent(said.session_id)
             case self.before:
-                return self._ready(said)
+                return self._before(said)
             case self.after if not failed(said.tool_response):
-                return self._touched(said)
+                return self._after(said)
             case _:
-                return Nothing()
+                return OtherEvent()
 
     def written(self, feedback: str, event: str) -> bytes:
         return encode({"hookSpecificOutput": {"hookEventName": event, "additionalContext": feedback}})
 
-    def _ready(self, said: Event) -> HostEvent:
+    def _before(self, said: ToolHookEvent) -> HostEvent:
         files = files_of(self.tools, said.tool_name, said.tool_input)
-        return Touched(Touch(files, "read"), said.session_id, said.cwd) if files else Nothing()
+        return TouchEvent(Touch(files, "read"), said.session_id, said.cwd) if files else OtherEvent()
 
-    def _touched(self, said: Event) -> HostEvent:
+    def _after(self, said: ToolHookEvent) -> HostEvent:
         call = ToolCall(said.tool_name, said.tool_input, said.tool_response)
-        found = touched_by(self.tools, call, self.form)
+        found = touch_event(self.tools, call, self.form)
         if found is None:
-            return Nothing()
+            return OtherEvent()
         return replace(found, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
 
 
-def shaped(event: bytes, shape: type[T]) -> T:
+def event_as(event: bytes, shape: type[T]) -> T:
     """The event as `shape`; raises `Refused` when it is something else."""
     try:
         return decode(event, shape)
     except Malformed as malformed:
-        raise Refused(Code.INVALID_INPUT, f"the hook's event cannot be read: {malformed}") from None
+        raise Refused(Code.INVALID_INPUT, f"malformed hook event: {malformed}") from None
 
 
-def touched_by(tools: Tools, call: ToolCall, form: FeedbackForm) -> Touched | None:
+def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEvent | None:
     """The files that a call has touched and what it says of their old texts, in no conversation yet."""
     files = files_of(tools, call.name, call.arguments)
     if not files:
@@ -127,10 +127,10 @@ def touched_by(tools: Tools, call: ToolCall, form: FeedbackForm) -> Touched | No
     old = NONE if tool.kind == "read" else old_texts_of(files, call.arguments, call.response, patch)
     before = dict(old.known) or None
     touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before)
-    return Touched(touch, "", undos=old.undos)
+    return TouchEvent(touch, "", undos=old.undos)
 
 
-def files_of(tools: Tools, name: str, arguments: object) -> tuple[str, ...]:
+def files_of(tools: HostTools, name: str, arguments: object) -> tuple[str, ...]:
     """The files that a call names; none for a tool that is not in the table."""
     tool = tools.get(name)
     if tool is None or not isinstance(arguments, dict):
@@ -144,7 +144,7 @@ def files_of(tools: Tools, name: str, arguments: object) -> tuple[str, ...]:
 
 
 def failed(response: object) -> bool:
-    """Whether a tool says of itself that it did nothing."""
+    """Whether a tool says that it changed nothing."""
     if isinstance(response, str):
         code = response.partition("\n")[0].removeprefix("Exit code: ")
         return code.isdecimal() and int(code[:9]) != 0
@@ -156,6 +156,6 @@ def _paths(value: object) -> Iterator[str]:
     several = cast("list[object]", value) if isinstance(value, list) else [value]
     for item in several:
         path = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else item
-        # A zero cannot be in a file's name, so whatever this is, it is none.
+        # No file name contains a NUL byte.
         if isinstance(path, str) and path and "\0" not in path:
             yield path

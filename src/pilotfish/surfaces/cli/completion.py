@@ -54,6 +54,6 @@ def servers(_context: click.Context, _argument: click.Parameter, begun: str) -> 
 
 def hosts(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
     """Hosts that `setup` supports."""
-    from pilotfish.hosts.host_rows import HOSTS
+    from pilotfish.hosts.registry import host_names
 
-    return [name for name in sorted(HOSTS) if name.startswith(begun)]
+    return [name for name in host_names() if name.startswith(begun)]

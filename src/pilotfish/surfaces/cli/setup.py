@@ -18,8 +18,8 @@ from pilotfish.surfaces.cli.completion import hosts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pilotfish.hosts.shared.changes import Change
-    from pilotfish.hosts.shared.host_row import HostRow, Scope, Way, Where
+    from pilotfish.hosts.shared.changes import HostFileChange
+    from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Way, Where
     from pilotfish.hosts.shared.receipts import Receipts
 
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def setup(
     context: click.Context,
     host: str | None,
-    scope: Scope | None,
+    scope: SetupScope | None,
     every: bool,  # noqa: FBT001 -- click passes flags
     dry_run: bool,  # noqa: FBT001
     remove: bool,  # noqa: FBT001
@@ -76,43 +76,41 @@ def setup(
     context.exit(1 if refused else 0)
 
 
-def _rows(host: str | None, *, every: bool) -> list[HostRow]:
-    from pilotfish.hosts.host_rows import HOSTS
+def _rows(host: str | None, *, every: bool) -> list[HostSpec]:
+    from pilotfish.hosts.registry import load_host, load_hosts
 
     if every == (host is not None):
         raise click.UsageError("Name one HOST, or say --all.")
-    if host is not None and host not in HOSTS:
-        raise Refused(Code.INVALID_INPUT, f"no host is called {host!r}", hint=f"Known are: {', '.join(sorted(HOSTS))}.")
-    return list(HOSTS.values()) if host is None else [HOSTS[host]]
+    return list(load_hosts().values()) if host is None else [load_host(host)]
 
 
-def _where(scope: Scope, root: str | None, way: Way = "command") -> Where:
+def _where(scope: SetupScope, root: str | None, way: Way = "command") -> Where:
     from pilotfish.config.places import user_places
-    from pilotfish.hosts.shared.host_row import Where
-    from pilotfish.hosts.shared.programs import installed
+    from pilotfish.hosts.shared.host_spec import Where
+    from pilotfish.hosts.shared.programs import installed_programs
     from pilotfish.system.worktree import top_of
 
     places = user_places(os.environ)
     folder = os.path.abspath(root) if root else top_of(os.getcwd())
-    return Where(scope, places.home, places.config, folder, os.environ, installed(os.environ), way)
+    return Where(scope, places.home, places.config, folder, os.environ, installed_programs(os.environ), way)
 
 
-def _is_here(row: HostRow, where: Where) -> bool:
+def _is_here(row: HostSpec, where: Where) -> bool:
     programs = any(shutil.which(name) for name in row.programs)
     return programs or any(os.path.exists(os.path.join(where.home, folder)) for folder in row.folders)
 
 
-def _carried_out(row: HostRow, where: Where, receipts: Receipts, *, dry_run: bool, remove: bool, every: bool) -> bool:
+def _carried_out(row: HostSpec, where: Where, receipts: Receipts, *, dry_run: bool, remove: bool, every: bool) -> bool:
     """Do one host; with several, one that is refused does not keep the others from it."""
-    from pilotfish.hosts.shared.changes import carry_out, setting_up, taking_out
+    from pilotfish.hosts.shared.changes import carry_out, plan_removal, plan_setup
 
     if where.scope not in row.scopes:
         raise Refused(Code.INVALID_INPUT, f"{row.title} has no files in a project", hint="Say --global.")
     try:
         if remove:
-            changes = [taking_out(wiring, receipts) for wiring in row.wirings(where)]
+            changes = [plan_removal(file, receipts) for file in row.files(where)]
         else:
-            planned = [setting_up(wiring, receipts) for wiring in row.wirings(where)]
+            planned = [plan_setup(file, receipts) for file in row.files(where)]
             changes = [change for change in planned if change is not None]
         _show(row, changes)
         if not dry_run:
@@ -127,18 +125,18 @@ def _carried_out(row: HostRow, where: Where, receipts: Receipts, *, dry_run: boo
     return True
 
 
-def _show(row: HostRow, changes: Sequence[Change]) -> None:
-    from pilotfish.hosts.shared.changes import diff
+def _show(row: HostSpec, changes: Sequence[HostFileChange]) -> None:
+    from pilotfish.hosts.shared.changes import diff_of
 
     needed = [change for change in changes if change.is_needed]
     if not needed:
         click.echo(f"{row.title}: nothing to change.")
     for change in needed:
-        click.echo(diff(change))
+        click.echo(diff_of(change))
 
 
 def _say_what_is_left(
-    row: HostRow, where: Where, changes: Sequence[Change], receipts: Receipts, *, dry_run: bool
+    row: HostSpec, where: Where, changes: Sequence[HostFileChange], receipts: Receipts, *, dry_run: bool
 ) -> None:
     for caution, holds in row.cautions.items():
         if holds(where):
@@ -156,11 +154,11 @@ def _say_what_is_left(
 # --- Status ---------------------------------------------------------------------------------------------------------
 
 
-def _print_status(rows: Sequence[HostRow], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
+def _print_status(rows: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
     """Print what is wired; 1 when something of it does not work."""
-    from pilotfish.hosts.shared.status import host_status
+    from pilotfish.hosts.shared.status import check_host
 
-    found = [host_status(row, _where(scope, root), receipts) for row in rows for scope in row.scopes]
+    found = [check_host(row, _where(scope, root), receipts) for row in rows for scope in row.scopes]
     told = [status for status in found if status is not None]
     if as_json:
         click.echo(json.dumps([status.as_json() for status in told]))

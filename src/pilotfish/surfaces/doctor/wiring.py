@@ -6,32 +6,31 @@ Files are read, and nothing is started; `pilotfish setup --status` sends a real 
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pilotfish.config.places import user_places
 from pilotfish.errors import Failure
-from pilotfish.hosts.host_rows import HOSTS
-from pilotfish.hosts.shared.changes import state_of
-from pilotfish.hosts.shared.host_row import HostRow, Way, Where
-from pilotfish.hosts.shared.programs import installed
+from pilotfish.hosts.registry import load_hosts
+from pilotfish.hosts.shared.changes import read_state
+from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, Where
+from pilotfish.hosts.shared.programs import installed_programs
 from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.surfaces.doctor.report import SetupFinding
-
-WAYS: tuple[Way, ...] = ("command", "mcp")
 
 
 def wiring(root: str, environment: Mapping[str, str]) -> Iterator[SetupFinding]:
     """One finding for each host that is on this machine, or wired."""
     places = user_places(environment)
-    where = Where("global", places.home, places.config, root, environment, installed(dict(environment)))
+    where = Where("global", places.home, places.config, root, environment, installed_programs(environment))
     receipts = Receipts(os.path.join(places.state, "setup"))
-    found = [finding for row in HOSTS.values() if (finding := _host(row, where, receipts)) is not None]
+    found = [finding for row in load_hosts().values() if (finding := _host(row, where, receipts)) is not None]
     yield from found
     if not found:
         yield SetupFinding("hosts", "note", "no coding agent was found on this machine")
 
 
-def _host(row: HostRow, where: Where, receipts: Receipts) -> SetupFinding | None:
+def _host(row: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | None:
     step = f"pilotfish setup {row.name}"
     try:
         states = {scope: _states(row, replace(where, scope=scope), receipts) for scope in row.scopes}
@@ -51,13 +50,13 @@ def _host(row: HostRow, where: Where, receipts: Receipts) -> SetupFinding | None
     return SetupFinding(row.title, "note", "is here, and does not call pilotfish", (step,))
 
 
-def _states(row: HostRow, where: Where, receipts: Receipts) -> list[str]:
+def _states(row: HostSpec, where: Where, receipts: Receipts) -> list[str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [[state_of(one, receipts) for one in row.wirings(replace(where, way=way))] for way in WAYS]
+    said = [[read_state(file, receipts) for file in row.files(replace(where, way=way))] for way in WAYS]
     return list(max(said, key=lambda states: states.count("wired")))
 
 
-def _is_here(row: HostRow, where: Where) -> bool:
+def _is_here(row: HostSpec, where: Where) -> bool:
     path = where.environment.get("PATH", "")
     if any(shutil.which(name, path=path) for name in row.programs):
         return True

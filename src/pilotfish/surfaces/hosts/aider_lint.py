@@ -1,7 +1,7 @@
-"""Where Aider's linter was before: configurations that an earlier `setup` wrote hold this path."""
+"""The earlier path of Aider's linter: configurations that an earlier `setup` wrote hold it."""
 
 import os
 import runpy
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-runpy.run_path(os.path.join(PACKAGE, "hosts", "aider_lint.py"), run_name="__main__")
+runpy.run_path(os.path.join(PACKAGE, "hosts", "plugins", "aider_lint.py"), run_name="__main__")

@@ -4,7 +4,7 @@
 
 `event` is `touched` (the default), `began` or `ended`; `kind` is `edit` (the default), `write`, `patch` or `read`.
 `texts` may give the new text by file, `before` the text before the edit, `root` the workspace.
-Printed is the feedback as it is.
+The feedback is printed as it is.
 """
 
 from typing import Literal
@@ -12,17 +12,16 @@ from typing import Literal
 from msgspec import Struct, field
 
 from pilotfish.api.questions import Touch
-from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import Began, Ended, HostEvent, Nothing, Touched
-from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.tool_hooks import HostTouchKind, event_as
 
 
-class Event(Struct, frozen=True):
-    """The bytes, read. What is not named here is ignored."""
+class PlainEvent(Struct, frozen=True):
+    """The event as it is sent. Unknown fields are ignored."""
 
     event: Literal["touched", "began", "ended"] = "touched"
     files: tuple[str, ...] = ()
-    kind: Literal["edit", "write", "patch", "read"] = "edit"
+    kind: HostTouchKind = "edit"
     texts: dict[str, str] = field(default_factory=dict[str, str])
     before: dict[str, str] = field(default_factory=dict[str, str])
     cwd: str | None = None
@@ -30,25 +29,22 @@ class Event(Struct, frozen=True):
     session: str = ""
 
 
-class Plain:
+class PlainDialect:
     def read(self, event: bytes) -> HostEvent:
-        try:
-            said = decode(event, Event)
-        except Malformed as malformed:
-            raise Refused(Code.INVALID_INPUT, f"the hook's event cannot be read: {malformed}") from None
+        said = event_as(event, PlainEvent)
         match said.event:
             case "began":
-                return Began(said.session, said.cwd, said.root)
+                return StartEvent(said.session, said.cwd, said.root)
             case "ended":
-                return Ended(said.session)
+                return EndEvent(said.session)
             case "touched" if said.files:
                 touch = Touch(said.files, said.kind, said.texts or None, before=said.before or None)
-                return Touched(touch, said.session, said.cwd, said.root)
+                return TouchEvent(touch, said.session, said.cwd, said.root)
             case "touched":
-                return Nothing()
+                return OtherEvent()
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return feedback.encode(errors="replace") + b"\n"
 
 
-dialect = Plain()
+DIALECT = PlainDialect()

@@ -1,7 +1,7 @@
-"""`python -I -S …/aider_lint.py FILE…`: what Aider runs as its linter, in the way it runs any linter.
+"""`python -I -S …/aider_lint.py FILE…`: what Aider runs as its linter.
 
-It prints the feedback and ends with 1 when there is some: Aider passes on only what a linter says that fails. Whatever
-goes wrong, it prints nothing and ends with 0, which Aider takes for "nothing to fix".
+It prints the feedback and exits with 1 when there is some: Aider shows its model only what a failing linter prints.
+On any error it prints nothing and exits with 0, which Aider takes for "nothing to fix".
 """
 
 import os
@@ -16,7 +16,7 @@ def _give_up(_number: int, _frame: object) -> None:
 if __name__ == "__main__":
     status = 0
     try:
-        sys.path.append(os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2)))
+        sys.path.append(os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3)))
         from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relayed
 
         signal.signal(signal.SIGALRM, _give_up)

@@ -1,7 +1,7 @@
 """The files of hosts on disk: read as they are, written whole or not at all.
 
-A link stays a link: what it leads to is changed, as long as that lies where the host's files lie. What leads elsewhere
-is refused, because a project's folder is written by strangers, too (T28). Modes stay as they are.
+A link stays a link: its target is changed, as long as that lies where the host's files lie. A link that leads elsewhere
+is refused, because other people write into a project's folder, too (T28). Modes are kept.
 """
 
 import os
@@ -18,29 +18,29 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HostFile:
     """A file as it is now."""
 
     path: str
-    """As the host names it."""
+    """As the host spells it."""
     target: str
-    """Where that leads: the same, unless there are links on the way."""
+    """Its real path: another one where there are links on the way."""
     content: bytes | None
     """None: there is no such file."""
     mode: int | None = None
 
 
-def found(path: str, within: str) -> Found:
-    """Look at a file; raises `Refused` for what is none, leads out of `within`, or is too large."""
+def read_host_file(path: str, within: str) -> HostFile:
+    """Read a file; raises `Refused` for what is not a file, leads out of `within`, or is too large."""
     target = os.path.realpath(path)
     border = os.path.realpath(within)
     if os.path.commonpath([target, border]) != border:
-        hint = f"It would have to be inside of {border}. Change {target} by hand, or replace the link."
+        hint = f"It must lead to a file below {border}. Change {target} by hand, or replace the link."
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{path} leads to {target}", hint=hint)
     try:
         descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        return Found(path, target, None)
+        return HostFile(path, target, None)
     except OSError as error:
         raise Refused(Code.FILE_UNREADABLE, f"{path} cannot be read: {error.strerror}") from None
     try:
@@ -50,13 +50,13 @@ def found(path: str, within: str) -> Found:
         if status.st_size > MAX_BYTES:
             raise Refused(Code.LIMIT_EXCEEDED, f"{path} has {status.st_size} bytes, more than {MAX_BYTES}")
         with open(descriptor, "rb", closefd=False) as file:
-            return Found(path, target, file.read(), stat.S_IMODE(status.st_mode))
+            return HostFile(path, target, file.read(), stat.S_IMODE(status.st_mode))
     finally:
         os.close(descriptor)
 
 
 def missing_folders(path: str) -> tuple[str, ...]:
-    """The folders that have to be made for a file, the outermost first."""
+    """The folders that must be created for a file, the outermost first."""
     missing: list[str] = []
     folder = os.path.dirname(path)
     while not os.path.isdir(folder):
@@ -66,7 +66,7 @@ def missing_folders(path: str) -> tuple[str, ...]:
 
 
 def write(target: str, content: bytes | None, mode: int) -> None:
-    """Put the content there at once, or the file away; raises `Unavailable`, and then nothing has changed."""
+    """Replace the content atomically, or remove the file for None; raises `Unavailable` when nothing has changed."""
     try:
         if content is None:
             with suppress(FileNotFoundError):
@@ -79,7 +79,7 @@ def write(target: str, content: bytes | None, mode: int) -> None:
 
 
 def remove_empty(folders: Sequence[str]) -> list[str]:
-    """Remove folders, the innermost first, unless something is in them; returns those that are still there."""
+    """Remove those folders that are empty, the innermost first; returns the others."""
     for folder in sorted(folders, key=len, reverse=True):
         with suppress(OSError):
             os.rmdir(folder)
@@ -87,7 +87,7 @@ def remove_empty(folders: Sequence[str]) -> list[str]:
 
 
 def usual_mode(*, executable: bool) -> int:
-    """The mode of a new file, as the user wants new files to be."""
+    """The mode of a new file under the user's umask."""
     mask = os.umask(0)
     os.umask(mask)
     return (0o777 if executable else 0o666) & ~mask

@@ -1,0 +1,343 @@
+/**
+ * The client of the daemon for plugins in TypeScript. `setup` joins it with each plugin into one file, since hosts load
+ * single files; there it exports nothing.
+ */
+import { spawn } from "node:child_process";
+import { lstatSync, readFileSync } from "node:fs";
+import { type Socket, connect } from "node:net";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+
+// --- The daemon ----------------------------------------------------------------------------------------------------
+
+const PROTOCOL = 1;
+
+/** For an edit, where the settings say nothing: the daemon gives a cold server 10 s of it. */
+const EDIT_MS = 15_000;
+/** Until `pilotfish daemon start` is back: half a second here, many on a machine that swaps. */
+const START_MS = 20_000;
+/** A daemon that is just ending, or makes room for a newer one, is asked for again: twice is what happens. */
+const HELLOS = 3;
+const MAX_MESSAGE = 64 * 1024 * 1024;
+const MAX_HEADER = 8 * 1024;
+/** Bytes of a socket's path that the kernel takes, without the zero at its end. */
+const MAX_SOCKET_PATH = process.platform === "linux" ? 107 : 103;
+
+export type Kind = "edit" | "write" | "patch" | "read";
+export type Touch = { paths: string[]; kind: Kind };
+export type Feedback = { text: string; state: "fresh" | "partial" | "stale" | "unavailable"; reason?: string };
+type Introduction = { cwd: string; host: string; conversation?: string };
+type Settings = { command: string[]; home?: string; waitMs: number };
+type Waiter = { resolve: (result: unknown) => void; reject: (error: Error) => void };
+
+/** Why there is no answer; `code` is one of the daemon's own words for it. */
+export class Failed extends Error {
+	readonly code: string;
+	constructor(message: string, code: string) {
+		super(message);
+		this.code = code;
+	}
+}
+
+/** The daemon has left, or is leaving; another one may be there by now. */
+class Gone extends Failed {
+	constructor(message: string) {
+		super(message, "shutting_down");
+	}
+}
+
+/**
+ * The daemon as one client session sees it: connected when needed, started when none runs.
+ *
+ * Whoever has waited in vain does not wait again until the daemon has said something, so that one which hangs costs one
+ * wait and not one per edit. Sockets never keep the host alive; what somebody waits for does, by its timer.
+ */
+export class Daemon {
+	readonly #introduction: Introduction;
+	readonly #closing = new AbortController();
+	#link: Promise<Link> | undefined;
+	/** What `#link` brought. */
+	#live: Link | undefined;
+	#overdue = false;
+
+	constructor(introduction: Introduction) {
+		this.#introduction = introduction;
+	}
+
+	/** Begin to connect; nobody waits for it. */
+	open(): void {
+		this.#opened().catch(() => undefined);
+	}
+
+	/** End the session. Whoever waits for an answer is told at once. */
+	close(): void {
+		this.#closing.abort(new Failed("the session is over", "shutting_down"));
+		this.#link?.then((link) => link.close()).catch(() => undefined);
+	}
+
+	/** What there is to say about an edit; an `Error` as for `request`. */
+	touched(touch: Touch, signal?: AbortSignal): Promise<Feedback> {
+		return this.request("touched", touch, settingsOf().waitMs, signal);
+	}
+
+	/** The result of a method, or an `Error` with the reason, at the latest after so many milliseconds. */
+	async request<T>(method: string, params: unknown, milliseconds: number, signal?: AbortSignal): Promise<T> {
+		const late = new AbortController();
+		const timer = setTimeout(() => {
+			this.#overdue = true;
+			late.abort(new Failed(`the daemon did not answer within ${milliseconds / 1000} s`, "ETIMEDOUT"));
+		}, milliseconds);
+		const stop = AbortSignal.any([late.signal, this.#closing.signal, ...(signal ? [signal] : [])]);
+		try {
+			return (await this.#asked(method, params, stop).catch((error) => {
+				// What may have been done already is not done twice.
+				if (!(error instanceof Gone) || (params as { apply?: unknown } | null)?.apply) throw error;
+				return this.#asked(method, params, stop);
+			})) as T;
+		} finally {
+			clearTimeout(timer);
+		}
+	}
+
+	async #asked(method: string, params: unknown, stop: AbortSignal): Promise<unknown> {
+		if (stop.aborted) await unless(stop, Promise.resolve());
+		const opening = this.#opened();
+		if (this.#overdue) {
+			opening.catch(() => undefined);
+			throw new Failed("the daemon does not answer", "ETIMEDOUT");
+		}
+		return (await unless(stop, opening)).request(method, params, stop);
+	}
+
+	#opened(): Promise<Link> {
+		if (this.#live?.isOver) {
+			this.#live = undefined;
+			this.#link = undefined;
+		}
+		this.#link ??= this.#introduced();
+		return this.#link;
+	}
+
+	async #introduced(): Promise<Link> {
+		try {
+			for (let attempt = 1; ; attempt++) {
+				let link: Link | undefined;
+				try {
+					link = new Link(await reached(), () => {
+						this.#overdue = false;
+					});
+					const said = { protocol: PROTOCOL, pid: process.pid, environment: packed(), ...this.#introduction };
+					await link.request("hello", said, this.#closing.signal);
+					this.#live = link;
+					return link;
+				} catch (error) {
+					link?.close();
+					if (!(error instanceof Gone)) throw error;
+					if (attempt === HELLOS) throw new Failed(error.message, error.code);
+				}
+			}
+		} catch (error) {
+			this.#link = undefined;
+			throw error;
+		}
+	}
+}
+
+/** One connection: JSON-RPC in frames. */
+class Link {
+	readonly #socket: Socket;
+	readonly #waiting = new Map<number, Waiter>();
+	#unread = Buffer.alloc(0);
+	#number = 0;
+
+	/** `heard` is told of every sign of life, the last one included. */
+	constructor(socket: Socket, heard: () => void) {
+		this.#socket = socket;
+		socket.unref();
+		socket.on("data", (data: Buffer) => {
+			heard();
+			this.#take(data);
+		});
+		socket.on("error", () => undefined); // "close" follows
+		socket.on("close", () => {
+			heard();
+			this.#end("the daemon hung up");
+		});
+	}
+
+	get isOver(): boolean {
+		return this.#socket.destroyed;
+	}
+
+	close(): void {
+		this.#socket.destroy();
+	}
+
+	async request(method: string, params: unknown, stop: AbortSignal): Promise<unknown> {
+		if (this.isOver) throw new Gone("the daemon hung up");
+		const id = ++this.#number;
+		const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+		this.#send({ id, method, params });
+		try {
+			return await unless(stop, answer);
+		} finally {
+			if (this.#waiting.delete(id) && !this.isOver) this.#send({ method: "$/cancelRequest", params: { id } });
+		}
+	}
+
+	#send(message: object): void {
+		const body = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }));
+		this.#socket.write(Buffer.concat([Buffer.from(`Content-Length: ${body.length}\r\n\r\n`), body]));
+	}
+
+	#take(data: Buffer): void {
+		this.#unread = Buffer.concat([this.#unread, data]);
+		for (;;) {
+			const start = this.#unread.indexOf("\r\n\r\n") + 4;
+			const length = Number(/^Content-Length: *(\d+)/im.exec(this.#unread.toString("latin1", 0, start))?.[1] ?? NaN);
+			if (start < 4 ? this.#unread.length > MAX_HEADER : !(length <= MAX_MESSAGE)) return this.close();
+			if (start < 4 || this.#unread.length < start + length) return;
+			const body = this.#unread.toString("utf8", start, start + length);
+			this.#unread = this.#unread.subarray(start + length);
+			try {
+				this.#hear(JSON.parse(body));
+			} catch {
+				return this.close(); // that was no message, and nobody above could catch it
+			}
+		}
+	}
+
+	#hear(message: any): void {
+		if (message.method === "closing") return this.#end(String(message.params?.message));
+		const waiter = this.#waiting.get(message.id);
+		if (!this.#waiting.delete(message.id) || !waiter) return;
+		if (!message.error) return waiter.resolve(message.result);
+		const failure = failureOf(message.error);
+		waiter.reject(failure);
+		if (failure instanceof Gone) this.#end(failure.message);
+	}
+
+	#end(why: string): void {
+		for (const waiter of this.#waiting.values()) waiter.reject(new Gone(why));
+		this.#waiting.clear();
+		this.close();
+	}
+}
+
+function failureOf(error: { message: string; data?: { kind?: string; code?: string; hint?: string } }): Error {
+	const { kind, code = "protocol_error", hint } = error.data ?? {};
+	const message = hint ? `${error.message}. ${hint}` : error.message;
+	const leaving = kind === "unavailable" && ["upgrade", "shutting_down"].includes(code);
+	return leaving ? new Gone(message) : new Failed(message, code);
+}
+
+/** What a promise brings, unless the signal comes first. */
+function unless<T>(stop: AbortSignal, promise: Promise<T>): Promise<T> {
+	return new Promise((resolve, reject) => {
+		const give = () => reject(stop.reason instanceof Failed ? stop.reason : new Failed("given up", "cancelled"));
+		if (stop.aborted) return give();
+		stop.addEventListener("abort", give, { once: true });
+		promise.then(resolve, reject).finally(() => stop.removeEventListener("abort", give));
+	});
+}
+
+/** A connection to the daemon, which is started when none listens. */
+async function reached(): Promise<Socket> {
+	const settings = settingsOf();
+	const environment = { ...(settings.home ? { PILOTFISH_HOME: settings.home } : {}), ...process.env };
+	try {
+		return await connected(placeOf(environment));
+	} catch (error) {
+		if (!["ENOENT", "ENOTDIR", "ECONNREFUSED"].includes(String((error as NodeJS.ErrnoException).code))) throw error;
+	}
+	await started(settings.command, environment);
+	return connected(placeOf(environment)).catch((error) => {
+		const said = "the daemon is not where this plugin looks for it; run pilotfish setup again";
+		throw error instanceof Failed ? error : new Failed(said, "upgrade");
+	});
+}
+
+/** The variables of this process, as the daemon takes them: digits, because they may hold any characters. */
+function packed(): string {
+	const entries = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
+	return Buffer.from(entries.join("\0")).toString("hex");
+}
+
+/** What `pilotfish setup` wrote beside this file. */
+function settingsOf(): Settings {
+	const settings = { command: ["pilotfish"], waitMs: EDIT_MS };
+	try {
+		return { ...settings, ...JSON.parse(readFileSync(new URL("pilotfish.json", import.meta.url), "utf8")) };
+	} catch {
+		return settings;
+	}
+}
+
+/** Where one user's daemon is: the same rules as `surfaces/rendezvous.py`. */
+function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: string } {
+	const absolute = (path: string | undefined): path is string => path !== undefined && isAbsolute(path);
+	const home = absolute(environment.HOME) ? environment.HOME : homedir();
+	const base = absolute(environment.XDG_STATE_HOME) ? environment.XDG_STATE_HOME : join(home, ".local", "state");
+	const state = environment.PILOTFISH_HOME ? resolve(environment.PILOTFISH_HOME) : join(base, "pilotfish");
+	const name = `daemon-${PROTOCOL}.sock`;
+	const folder = join(state, "run");
+	if (Buffer.byteLength(join(folder, name)) <= MAX_SOCKET_PATH) return { folder, socket: join(folder, name) };
+	let digest = 0xcbf29ce484222325n;
+	for (const byte of Buffer.from(state)) digest = ((digest ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
+	const short = `/tmp/pilotfish-${process.geteuid?.()}-${digest.toString(16).padStart(16, "0")}`;
+	return { folder: short, socket: join(short, name) };
+}
+
+/** Everything on the way to the socket must be ours alone: nobody else's daemon is spoken to. */
+async function connected(place: { folder: string; socket: string }): Promise<Socket> {
+	const folder = lstatSync(place.folder);
+	const file = lstatSync(place.socket);
+	const own = process.geteuid?.();
+	const isPrivate = folder.isDirectory() && folder.uid === own && !(folder.mode & 0o077);
+	if (!isPrivate) throw new Failed(`not ours alone: ${place.folder}`, "untrusted");
+	if (!file.isSocket() || file.uid !== own) throw new Failed(`no socket of ours: ${place.socket}`, "untrusted");
+	return new Promise((resolve, reject) => {
+		const socket = connect(place.socket);
+		socket.once("connect", () => resolve(socket));
+		socket.once("error", (error: NodeJS.ErrnoException) => {
+			// It listened when we knocked, and ended before it looked.
+			reject(error.code === "ECONNRESET" ? new Gone("the daemon hung up") : error);
+		});
+	});
+}
+
+function started(command: string[], environment: NodeJS.ProcessEnv): Promise<void> {
+	return new Promise((resolve, reject) => {
+		const options = { cwd: "/", detached: true, stdio: "ignore", env: environment } as const;
+		const child = spawn(command[0]!, [...command.slice(1), "daemon", "start"], options);
+		const timer = setTimeout(() => child.kill("SIGKILL"), START_MS);
+		timer.unref();
+		child.unref();
+		child.once("error", (error) => {
+			clearTimeout(timer);
+			reject(new Failed(`pilotfish cannot be run: ${error.message}`, "server_start_failed"));
+		});
+		child.once("exit", (code) => {
+			clearTimeout(timer);
+			const said = `the daemon could not be started; ask: ${command.join(" ")} daemon start`;
+			if (code === 0) resolve();
+			else reject(new Failed(said, "server_start_failed"));
+		});
+	});
+}
+
+/** The files that a patch adds or changes, from its headers. Deleting alone is no change that anybody could judge. */
+export function patchedFiles(patch: string): string[] {
+	const files: string[] = [];
+	for (const [, verb, file] of patch.matchAll(/^\*\*\* (Add File|Update File|Move to): (.+)$/gm)) {
+		if (verb === "Move to") files.pop();
+		files.push(file!.trim());
+	}
+	if (files.length) return files;
+	const headers = [...patch.matchAll(/^\+\+\+ (?:b\/)?([^\t\n]+)/gm)].map((header) => header[1]!.trim());
+	return headers.filter((file) => file !== "/dev/null");
+}
+
+export function isText(value: unknown): value is string {
+	return typeof value === "string" && value !== "";
+}

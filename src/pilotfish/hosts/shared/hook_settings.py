@@ -1,0 +1,67 @@
+"""Settings that several hosts share: groups of hooks, an MCP server, a plugin with its settings beside it."""
+
+import json
+from collections.abc import Mapping
+
+from pilotfish.config.jsonc import BadJson
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
+from pilotfish.hosts.edits.json_text import value_of
+from pilotfish.hosts.edits.whole_file import WholeFile
+from pilotfish.hosts.shared.host_spec import HostFolder, Where, WiredFile
+from pilotfish.hosts.shared.packaged import read_plugin
+from pilotfish.hosts.shared.programs import shell
+from pilotfish.protocol.wire import Json
+
+TIMEOUT_SECONDS = 10
+"""For one hook. The hook program gives up by itself two seconds earlier."""
+
+SILENT_EVENTS = frozenset({"PreToolUse", "SessionStart", "SessionEnd"})
+"""Events whose hook prints nothing: should the daemon hang, an edit waits for the others only."""
+
+SILENT_MILLISECONDS = 2000
+
+RESTART = "Sessions that are open now use it after they are started again."
+
+
+def hook_groups(
+    command: list[str], events: Mapping[str, str | None], timeouts: Mapping[str, int], **more: Json
+) -> tuple[Hooks, ...]:
+    """A group for each event; None where an event has no tools to choose from. `timeouts[""]` is the usual one."""
+
+    def hook(event: str) -> Json:
+        deadline = ["--deadline-ms", str(SILENT_MILLISECONDS)] if event in SILENT_EVENTS else []
+        timeout = timeouts.get(event, timeouts[""])
+        return {"type": "command", "command": shell([*command, *deadline]), "timeout": timeout, **more}
+
+    return tuple(
+        Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook(event)]})
+        for event, matcher in events.items()
+    )
+
+
+def mcp_server(command: list[str], **more: Json) -> Json:
+    """An MCP server as most hosts write it."""
+    return {**more, "command": command[0], "args": list[Json](command[1:])}
+
+
+def hooks_and_server(where: Where, hooks: tuple[Hooks, ...]) -> JsonEdit:
+    return JsonEdit((*hooks, Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp))))
+
+
+def plugin_files(where: Where, folder: HostFolder, below: str, host: str) -> tuple[WiredFile, ...]:
+    """The plugin of a host, and beside it the file that tells it how to start pilotfish."""
+    start = {"command": where.programs.pilotfish, **({"home": where.programs.home} if where.programs.home else {})}
+    return (
+        folder.file(f"{below}/pilotfish.ts", WholeFile(read_plugin(host))),
+        folder.file(f"{below}/pilotfish.json", WholeFile(json.dumps(start, indent=2) + "\n")),
+    )
+
+
+def read_setting(path: str, key: str) -> Json:
+    """One value of a host's settings; None when the file has none or cannot be read."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            value = value_of(file.read())
+    except (OSError, UnicodeDecodeError, BadJson):
+        return None
+    return value.get(key) if isinstance(value, dict) else None

@@ -219,6 +219,15 @@ _SEVERITIES: tuple[Literal["error", "warning", "information", "hint"], ...] = (
 # --- Questions ----------------------------------------------------------------------------------------------------
 
 
+class OtherFiles(Api, frozen=True):
+    """How far the files were checked that an edit may have broken elsewhere."""
+
+    checked: int
+    candidates: int
+    complete: Literal["project", "candidates", "no"]
+    """The server judged the whole project; every file that may be affected was checked; or not every one."""
+
+
 class Feedback(Api, frozen=True):
     """What to append to the tool's result: nothing at all when `text` is empty."""
 
@@ -228,6 +237,8 @@ class Feedback(Api, frozen=True):
     reason: str | None = None
     introduced: int = 0
     fixed: int = 0
+    others: OtherFiles | None = None
+    """None where other files were not looked at."""
 
 
 # --- Answers ------------------------------------------------------------------------------------------------------

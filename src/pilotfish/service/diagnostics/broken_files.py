@@ -1,0 +1,192 @@
+"""Every other file that an edit broke (DIAG-11).
+
+The files that may be affected (`affected`) are checked for real, the likeliest first, a few at a time, until all are
+done or the time is over: what is finished by then counts, and how many were not is said. The importers of each file
+that turns out broken follow. What such a file had before the edit is not what the edit broke: where it was not checked
+before, it is judged once more with the text that the edited file had.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import anyio
+from msgspec import Struct, field
+
+from pilotfish.feedback.delta import Change, Delta, NoBaseline, Snapshot, delta
+from pilotfish.model import AbsPath, Severity
+from pilotfish.servers.spec import Role
+from pilotfish.service.diagnostics.affected import AffectedFiles, Edit
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
+from pilotfish.service.recent import Recent
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
+
+AT_ONCE = 4
+"""Files that are checked side by side: a server has something to do while we read the next one, and no long queue."""
+
+MAX_WAVES = 4
+"""How often the importers of newly broken files follow."""
+
+MAX_BROKEN = 200
+"""Conversations whose broken files are remembered."""
+
+
+class BrokenFiles(Struct, frozen=True):
+    """What was found in other files. `complete`: every file that may be affected is known and was checked."""
+
+    verdicts: tuple[FileVerdict, ...] = ()
+    changes: Mapping[AbsPath, Change] = field(default_factory=dict[AbsPath, Change])
+    candidates: int = 0
+    complete: bool = True
+
+    @property
+    def unchecked(self) -> int:
+        return self.candidates - len(self.verdicts)
+
+
+class _Target(Struct, frozen=True):
+    """Where candidates are looked for: the root of a server that judged an edited file, and its kinds of files."""
+
+    root: AbsPath
+    extensions: frozenset[str]
+
+
+class ProjectCheck:
+    def __init__(self, checks: Checks, supposing: Supposing, baselines: Baselines, words: ProjectWords) -> None:
+        self._checks = checks
+        self._supposing = supposing
+        self._baselines = baselines
+        self._affected = AffectedFiles(words)
+        self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
+        """By host and workspace: the files that were told to be broken and have not been seen mended."""
+
+    async def run(
+        self, client: ClientSession, workspace: Workspace, edits: Sequence[Edit], deadline: float
+    ) -> BrokenFiles:
+        """What these edits broke elsewhere, as far as it can be known by the deadline."""
+        broken = self._broken_of(client, workspace)
+        found: dict[AbsPath, FileVerdict] = {}
+        changes: dict[AbsPath, Change] = {}
+        candidates: dict[AbsPath, None] = {}
+        complete = True
+        for target in _targets(workspace, edits):
+            affected = await self._affected.of_edits(
+                target.root, edits, target.extensions, _left(deadline), broken=broken
+            )
+            complete = complete and affected.complete
+            wave: Iterable[AbsPath] = affected.files
+            for _ in range(MAX_WAVES):
+                fresh = [path for path in wave if path not in candidates and _is_meant(workspace, path, edits)]
+                candidates |= dict.fromkeys(fresh)
+                verdicts = await self._check(client, workspace, fresh, deadline)
+                found |= verdicts
+                judged = await self._compare(client, workspace, edits, verdicts, deadline)
+                changes |= judged
+                worse = [path for path, change in judged.items() if _introduced(change)]
+                if not worse or _left(deadline) <= 0:
+                    break
+                following = await self._affected.of_broken(target.root, worse, target.extensions, _left(deadline))
+                complete = complete and following.complete
+                wave = following.files
+        self._remember(broken, changes)
+        complete = complete and len(found) == len(candidates)
+        return BrokenFiles(tuple(found.values()), changes, len(candidates), complete)
+
+    async def _check(
+        self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
+    ) -> dict[AbsPath, FileVerdict]:
+        """The verdicts that are fresh, or refused, by the deadline."""
+        found: dict[AbsPath, FileVerdict] = {}
+        waiting = iter(paths)
+
+        async def work() -> None:
+            for path in waiting:
+                left = _left(deadline)
+                if left <= 0:
+                    return
+                for verdict in await self._checks.run(client, workspace, [path], patience=Patience(left, left)):
+                    if verdict.is_fresh or verdict.refused is not None:
+                        found[path] = verdict
+
+        with anyio.move_on_after(max(0.0, _left(deadline))):
+            async with owned_tasks() as tasks:
+                for _ in range(min(AT_ONCE, len(paths))):
+                    tasks.start_soon(work)
+        return found
+
+    async def _compare(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[Edit],
+        verdicts: Mapping[AbsPath, FileVerdict],
+        deadline: float,
+    ) -> dict[AbsPath, Change]:
+        """What changed in each file; of one that was not checked before, against its state before the edits."""
+        judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
+        changes = {path: self._baselines.compared(client, verdict) for path, verdict in judged.items()}
+        wanted = set(workspace.config.feedback.include_severities)
+        unknown = {
+            path: judged[path]
+            for path, change in changes.items()
+            if isinstance(change, NoBaseline) and _has_findings(judged[path], wanted)
+        }
+        before = {edit.path: edit.before for edit in edits}
+        known = {path: text for path, text in before.items() if text is not None}
+        if unknown and len(known) == len(before) and _left(deadline) > 0:
+            others = {path: verdict.text for path, verdict in unknown.items()}
+            time = Time(_left(deadline), _left(deadline))
+            for earlier in await self._supposing.run(client, workspace, Supposed(known, others), time):
+                if earlier.path in unknown and earlier.is_fresh:
+                    state = Snapshot(earlier.text, earlier.diagnostics)
+                    now = unknown[earlier.path]
+                    changes[earlier.path] = delta(state, Snapshot(now.text, now.diagnostics))
+        return changes
+
+    def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
+        key = client.host, workspace.root
+        known = self._broken.get(key)
+        if known is None:
+            known = set[AbsPath]()
+            self._broken.put(key, known)
+        return known
+
+    @staticmethod
+    def _remember(broken: set[AbsPath], changes: Mapping[AbsPath, Change]) -> None:
+        for path, change in changes.items():
+            if _introduced(change):
+                broken.add(path)
+            elif isinstance(change, Delta) and change.fixed:
+                broken.discard(path)
+
+
+def _targets(workspace: Workspace, edits: Sequence[Edit]) -> list[_Target]:
+    """The roots of the main servers of the edited files. A linter judges one file at a time."""
+    found: dict[AbsPath, frozenset[str]] = {}
+    for edit in edits:
+        for candidate in workspace.servers_for(edit.path).servers:
+            spec = candidate.spec
+            if spec.rank.role is Role.MAIN and spec.serves_code:
+                found[candidate.root] = found.get(candidate.root, frozenset()) | frozenset(spec.files.extensions)
+    return [_Target(root, extensions) for root, extensions in found.items()]
+
+
+def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[Edit]) -> bool:
+    return all(path != edit.path for edit in edits) and os.path.isfile(path) and workspace.serves(path)
+
+
+def _introduced(change: Change) -> bool:
+    return isinstance(change, Delta) and bool(change.introduced)
+
+
+def _has_findings(verdict: FileVerdict, wanted: set[Severity]) -> bool:
+    return any(found.severity in wanted for found in verdict.diagnostics)
+
+
+def _left(deadline: float) -> float:
+    return deadline - current_time()

@@ -454,7 +454,7 @@ async def test_a_stopped_server_is_remembered_for_an_hour_while_its_client_is_th
 async def test_a_failure_is_remembered_while_the_client_is_there_that_it_was_reported_to() -> None:
     async with pool_on(dying_at_start) as (pool, _):
         with pytest.raises(ServerFailed):
-            await pool.use(recipe(), hover, lease="one", restart="never")
+            await pool.use(recipe(), hover, lease="one", restart=RestartPolicy.NEVER)
         await anyio.sleep(10_000)
         assert isinstance(pool.entries()[KEY].slot, Broken)
         pool.release("one")

@@ -21,7 +21,7 @@ from threading import Event
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from pilotfish.ipc.rendezvous import connected
+from pilotfish.ipc.rendezvous import connect
 from support.daemon.homes import DaemonHome, daemon_home
 from support.daemon.mixed import REQUESTS, is_right, make_workspace
 
@@ -55,7 +55,7 @@ def flood(home: DaemonHome, enough: Event) -> int:
     """Keep the daemon busy with calls of one client; returns how many were answered."""
     body = b'{"jsonrpc":"2.0","id":%d,"method":"check","params":{"paths":["a.x","b.x"]}}'
     said = b'{"jsonrpc":"2.0","id":"h","method":"hello","params":{"protocol":1,"cwd":"%b"}}' % os.fsencode(home.root)
-    end: socket.socket = connected(home.place, 60.0)
+    end: socket.socket = connect(home.place, 60.0)
     end.sendall(_framed(said))
     sent = answered = 0
     while not enough.is_set():

@@ -20,7 +20,8 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.connection import Options, serve
+from pilotfish.surfaces.mcp.connection import serve
+from pilotfish.surfaces.mcp.options import McpOptions
 
 LIMITS = {ToolSet.NAMED: 8 * 1024, ToolSet.ONE: 3 * 1024}
 HANDSHAKES = ("2024-11-05", "2025-11-25")
@@ -63,7 +64,7 @@ async def listed(service: Service, root: AbsPath, tools: ToolSet, version: str) 
 
     answer = b""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, wire, service, sessions, Options(tools))
+        tasks.start_soon(serve, wire, service, sessions, McpOptions(tools))
         while b'"tools":[' not in answer:
             answer = await wire.answer()
         tasks.cancel_scope.cancel()

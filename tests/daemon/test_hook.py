@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pilotfish.daemon.start import listening, make_private
+from pilotfish.daemon.claim import listen, make_private
 from pilotfish.ipc import hook_program as relay
 from pilotfish.ipc.messages import HookCall
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, packed
@@ -104,7 +104,7 @@ def impostor(home: DaemonHome, answers: list[bytes]) -> Generator[list[bytes]]:
     What clients said first is in the list that this gives.
     """
     make_private(home.place.folder)
-    listener = listening(home.place)
+    listener = listen(home.place)
     listener.settimeout(WAIT_SECONDS)
     said: list[bytes] = []
 

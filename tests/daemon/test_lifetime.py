@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pilotfish.daemon.lifetime import Life, Load, departure
-from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, Sessions
+from pilotfish.daemon.lifetime import Lifetime, Load, departure
+from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, ClientSessions
 from support.daemon.desks import Pids
 
 pytestmark = pytest.mark.anyio
@@ -38,9 +38,9 @@ def test_when_the_daemon_leaves(load: Load, superseded: bool, leaves_at: float) 
 
 
 @asynccontextmanager
-async def living() -> AsyncGenerator[tuple[Life, Sessions]]:
-    sessions = Sessions(lambda client: None, Pids().gone)
-    life = Life(sessions, IDLE, build=5)
+async def living() -> AsyncGenerator[tuple[Lifetime, ClientSessions]]:
+    sessions = ClientSessions(lambda client: None, Pids().gone)
+    life = Lifetime(sessions, IDLE, build=5)
     async with sessions.running(), anyio.create_task_group() as tasks:
         tasks.start_soon(life.run)
         yield life, sessions

@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.daemon import accept as door_module
 from pilotfish.errors import Code, Failure, Unavailable
-from pilotfish.ipc.rendezvous import Place, connected
+from pilotfish.ipc.rendezvous import DaemonPlace, connect
 from support.daemon.in_process import Alive, alive
 from support.daemon.mixed import REQUESTS, is_right, make_workspace
 from support.daemon.scenarios import mute
@@ -64,7 +64,7 @@ async def test_a_flood_of_one_client_makes_nobody_else_wait_for_its_end(tmp_path
     def work(here: Alive) -> tuple[int, int]:
         with here.link() as polite, ExitStack() as stack:
             polite.request("check", {"paths": ["a.x"]})
-            greedy = stack.enter_context(closing(connected(Place(here.environment), 30.0)))
+            greedy = stack.enter_context(closing(connect(DaemonPlace(here.environment), 30.0)))
             greedy.sendall(framed(hello(here)) + b"".join(calls))
             while not greedy.recv(1, socket.MSG_PEEK):
                 pass
@@ -146,7 +146,7 @@ async def test_a_client_that_never_reads_is_not_felt_by_others(tmp_path: Path) -
 
     def work(here: Alive) -> bool:
         with here.link() as other:
-            rude = connected(Place(here.environment), 10.0)
+            rude = connect(DaemonPlace(here.environment), 10.0)
             rude.sendall(framed(hello(here)))
             rude.setblocking(False)
             sent = 0
@@ -196,7 +196,7 @@ async def test_another_user_is_not_answered(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(door_module, "peer_user", Mock(return_value=os.geteuid() + 1))
 
     def work(here: Alive) -> bytes:
-        end = connected(Place(here.environment), 10.0)
+        end = connect(DaemonPlace(here.environment), 10.0)
         try:
             end.sendall(framed(hello(here)))
             return end.recv(100)
@@ -213,7 +213,7 @@ async def test_another_user_is_not_answered(tmp_path: Path, monkeypatch: pytest.
 async def test_a_socket_that_was_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door_module, "LOOK_SECONDS", 0.01)
     async with alive(tmp_path) as here:
-        place = Place(here.environment)
+        place = DaemonPlace(here.environment)
         with anyio.fail_after(10):
             os.unlink(place.socket)
             while not os.path.exists(place.socket):

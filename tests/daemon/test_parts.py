@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from pilotfish.config.places import user_places
-from pilotfish.daemon import pids
+from pilotfish.daemon import lifetime
+from pilotfish.daemon.lifetime import process_end
 from pilotfish.daemon.main import allow_descriptors
-from pilotfish.daemon.pids import gone
 from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
 from pilotfish.pool.plan import Limits
 
@@ -75,12 +75,12 @@ def test_descriptors(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, want
 def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch, has_descriptors: bool) -> None:
     if not has_descriptors:
         monkeypatch.delattr("os.pidfd_open")
-        monkeypatch.setattr(pids, "LOOK_SECONDS", 0.001)
+        monkeypatch.setattr(lifetime, "POLL_SECONDS", 0.001)
     with subprocess.Popen(["sleep", "60"]) as process:
 
         async def watch() -> None:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(gone, process.pid)
+                tasks.start_soon(process_end, process.pid)
                 await anyio.wait_all_tasks_blocked()
                 process.kill()
                 process.wait()
@@ -91,4 +91,4 @@ def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch, has_de
 @pytest.mark.parametrize("pid", [0, -1, 2**22 + 1])
 def test_a_process_that_is_none_cannot_be_watched(pid: int) -> None:
     with pytest.raises(ProcessLookupError):
-        anyio.run(gone, pid)
+        anyio.run(process_end, pid)

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotfish.config.places import user_places
-from pilotfish.daemon import start
-from pilotfish.daemon.start import claimed, listening, locked, make_private, maybe_locked
+from pilotfish.daemon import claim as claiming
+from pilotfish.daemon.claim import claim_daemon, listen, make_private, take_lock, try_lock
 from pilotfish.ipc import rendezvous
 from pilotfish.ipc.rendezvous import (
     MAX_SOCKET_PATH,
     Busy,
+    DaemonPlace,
     NoDaemon,
-    Place,
     Unsafe,
-    connected,
+    connect,
     peer_user,
     state_folder,
 )
@@ -35,100 +35,100 @@ def test_both_modules_that_know_the_state_folder_agree(environment: dict[str, st
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place({"PILOTFISH_HOME": str(tmp_path / "state")})
+def place(tmp_path: Path) -> DaemonPlace:
+    return DaemonPlace({"PILOTFISH_HOME": str(tmp_path / "state")})
 
 
 @pytest.mark.proves("F70")
 @given(st.text("ab/ü", min_size=1, max_size=300))
 def test_a_socket_path_always_fits_and_depends_on_the_home_alone(name: str) -> None:
     environment = {"PILOTFISH_HOME": f"/{name}"}
-    place = Place(environment)
+    place = DaemonPlace(environment)
     assert len(os.fsencode(place.socket)) <= MAX_SOCKET_PATH
     assert os.path.dirname(place.socket) == place.socket_folder
-    assert Place(environment).socket == place.socket
-    assert Place({"PILOTFISH_HOME": f"/{name}-other"}).socket != place.socket
+    assert DaemonPlace(environment).socket == place.socket
+    assert DaemonPlace({"PILOTFISH_HOME": f"/{name}-other"}).socket != place.socket
     assert place.lock.startswith(place.state)
 
 
-def test_the_names_carry_the_version_of_the_protocol(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_names_carry_the_version_of_the_protocol(place: DaemonPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendezvous, "PROTOCOL", rendezvous.PROTOCOL + 1)
-    newer = Place({"PILOTFISH_HOME": place.state})
+    newer = DaemonPlace({"PILOTFISH_HOME": place.state})
     assert {newer.socket, newer.lock, newer.start_lock}.isdisjoint({place.socket, place.lock, place.start_lock})
 
 
-def test_nobody_listens_where_there_is_nothing(place: Place) -> None:
+def test_nobody_listens_where_there_is_nothing(place: DaemonPlace) -> None:
     with pytest.raises(NoDaemon):
-        connected(place, 1.0)
+        connect(place, 1.0)
     make_private(place.folder)
     with pytest.raises(NoDaemon):
-        connected(place, 1.0)
+        connect(place, 1.0)
 
 
 @pytest.mark.proves("F69")
-def test_a_socket_that_nobody_listens_at_is_stale_and_replaced_under_the_lock(place: Place) -> None:
+def test_a_socket_that_nobody_listens_at_is_stale_and_replaced_under_the_lock(place: DaemonPlace) -> None:
     make_private(place.folder)
-    listening(place).close()
+    listen(place).close()
     with pytest.raises(NoDaemon):
-        connected(place, 1.0)
-    claim = claimed(place)
+        connect(place, 1.0)
+    claim = claim_daemon(place)
     assert claim is not None
-    connected(place, 1.0).close()
+    connect(place, 1.0).close()
     claim.listener.close()
     os.close(claim.lock)
 
 
 @pytest.mark.proves("F68")
-def test_whoever_comes_second_is_told_that_another_serves(place: Place) -> None:
-    claim = claimed(place)
+def test_whoever_comes_second_is_told_that_another_serves(place: DaemonPlace) -> None:
+    claim = claim_daemon(place)
     assert claim is not None
-    assert claimed(place) is None
+    assert claim_daemon(place) is None
     claim.listener.close()
     os.close(claim.lock)
 
 
 @pytest.mark.proves("F68")
-def test_one_that_holds_the_lock_and_does_not_listen_is_waited_for(place: Place) -> None:
-    claim = claimed(place)
+def test_one_that_holds_the_lock_and_does_not_listen_is_waited_for(place: DaemonPlace) -> None:
+    claim = claim_daemon(place)
     assert claim is not None
     claim.listener.close()
     with pytest.raises(TimeoutError):
-        claimed(place, seconds=1)
+        claim_daemon(place, seconds=1)
     timer = threading.Timer(0.1, os.close, [claim.lock])
     timer.start()
-    second = claimed(place)
+    second = claim_daemon(place)
     timer.join()
     assert second is not None
     second.listener.close()
     os.close(second.lock)
 
 
-def test_a_full_daemon_is_busy_and_not_dead(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "BACKLOG", 0)
-    claim = claimed(place)
+def test_a_full_daemon_is_busy_and_not_dead(place: DaemonPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claiming, "BACKLOG", 0)
+    claim = claim_daemon(place)
     assert claim is not None
-    knocking = [connected(place, 1.0)]
+    knocking = [connect(place, 1.0)]
     with pytest.raises(Busy):
-        knocking += iter(lambda: connected(place, 1.0), None)
-    assert claimed(place) is None
+        knocking += iter(lambda: connect(place, 1.0), None)
+    assert claim_daemon(place) is None
     for end in (*knocking, claim.listener):
         end.close()
     os.close(claim.lock)
 
 
-def test_a_lock_whose_file_was_replaced_is_no_lock(place: Place) -> None:
+def test_a_lock_whose_file_was_replaced_is_no_lock(place: DaemonPlace) -> None:
     make_private(place.folder)
-    held = locked(place.lock)
+    held = take_lock(place.lock)
     os.unlink(place.lock)
-    other = maybe_locked(place.lock)
+    other = try_lock(place.lock)
     assert other is not None
-    assert maybe_locked(place.lock) is None
+    assert try_lock(place.lock) is None
     os.close(held)
     os.close(other)
 
 
-def test_a_claim_knows_when_its_lock_is_gone(place: Place) -> None:
-    claim = claimed(place)
+def test_a_claim_knows_when_its_lock_is_gone(place: DaemonPlace) -> None:
+    claim = claim_daemon(place)
     assert claim is not None
     assert claim.holds()
     os.unlink(place.lock)
@@ -140,7 +140,7 @@ def test_a_claim_knows_when_its_lock_is_gone(place: Place) -> None:
 
 
 @pytest.mark.proves("T22")
-def test_a_folder_of_ours_that_is_open_to_others_is_closed_by_the_daemon(place: Place) -> None:
+def test_a_folder_of_ours_that_is_open_to_others_is_closed_by_the_daemon(place: DaemonPlace) -> None:
     os.makedirs(place.folder, 0o777)
     os.chmod(place.folder, 0o777)
     make_private(place.folder)
@@ -148,23 +148,23 @@ def test_a_folder_of_ours_that_is_open_to_others_is_closed_by_the_daemon(place: 
 
 
 @pytest.mark.proves("T22")
-def test_a_client_does_not_enter_a_folder_that_is_open_to_others(place: Place) -> None:
-    claim = claimed(place)
+def test_a_client_does_not_enter_a_folder_that_is_open_to_others(place: DaemonPlace) -> None:
+    claim = claim_daemon(place)
     assert claim is not None
     os.chmod(place.folder, 0o770)
     with pytest.raises(Unsafe):
-        connected(place, 1.0)
+        connect(place, 1.0)
     claim.listener.close()
     os.close(claim.lock)
 
 
 @pytest.mark.proves("T22", "T23")
-def test_a_client_does_not_speak_to_another_user(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = claimed(place)
+def test_a_client_does_not_speak_to_another_user(place: DaemonPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = claim_daemon(place)
     assert claim is not None
     monkeypatch.setattr(rendezvous, "peer_user", Mock(return_value=os.geteuid() + 1))
     with pytest.raises(Unsafe):
-        connected(place, 1.0)
+        connect(place, 1.0)
     claim.listener.close()
     os.close(claim.lock)
 

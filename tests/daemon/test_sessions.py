@@ -10,7 +10,7 @@ import pytest
 
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc import client_sessions as module
-from pilotfish.ipc.client_sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, Sessions
+from pilotfish.ipc.client_sessions import ATTACHED_SECONDS, KEPT_SECONDS, Caller, ClientSessions
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.worktree import top_of
 from support.daemon.desks import Pids
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 class Book:
     """Sessions, and what became of them."""
 
-    sessions: Sessions
+    sessions: ClientSessions
     pids: Pids
     released: list[str]
     hung_up: list[tuple[Code, str]] = field(default_factory=list[tuple[Code, str]])
@@ -35,7 +35,7 @@ class Book:
 async def book() -> AsyncGenerator[Book]:
     released: list[str] = []
     pids = Pids()
-    sessions = Sessions(lambda client: released.append(client.id), pids.gone)
+    sessions = ClientSessions(lambda client: released.append(client.id), pids.gone)
     async with sessions.running():
         yield Book(sessions, pids, released)
 

@@ -91,7 +91,7 @@ async def test_a_surface_that_fails_ends_its_connection_only(tmp_path: Path) -> 
 
         async def serve() -> None:
             with pytest.raises(ExceptionGroup):
-                await rpc.Connection(line, desk.methods, desk.upgrades).run()
+                await rpc.ClientConnection(line, desk.methods, desk.upgrades).run()
 
         desk.tasks.start_soon(serve)
         await line.hello(cwd=str(desk.ground.root))

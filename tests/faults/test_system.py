@@ -18,7 +18,7 @@ import pytest
 from pilotfish import open_blocking
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
-from pilotfish.ipc.rendezvous import connected
+from pilotfish.ipc.rendezvous import connect
 from pilotfish.library.workspace import computer
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
 from support.services.real import real_service
@@ -58,7 +58,7 @@ def test_a_daemon_that_cannot_write_a_byte_to_disk_answers(home: DaemonHome) -> 
 @pytest.mark.proves("F61")
 def test_a_daemon_without_descriptors_makes_clients_wait_and_lives(home: DaemonHome) -> None:
     start_limited(home, resource.RLIMIT_NOFILE, 48)
-    crowd = [connected(home.place, 10.0) for _ in range(60)]
+    crowd = [connect(home.place, 10.0) for _ in range(60)]
     (daemon,) = home.daemons()
     for end in crowd:
         end.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.daemon.start import listening
+from pilotfish.daemon.claim import listen
 from pilotfish.protocol.frames import frame
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, ended
 from support.daemon.surroundings import another_user, given
@@ -140,7 +140,7 @@ def test_a_daemon_that_ends_before_it_looks_who_knocks_is_asked_for_once_more(ow
     with impostor(own, spoken):
         os.rename(own.place.socket, f"{own.place.socket}.next")
         starting = ["sh", "-c", f"mv {own.place.socket}.next {own.place.socket}"]
-        with listening(own.place) as ending, driven("pi", own, tmp_path, command=starting) as pi:
+        with listen(own.place) as ending, driven("pi", own, tmp_path, command=starting) as pi:
             begun = pi.begin("fire", **result("edit", {"path": "a.x"}))
             assert select.select([ending], [], [], WAIT_SECONDS)[0]
             ending.close()

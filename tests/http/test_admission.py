@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.surfaces.http.admission import EXCHANGE, MAX_BODY, SIGN_IN, head_of, objection, own_names
-from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.keys import AccessKeys
 from pilotfish.surfaces.http.openapi import document
 from support.clients.http import JSON, HttpServed, Reply
 
@@ -16,7 +16,7 @@ NAMES = own_names(1234)
 OURS = "127.0.0.1:1234"
 
 
-def refused(keys: Keys, method: str, path: str, **headers: str) -> int | None:
+def refused(keys: AccessKeys, method: str, path: str, **headers: str) -> int | None:
     given = {"host": OURS} | {name.replace("_", "-"): value for name, value in headers.items()}
     against = objection(
         head_of(method, path, ((n.encode(), v.encode("latin-1")) for n, v in given.items())), NAMES, keys
@@ -25,20 +25,20 @@ def refused(keys: Keys, method: str, path: str, **headers: str) -> int | None:
 
 
 @pytest.fixture
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keys]:
-    made = Keys(str(tmp_path_factory.mktemp("keys") / "token"))
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessKeys]:
+    made = AccessKeys(str(tmp_path_factory.mktemp("keys") / "token"))
     made.publish()
     yield made
     made.withdraw()
 
 
-def bearer(keys: Keys) -> str:
+def bearer(keys: AccessKeys) -> str:
     with open(keys.path) as file:
         return f"Bearer {file.read().strip()}"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1234", "localhost:1234"])
-def test_our_own_names_are_known(keys: Keys, host: str) -> None:
+def test_our_own_names_are_known(keys: AccessKeys, host: str) -> None:
     assert refused(keys, "GET", "/status", host=host, authorization=bearer(keys)) is None
 
 
@@ -58,11 +58,11 @@ def test_our_own_names_are_known(keys: Keys, host: str) -> None:
         "",
     ],
 )
-def test_any_other_host_is_misdirected_even_with_the_token(keys: Keys, host: str) -> None:
+def test_any_other_host_is_misdirected_even_with_the_token(keys: AccessKeys, host: str) -> None:
     assert refused(keys, "GET", "/status", host=host, authorization=bearer(keys)) == 421
 
 
-def test_no_host_and_two_hosts_are_misdirected(keys: Keys) -> None:
+def test_no_host_and_two_hosts_are_misdirected(keys: AccessKeys) -> None:
     authorization = (b"authorization", bearer(keys).encode())
     twice = [(b"host", OURS.encode()), (b"host", OURS.encode()), authorization]
     for headers in ([authorization], twice):
@@ -72,16 +72,16 @@ def test_no_host_and_two_hosts_are_misdirected(keys: Keys) -> None:
 
 
 @pytest.mark.parametrize("origin", ["http://evil.com", "null", "https://127.0.0.1:1234", "http://localhost:1234", ""])
-def test_another_origin_is_refused_even_with_the_token(keys: Keys, origin: str) -> None:
+def test_another_origin_is_refused_even_with_the_token(keys: AccessKeys, origin: str) -> None:
     assert refused(keys, "GET", "/status", origin=origin, authorization=bearer(keys)) == 403
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", ""])
-def test_another_site_is_refused_even_with_the_token(keys: Keys, site: str) -> None:
+def test_another_site_is_refused_even_with_the_token(keys: AccessKeys, site: str) -> None:
     assert refused(keys, "GET", "/status", sec_fetch_site=site, authorization=bearer(keys)) == 403
 
 
-def test_our_own_page_is_let_in(keys: Keys) -> None:
+def test_our_own_page_is_let_in(keys: AccessKeys) -> None:
     own = {"origin": f"http://{OURS}", "sec_fetch_site": "same-origin", "authorization": bearer(keys)}
     assert refused(keys, "GET", "/events", **own) is None
 
@@ -90,17 +90,17 @@ def test_our_own_page_is_let_in(keys: Keys) -> None:
     "given",
     ["", "Bearer", "Bearer ", "Bearer wrong", "Basic {}", "Bearer {}x", "Bearer x{}", "{}", "Bearer \xff"],
 )
-def test_without_the_very_token_nothing_is_answered(keys: Keys, given: str) -> None:
+def test_without_the_very_token_nothing_is_answered(keys: AccessKeys, given: str) -> None:
     token = bearer(keys).removeprefix("Bearer ")
     assert refused(keys, "GET", "/status", authorization=given.format(token)) == 401
 
 
-def test_the_token_in_an_address_opens_nothing(keys: Keys) -> None:
+def test_the_token_in_an_address_opens_nothing(keys: AccessKeys) -> None:
     token = bearer(keys).removeprefix("Bearer ")
     assert refused(keys, "GET", f"/status?token={token}&access_token={token}") == 401
 
 
-def test_a_page_reads_what_it_shows_and_nothing_else(keys: Keys) -> None:
+def test_a_page_reads_what_it_shows_and_nothing_else(keys: AccessKeys) -> None:
     key = keys.redeemed(keys.ticket(0.0), 1.0)
     page = {"authorization": f"Bearer {key}"}
     assert refused(keys, "GET", "/status", **page) is None
@@ -109,7 +109,7 @@ def test_a_page_reads_what_it_shows_and_nothing_else(keys: Keys) -> None:
         assert refused(keys, method, path, content_type="application/json", **page) == 403
 
 
-def test_a_ticket_works_once_and_not_for_ever(keys: Keys) -> None:
+def test_a_ticket_works_once_and_not_for_ever(keys: AccessKeys) -> None:
     ticket, late = keys.ticket(0.0), keys.ticket(0.0)
     assert keys.redeemed(ticket, 1.0) is not None
     assert keys.redeemed(ticket, 1.0) is None
@@ -129,12 +129,12 @@ def test_a_ticket_works_once_and_not_for_ever(keys: Keys) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-def test_what_a_form_can_send_is_refused(keys: Keys, method: str, kind: str) -> None:
+def test_what_a_form_can_send_is_refused(keys: AccessKeys, method: str, kind: str) -> None:
     assert refused(keys, method, "/conversations/a/cwd", authorization=bearer(keys), content_type=kind) == 415
 
 
 @pytest.mark.parametrize("length", [str(MAX_BODY + 1), "9" * 5000, "-1", "x", "1e3", "١"])
-def test_a_body_too_large_is_refused_by_its_head(keys: Keys, length: str) -> None:
+def test_a_body_too_large_is_refused_by_its_head(keys: AccessKeys, length: str) -> None:
     headers = [
         (b"host", OURS.encode()),
         (b"authorization", bearer(keys).encode()),

@@ -10,7 +10,7 @@ import pytest
 
 from pilotfish.surfaces.http import events as http_events
 from pilotfish.surfaces.http.events import Events
-from pilotfish.surfaces.http.guard import Message
+from pilotfish.surfaces.http.guard import AsgiMessage
 from pilotfish.surfaces.http.overview import Observatory, Watch
 from pilotfish.surfaces.http.shapes import Everything
 from support.clients.http import served_here
@@ -78,13 +78,13 @@ class _Still:
 
 async def test_a_reader_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_events, "STALL_SECONDS", 0.05)
-    sent: list[Message] = []
+    sent: list[AsgiMessage] = []
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         await anyio.sleep_forever()
         raise AssertionError
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         if message.get("more_body"):
             await anyio.sleep_forever()
         sent.append(message)

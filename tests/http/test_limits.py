@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pilotfish.surfaces.http import guard as http_guard
 from pilotfish.surfaces.http import listen as http_listening
 from pilotfish.surfaces.http.admission import MAX_BODY, own_names
-from pilotfish.surfaces.http.guard import Application, Guard, Receive, Scope, Send
-from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend, Guard
+from pilotfish.surfaces.http.keys import AccessKeys
 from pilotfish.surfaces.http.listen import bound, listening
 from support.clients.http import JSON, HttpServed
 
@@ -139,10 +139,10 @@ def test_no_bytes_end_the_listening_or_reach_the_inside(served: HttpServed, data
 
 
 @asynccontextmanager
-async def guarded(application: Application, folder: Path) -> AsyncGenerator[tuple[int, str, Guard]]:
+async def guarded(application: AsgiApplication, folder: Path) -> AsyncGenerator[tuple[int, str, Guard]]:
     listener = bound(0)
     port = listener.getsockname()[1]
-    keys = Keys(str(folder / "token"))
+    keys = AccessKeys(str(folder / "token"))
     keys.publish()
     guard = Guard(application, keys, own_names(port))
     async with listening(listener, guard):
@@ -150,7 +150,7 @@ async def guarded(application: Application, folder: Path) -> AsyncGenerator[tupl
     keys.withdraw()
 
 
-async def nothing(_scope: Scope, _receive: Receive, send: Send) -> None:
+async def nothing(_scope: AsgiScope, _receive: AsgiReceive, send: AsgiSend) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
@@ -200,7 +200,7 @@ async def test_half_a_body_is_answered_in_time(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.anyio
 async def test_an_exception_is_one_answer_and_tells_nothing_of_the_inside(tmp_path: Path) -> None:
-    async def broken(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    async def broken(_scope: AsgiScope, _receive: AsgiReceive, _send: AsgiSend) -> None:
         raise ValueError("the secret inside")
 
     async with guarded(broken, tmp_path) as (port, token, _):
@@ -217,7 +217,7 @@ async def test_what_is_under_way_is_ended_properly_when_the_listening_ends(tmp_p
     reached = anyio.Event()
     answers: list[bytes] = []
 
-    async def endless(_scope: Scope, _receive: Receive, send: Send) -> None:
+    async def endless(_scope: AsgiScope, _receive: AsgiReceive, send: AsgiSend) -> None:
         if begun:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"half", "more_body": True})

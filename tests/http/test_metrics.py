@@ -7,17 +7,17 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Running
-from pilotfish.surfaces.http.metrics import Facts, metrics_text
+from pilotfish.surfaces.http.metrics import Gauges, metrics_text
 
 pytestmark = pytest.mark.proves("OBS-1")
 
 
-def lines(counters: Counters, facts: Facts) -> list[str]:
+def lines(counters: Counters, facts: Gauges) -> list[str]:
     return metrics_text(counters, facts).splitlines()
 
 
 def test_nothing_has_happened_yet() -> None:
-    said = lines(Counters(), Facts(1.5, 0))
+    said = lines(Counters(), Gauges(1.5, 0))
     assert "pilotfish_uptime_seconds 1.5" in said
     assert not [line for line in said if "server=" in line]
 
@@ -25,7 +25,7 @@ def test_nothing_has_happened_yet() -> None:
 def test_a_failure_is_counted_by_its_code() -> None:
     counters = Counters()
     counters.failed("toy", Unavailable(Code.SERVER_CRASHED, "gone"))
-    said = lines(counters, Facts(0, 0))
+    said = lines(counters, Gauges(0, 0))
     assert 'pilotfish_server_failures_total{server="toy",code="server_crashed"} 1' in said
     assert 'pilotfish_server_crashes_total{server="toy"} 1' in said
 
@@ -34,7 +34,7 @@ def test_buckets_add_up() -> None:
     counters = Counters()
     for seconds in (0.001, 0.3, 99.0):
         counters.checked("toy", seconds=seconds, found=2, timed_out=seconds > 10)
-    said = lines(counters, Facts(0, 0))
+    said = lines(counters, Gauges(0, 0))
     assert 'pilotfish_check_seconds_bucket{server="toy",le="0.25"} 1' in said
     assert 'pilotfish_check_seconds_bucket{server="toy",le="0.5"} 2' in said
     assert 'pilotfish_check_seconds_bucket{server="toy",le="+Inf"} 3' in said
@@ -50,5 +50,5 @@ async def test_a_root_with_a_strange_name_is_one_line_of_its_own() -> None:
         )
         for configuration in ("one", "another")
     }
-    [line] = [line for line in lines(Counters(), Facts(0, 0, entries)) if line.startswith("pilotfish_server_memory")]
+    [line] = [line for line in lines(Counters(), Gauges(0, 0, entries)) if line.startswith("pilotfish_server_memory")]
     assert line == 'pilotfish_server_memory_bytes{server="toy",root="/a \\"quoted\\"\\\\\\nroot\\\\udcff"} 4.1943e+06'

@@ -25,12 +25,13 @@ from pathlib import Path
 import anyio
 
 from pilotfish.config.places import user_places
+from pilotfish.daemon.claim import claim_daemon
 from pilotfish.daemon.main import run as serve
 from pilotfish.daemon.settings import settings_of
-from pilotfish.daemon.start import claimed, settle
+from pilotfish.daemon.start import settle
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Terms, open_link
-from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.servers.install import Tools, bundles
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install as installing
@@ -148,9 +149,9 @@ class Cycle:
 
     def _be_daemon(self) -> None:
         self._move_in()
-        place = Place(os.environ)
+        place = DaemonPlace(os.environ)
         settle(place)
-        claim = claimed(place)
+        claim = claim_daemon(place)
         assert claim is not None
         serve(claim)
 

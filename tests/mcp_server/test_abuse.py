@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces.mcp.connection import Options
 from pilotfish.surfaces.mcp.lines import MAX_LINE
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from pilotfish.surfaces.mcp.streams import MAX_BATCH, MAX_OWED
 from support.clients.raw_mcp import VERSIONS, RawClient, initialize, raw_client, request
@@ -55,7 +55,7 @@ async def test_every_version_with_a_handshake_is_spoken(tmp_path: Path, version:
 @pytest.mark.proves("MCP-1")
 @pytest.mark.parametrize(("tools", "most"), [(ToolSet.NAMED, 8 * 1024), (ToolSet.ONE, 3 * 1024)])
 async def test_the_list_of_tools_is_small_on_the_wire(tmp_path: Path, tools: ToolSet, most: int) -> None:
-    async with scripted_service(tmp_path) as scripted, raw_client(scripted, Options(tools)) as client:
+    async with scripted_service(tmp_path) as scripted, raw_client(scripted, McpOptions(tools)) as client:
         client.say(request(1, "tools/list", {"_meta": ENVELOPE}))
         line = await client.peer.hear()
         assert b'"tools":[' in line
@@ -257,7 +257,7 @@ async def test_a_client_that_is_gone_ends_the_connection(tmp_path: Path) -> None
         wire = MemoryWire()
         client = RawClient(wire.peer)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serve, wire, scripted.service, scripted.session, Options())
+            tasks.start_soon(serve, wire, scripted.service, scripted.session, McpOptions())
             await client.shake_hands()
             wire.peer.stop_listening()
             client.say(request(1, "ping"))

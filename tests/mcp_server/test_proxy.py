@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.surfaces.mcp import options as mcp_options
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
-from pilotfish.surfaces.mcp import sdk as mcp_sdk
 from pilotfish.surfaces.mcp.proxy import relay
 from support.clients.wires import MemoryWire
 
@@ -94,9 +94,9 @@ def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPat
     def nowhere(name: str) -> None:
         return None
 
-    monkeypatch.setattr(mcp_sdk, "find_spec", nowhere)
+    monkeypatch.setattr(mcp_options, "find_spec", nowhere)
     with pytest.raises(Unavailable) as told:
-        mcp_sdk.require_sdk()
+        mcp_options.require_sdk()
     assert told.value.hint == "pip install 'pilotfish[mcp]'"
 
 

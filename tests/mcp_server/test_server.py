@@ -12,7 +12,7 @@ from mcp_types import ListRootsResult, Root, RootsListChangedNotification, TextC
 
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on
 from support.servers.complaining import complaining, silent
@@ -66,18 +66,18 @@ async def test_a_client_of_either_era_lists_and_calls(tmp_path: Path, mode: str)
 @pytest.mark.parametrize(
     ("config", "options", "names"),
     [
-        pytest.param({}, Options(ToolSet.ONE), ["lsp"], id="by option"),
-        pytest.param({"mcp": {"tools": "lsp"}}, Options(), ["lsp"], id="by configuration"),
+        pytest.param({}, McpOptions(ToolSet.ONE), ["lsp"], id="by option"),
+        pytest.param({"mcp": {"tools": "lsp"}}, McpOptions(), ["lsp"], id="by configuration"),
         pytest.param(
             {"mcp": {"tools": "lsp"}},
-            Options(ToolSet.NAMED),
+            McpOptions(ToolSet.NAMED),
             [row.tool for row in ROWS.values()],
             id="the option counts more",
         ),
     ],
 )
 async def test_the_tools_are_named_or_one(
-    tmp_path: Path, config: dict[str, Any], options: Options, names: list[str]
+    tmp_path: Path, config: dict[str, Any], options: McpOptions, names: list[str]
 ) -> None:
     async with scripted_service(tmp_path, config=config) as scripted, client_on(scripted, options) as client:
         assert await names_of(client) == names
@@ -85,7 +85,10 @@ async def test_the_tools_are_named_or_one(
 
 @pytest.mark.proves("MCP-1")
 async def test_the_one_tool_takes_the_operation_as_an_argument(tmp_path: Path) -> None:
-    async with scripted_service(tmp_path, hovering()) as scripted, client_on(scripted, Options(ToolSet.ONE)) as client:
+    async with (
+        scripted_service(tmp_path, hovering()) as scripted,
+        client_on(scripted, McpOptions(ToolSet.ONE)) as client,
+    ):
         scripted.write("a.fake", "some words\n")
         assert text_of(await client.call_tool("lsp", {"operation": "hover", **HOVER})) == "a word"
 

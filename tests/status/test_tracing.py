@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pilotfish.client.tap import Direction, Tap
-from pilotfish.daemon.tracing import MAX_READ, MAX_WAITING, Lines
+from pilotfish.daemon.tracing import MAX_READ, MAX_WAITING, TraceLines
 from pilotfish.model import AbsPath
 from support.daemon.homes import DaemonHome
 from support.services.several import MUTE, WallClock, service_on
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def lines_in(tmp_path: Path, *messages: bytes, bodies: bool = False) -> list[dict[str, Any]]:
     """What a client is told of messages that all came before it read one."""
     async with service_on(tmp_path, {"toy": MUTE}) as ground:
-        lines = Lines(ground.service.workspaces.of(ground.client), WallClock(), bodies=bodies)
+        lines = TraceLines(ground.service.workspaces.of(ground.client), WallClock(), bodies=bodies)
         for message in messages:
             lines.take(AbsPath(str(ground.root)), Direction.TO_SERVER, message)
         lines.take(AbsPath("/elsewhere"), Direction.TO_SERVER, b"{}")

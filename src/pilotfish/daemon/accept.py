@@ -11,8 +11,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.daemon.connection import Connection
-from pilotfish.daemon.start import Claim, listening
+from pilotfish.daemon.claim import DaemonClaim, listen
+from pilotfish.daemon.connection import ClientConnection
 from pilotfish.errors import Code
 from pilotfish.ipc.rendezvous import Missed, peer_user
 from pilotfish.ipc.streams import Stream
@@ -34,16 +34,16 @@ LOOK_SECONDS = 30.0
 """How often to look whether our socket is still where clients look for it: cleaners of `/tmp` remove old files."""
 
 
-class Door:
+class Acceptor:
     """Owns the listening socket, and every connection that came through it."""
 
-    def __init__(self, claim: Claim, made: Callable[[Stream], Connection], user: int | None = None) -> None:
+    def __init__(self, claim: DaemonClaim, made: Callable[[Stream], ClientConnection], user: int | None = None) -> None:
         self._claim = claim
         self._made = made
         self._user = os.geteuid() if user is None else user
         self._listener = claim.listener
         self._inode = _inode(claim.place.socket)
-        self._connections: set[Connection] = set()
+        self._connections: set[ClientConnection] = set()
         self._left = Pulse()
         self._closed = False
 
@@ -99,7 +99,7 @@ class Door:
             self._connections.add(connection)
             tasks.start_soon(self._serve, connection)
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: ClientConnection) -> None:
         try:
             await connection.run()
         except Exception:
@@ -115,7 +115,7 @@ class Door:
 
     def _listen_again(self) -> None:
         try:
-            listener = listening(self._claim.place)
+            listener = listen(self._claim.place)
         except (Missed, OSError) as error:
             logger.warning("cannot listen again error=%s", error)
             return

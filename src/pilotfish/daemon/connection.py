@@ -21,7 +21,7 @@ import anyio.to_thread
 from msgspec import Raw
 from msgspec.structs import replace
 
-from pilotfish.daemon.methods import Methods
+from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.turns import Turns
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.ipc.client_sessions import Caller
@@ -69,10 +69,10 @@ KINDS: dict[type[Failure], str] = {
 }
 
 
-class Connection:
+class ClientConnection:
     """One client: a `methods.Line`. `run` owns its tasks."""
 
-    def __init__(self, stream: Stream, methods: Methods, upgrades: Upgrades) -> None:
+    def __init__(self, stream: Stream, methods: SocketMethods, upgrades: Upgrades) -> None:
         self.client: ClientSession | None = None
         self.caller: Caller | None = None
         self.greeted = False

@@ -6,15 +6,19 @@ soon as nobody is: the next client starts the newer one (F71).
 
 import logging
 import math
+import os
 
 import anyio
 from msgspec import Struct
 
-from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.rendezvous import BUILD
 from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 10.0
+"""How often to look for a process where the system has no process descriptors."""
 
 
 class Load(Struct, frozen=True):
@@ -38,10 +42,10 @@ def departure(load: Load, *, superseded: bool, alone_since: float, idle_seconds:
     return math.inf if load.sessions or load.connections else alone_since + idle_seconds
 
 
-class Life:
+class Lifetime:
     """`ending` is set once, and `why` says why."""
 
-    def __init__(self, sessions: Sessions, idle_seconds: float, build: int = BUILD) -> None:
+    def __init__(self, sessions: ClientSessions, idle_seconds: float, build: int = BUILD) -> None:
         self._sessions = sessions
         self._idle_seconds = idle_seconds
         self._build = build
@@ -93,3 +97,30 @@ class Life:
     def _load(self) -> Load:
         sessions = self._sessions
         return Load(len(sessions.all()), sessions.attached, sessions.calls, sessions.connections)
+
+
+async def process_end(pid: int) -> None:
+    """Return when the process has ended; raises `ProcessLookupError` when there is none that could be watched."""
+    if pid <= 0:
+        raise ProcessLookupError(pid)
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):
+        await _poll(pid)
+        return
+    try:
+        await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def _poll(pid: int) -> None:
+    os.kill(pid, 0)
+    while True:
+        await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- nothing tells us: no such descriptors here
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return

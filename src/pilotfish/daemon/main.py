@@ -12,22 +12,21 @@ import resource
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Never
 
 import anyio
 from msgspec.structs import replace
 
-from pilotfish.daemon.accept import Door
-from pilotfish.daemon.connection import Connection
-from pilotfish.daemon.lifetime import Life
+from pilotfish.daemon.accept import Acceptor
+from pilotfish.daemon.claim import DaemonClaim
+from pilotfish.daemon.connection import ClientConnection
+from pilotfish.daemon.lifetime import Lifetime, process_end
 from pilotfish.daemon.logs import LogFile
-from pilotfish.daemon.methods import Methods
-from pilotfish.daemon.pids import gone
-from pilotfish.daemon.revocation import heed_revocations
-from pilotfish.daemon.settings import Settings, settings_of
-from pilotfish.daemon.start import Claim
-from pilotfish.daemon.upgrades import UPGRADES
-from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.daemon.methods import SocketMethods
+from pilotfish.daemon.settings import Settings, settings_of, watch_trust
+from pilotfish.daemon.tracing import trace
+from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.messages import About, Attendee
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
@@ -36,8 +35,9 @@ from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Host, Service
 from pilotfish.store import Store
-from pilotfish.surfaces.http.serve import Daemon as ToServe
+from pilotfish.surfaces.http.context import HttpContext
 from pilotfish.surfaces.http.serve import Serving
+from pilotfish.surfaces.mcp import connection as mcp
 from pilotfish.system.clock import current_time
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ FAILED = 70
 """The exit code of a fault of ours."""
 
 
-def run(claim: Claim) -> Never:
+def run(claim: DaemonClaim) -> Never:
     """Serve until the end of the daemon's life, which is that of the process."""
     logging.raiseExceptions = False
     handler = LogFile(claim.place.log)
@@ -76,7 +76,7 @@ def run(claim: Claim) -> Never:
     os._exit(code)
 
 
-async def _live(claim: Claim, host: Host, settings: Settings) -> None:
+async def _live(claim: DaemonClaim, host: Host, settings: Settings) -> None:
     daemon = Daemon(claim, host, settings)
     # A thread of its own: whatever hangs, this does not.
     await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
@@ -94,16 +94,17 @@ def allow_descriptors(wanted: int) -> None:
 class Daemon:
     """All parts together, and what the socket's methods need of them."""
 
-    def __init__(self, claim: Claim, host: Host, settings: Settings, upgrades: Upgrades = UPGRADES) -> None:
+    def __init__(self, claim: DaemonClaim, host: Host, settings: Settings, upgrades: Upgrades | None = None) -> None:
         self._claim = claim
         self._settings = settings
         self._store = Store(host.places.store)
-        serving = Serving(ToServe(self._store, self.about, host.clock, host.places.state))
-        self._upgrades = {**upgrades, "serve": serving.upgrade}
+        serving = Serving(HttpContext(self._store, self.about, host.clock, host.places.state))
+        own: Upgrades = {"mcp": mcp.upgrade, "trace": partial(trace, clock=host.clock), "serve": serving.upgrade}
+        self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._host = host
         self._service = Service(replace(host, memory=self._store), settings.limits)
-        self._sessions = Sessions(self._service.end, gone)
-        self._life = Life(self._sessions, settings.idle_seconds)
+        self._sessions = ClientSessions(self._service.end, process_end)
+        self._life = Lifetime(self._sessions, settings.idle_seconds)
         self._started = current_time()
 
     async def live(self, bounded: Callable[[], None]) -> None:
@@ -115,14 +116,14 @@ class Daemon:
             self._sessions.running(),
             anyio.create_task_group() as tasks,
         ):
-            methods = Methods(self._service, self._sessions, self, tasks)
-            door = Door(self._claim, lambda stream: Connection(stream, methods, self._upgrades))
+            methods = SocketMethods(self._service, self._sessions, self, tasks)
+            door = Acceptor(self._claim, lambda stream: ClientConnection(stream, methods, self._upgrades))
             tasks.start_soon(self._heed_signals)
             tasks.start_soon(self._life.run)
             tasks.start_soon(door.run, tasks)
             tasks.start_soon(self._stay_reachable, door)
             if self._host.watch is not None:
-                tasks.start_soon(heed_revocations, self._host.watch, self._host.places, self._look_again)
+                tasks.start_soon(watch_trust, self._host.watch, self._host.places, self._look_again)
             try:
                 await self._life.ending.wait()
             finally:
@@ -191,7 +192,7 @@ class Daemon:
     def _look_again(self) -> None:
         self._service.workspaces.look_again()
 
-    async def _stay_reachable(self, door: Door) -> None:
+    async def _stay_reachable(self, door: Acceptor) -> None:
         await door.stay_reachable()
         logger.warning("the lock is not ours any more")
         self._life.supersede()

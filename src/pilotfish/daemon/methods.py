@@ -7,7 +7,7 @@ fixed when it said hello; a connection without one can only look at the daemon, 
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
 from msgspec import Raw
@@ -19,13 +19,22 @@ from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import dialect_of
 from pilotfish.hosts.shared.dialect import EndEvent, OtherEvent, StartEvent, TouchEvent
-from pilotfish.ipc.client_sessions import Caller, Sessions
-from pilotfish.ipc.messages import About, Checked, Hello, HookCall, Logs, Named, Paths, Served, Welcome
+from pilotfish.ipc.client_sessions import Caller, ClientSessions
+from pilotfish.ipc.messages import (
+    About,
+    CheckCall,
+    Hello,
+    HookCall,
+    Logs,
+    Named,
+    Paths,
+    ServedFile,
+    Welcome,
+    read_params,
+)
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
-from pilotfish.protocol.codec import Malformed, decode
-from pilotfish.protocol.rpc import NULL
 from pilotfish.servers.environment import inheritable
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
@@ -33,15 +42,13 @@ from pilotfish.service.workspaces import ClientSession, Variables
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 MAX_WARMING = 32
 """Files that were read are made ready behind the scenes; when so many are on their way, more would only be late."""
 
 MAX_LOG_LINES = 5000
 
 
-class Line(Protocol):
+class MethodContext(Protocol):
     """One connection."""
 
     client: ClientSession | None
@@ -53,7 +60,7 @@ class Line(Protocol):
     def hang_up(self, code: Code, why: str) -> None: ...
 
 
-class Daemon(Protocol):
+class DaemonControl(Protocol):
     """What the methods need of the program around them."""
 
     def met(self, build: int) -> bool:
@@ -68,22 +75,24 @@ class Daemon(Protocol):
     def log_lines(self, count: int) -> tuple[str, ...]: ...
 
 
-class Methods:
+class SocketMethods:
     """All connections share one; `background` owns what nobody waits for."""
 
-    def __init__(self, service: Service, sessions: Sessions, daemon: Daemon, background: TaskGroup) -> None:
+    def __init__(
+        self, service: Service, sessions: ClientSessions, daemon: DaemonControl, background: TaskGroup
+    ) -> None:
         self.service = service
         self.sessions = sessions
         self._daemon = daemon
         self._background = background
         self._warming = 0
-        self._at_once: Mapping[str, Callable[[Raw, Line], object]] = {
+        self._at_once: Mapping[str, Callable[[Raw, MethodContext], object]] = {
             "hello": self._hello,
             "end": self._end,
             "stop": self._stop,
         }
         """Answered in the order of arrival: what follows on the connection may build on it. They cost nothing."""
-        self._in_turn: Mapping[str, Callable[[Raw, Line], Awaitable[object]]] = {
+        self._in_turn: Mapping[str, Callable[[Raw, MethodContext], Awaitable[object]]] = {
             "touched": self._touched,
             "ask": self._ask,
             "check": self._check,
@@ -106,7 +115,7 @@ class Methods:
         """Whether `answer` waits for nothing, and what comes after it waits for it."""
         return method in self._at_once
 
-    async def answer(self, method: str, params: Raw, line: Line) -> object:
+    async def answer(self, method: str, params: Raw, line: MethodContext) -> object:
         """Raises `Failure`."""
         if method in self._at_once:
             return self._at_once[method](params, line)
@@ -114,8 +123,8 @@ class Methods:
 
     # --- The daemon -------------------------------------------------------------------------------------------------
 
-    def _hello(self, params: Raw, line: Line) -> Welcome:
-        hello = _read(params, Hello)
+    def _hello(self, params: Raw, line: MethodContext) -> Welcome:
+        hello = read_params(params, Hello)
         if line.client is not None:
             raise Refused(Code.INVALID_INPUT, "hello was said before: a connection has one session")
         self._greet(hello.protocol, hello.build)
@@ -136,77 +145,79 @@ class Methods:
         if protocol > PROTOCOL or not welcome:
             raise Unavailable(Code.UPGRADE, "this daemon makes room for a newer one", hint="Connect again.")
 
-    def _end(self, _params: Raw, line: Line) -> bool:
+    def _end(self, _params: Raw, line: MethodContext) -> bool:
         ended = line.client is not None and self.sessions.end(line.client.id)
         line.client = None
         return ended
 
-    async def _about(self, _params: Raw, _line: Line) -> About:
+    async def _about(self, _params: Raw, _line: MethodContext) -> About:
         return self._daemon.about()
 
-    async def _logs(self, params: Raw, _line: Line) -> tuple[str, ...]:
-        return self._daemon.log_lines(min(_read(params, Logs, Logs()).lines, MAX_LOG_LINES))
+    async def _logs(self, params: Raw, _line: MethodContext) -> tuple[str, ...]:
+        return self._daemon.log_lines(min(read_params(params, Logs, Logs()).lines, MAX_LOG_LINES))
 
-    def _stop(self, _params: Raw, _line: Line) -> bool:
+    def _stop(self, _params: Raw, _line: MethodContext) -> bool:
         self._daemon.stop("asked to")
         return True
 
     # --- The service ------------------------------------------------------------------------------------------------
 
-    async def _status(self, _params: Raw, line: Line) -> Snapshot:
+    async def _status(self, _params: Raw, line: MethodContext) -> Snapshot:
         client = _session(line)
         with self.sessions.using(client):
             return await self.service.inspect(client)
 
-    async def _details(self, params: Raw, line: Line) -> tuple[InstanceDetails, ...]:
+    async def _details(self, params: Raw, line: MethodContext) -> tuple[InstanceDetails, ...]:
         client = _session(line)
         with self.sessions.using(client):
-            return self.service.inspecting.details(self.service.workspaces.of(client), _read(params, Named).server)
+            return self.service.inspecting.details(
+                self.service.workspaces.of(client), read_params(params, Named).server
+            )
 
-    async def _restart(self, params: Raw, line: Line) -> tuple[Restarted, ...]:
-        client, server = _session(line), _read(params, Named).server
+    async def _restart(self, params: Raw, line: MethodContext) -> tuple[Restarted, ...]:
+        client, server = _session(line), read_params(params, Named).server
         with self.sessions.using(client):
             return await self.service.steering.restart(self.service.workspaces.of(client), server, client.id)
 
-    async def _halt(self, params: Raw, line: Line) -> tuple[str, ...]:
-        client, server = _session(line), _read(params, Named).server
+    async def _halt(self, params: Raw, line: MethodContext) -> tuple[str, ...]:
+        client, server = _session(line), read_params(params, Named).server
         with self.sessions.using(client):
             return await self.service.steering.halt(self.service.workspaces.of(client), server)
 
-    async def _stats(self, _params: Raw, _line: Line) -> Stats:
+    async def _stats(self, _params: Raw, _line: MethodContext) -> Stats:
         return await self.service.inspecting.stats()
 
-    async def _served(self, params: Raw, line: Line) -> tuple[Served, ...]:
+    async def _served(self, params: Raw, line: MethodContext) -> tuple[ServedFile, ...]:
         """Of each path, whether somebody serves it; nothing is started and nothing read."""
         client = _session(line)
         workspace = self.service.workspaces.of(client)
-        return tuple(_service_of(workspace, client, path) for path in _read(params, Paths).paths)
+        return tuple(_service_of(workspace, client, path) for path in read_params(params, Paths).paths)
 
-    async def _tools(self, _params: Raw, line: Line) -> bool:
+    async def _tools(self, _params: Raw, line: MethodContext) -> bool:
         """Whether a model is to have tools that ask questions here."""
         config = self.service.workspaces.of(_session(line)).config
         return config.enabled and config.navigation_tools
 
-    async def _touched(self, params: Raw, line: Line) -> Feedback:
-        return await self._feedback(_read(params, Touch), _session(line))
+    async def _touched(self, params: Raw, line: MethodContext) -> Feedback:
+        return await self._feedback(read_params(params, Touch), _session(line))
 
-    async def _ask(self, params: Raw, line: Line) -> Answer[Any]:
+    async def _ask(self, params: Raw, line: MethodContext) -> Answer[Any]:
         client = _session(line)
         try:
-            asked = question_of(_read(params, dict[str, object]))
+            asked = question_of(read_params(params, dict[str, object]))
         except Refused as refusal:
-            operation = str(_read(params, dict[str, object]).get("operation", ""))
+            operation = str(read_params(params, dict[str, object]).get("operation", ""))
             return answer_from(operation, None, Effort(errors=(error_of(refusal),)))
         with self.sessions.using(client):
             return await self.service.ask(asked, client)
 
-    async def _check(self, params: Raw, line: Line) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
-        client, checked = _session(line), _read(params, Checked)
+    async def _check(self, params: Raw, line: MethodContext) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+        client, checked = _session(line), read_params(params, CheckCall)
         with self.sessions.using(client):
             return await self.service.check(client, checked.paths, texts=checked.texts)
 
-    async def _hook(self, params: Raw, line: Line) -> str:
-        call = _read(params, HookCall)
+    async def _hook(self, params: Raw, line: MethodContext) -> str:
+        call = read_params(params, HookCall)
         self._greet(call.protocol, call.build)
         line.greeted = True
         dialect = dialect_of(call.host)
@@ -250,29 +261,20 @@ class Methods:
             self._warming -= 1
 
 
-def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Served:
+def _service_of(workspace: Workspace, client: ClientSession, path: str) -> ServedFile:
     named = os.path.join(client.cwd, path)
     if not workspace.serves(AbsPath(named)):
-        return Served(served=False)
+        return ServedFile(served=False)
     choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
     if choice.servers or choice.missing is None:
         return Served(served=bool(choice.servers))
     return Served(served=True, error=error_of(workspace.why_unavailable(choice.missing)))
 
 
-def _session(line: Line) -> ClientSession:
+def _session(line: MethodContext) -> ClientSession:
     if line.client is None:
         raise Refused(Code.INVALID_INPUT, "there is no session: say hello first, with a cwd")
     return line.client
-
-
-def _read(params: Raw, shape: type[T], default: T | None = None) -> T:
-    if default is not None and params == NULL:
-        return default
-    try:
-        return decode(params, shape)
-    except Malformed as malformed:
-        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
 
 
 def _environment(digits: str) -> Variables:

@@ -1,6 +1,7 @@
 """What the user's own configuration says about the daemon and its servers as a whole."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -8,8 +9,10 @@ from pilotfish.config.load import Catalogue, ConfigRequest, load
 from pilotfish.config.places import Places
 from pilotfish.config.values import PoolSettings
 from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
+from pilotfish.system.ports import Interest, OpenWatcher
 
 IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
 """Overrides how long the daemon stays without client sessions; `pool.idleMinutes` says it otherwise."""
@@ -33,6 +36,18 @@ def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
     return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
 
 
+async def watch_trust(watch: OpenWatcher, places: Places, look_again: Callable[[], None]) -> None:
+    """Call `look_again` whenever one of the two folders may have changed, for ever."""
+    # The records' own folder is ours to make. That of the configuration is not: its nearest parent must do until then.
+    os.makedirs(places.pins, mode=0o700, exist_ok=True)
+    async with watch() as watcher:
+        while True:
+            await watcher.cover(Interest((), folders=frozenset({places.pins, _there(places.global_file)})))
+            await watcher.drain()
+            look_again()
+            await watcher.stirred()
+
+
 def _limits(pool: PoolSettings) -> Limits:
     return Limits(
         idle_seconds=pool.idle_minutes * 60.0,
@@ -46,3 +61,11 @@ def _idle_seconds(environment: Mapping[str, str], configured: float) -> float:
         return max(SHORTEST_IDLE, float(environment.get(IDLE_VARIABLE, "")))
     except ValueError:
         return configured
+
+
+def _there(file: AbsPath) -> AbsPath:
+    """The folder that a file is in, or the nearest one above it that exists."""
+    folder = os.path.dirname(file)
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return AbsPath(folder)

@@ -14,10 +14,9 @@ from msgspec import Struct
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.tap import Direction
-from pilotfish.errors import Code, Refused
+from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
-from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.sanitise import sanitised
 from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.redaction import redacted
@@ -34,14 +33,14 @@ MAX_BODY = 4000
 """Code points of a message that is shown."""
 
 
-class Traced(Struct, frozen=True):
+class TraceParams(Struct, frozen=True):
     """What a client says with the request for a trace."""
 
     server: str
     bodies: bool = False
 
 
-class Envelope(msgspec.Struct):
+class TracedMessage(msgspec.Struct):
     """What is read of a message to name it."""
 
     method: str | None = None
@@ -50,12 +49,10 @@ class Envelope(msgspec.Struct):
 
 
 async def trace(upgraded: Upgraded, clock: Clock) -> None:
-    try:
-        wanted = decode(upgraded.params, Traced)
-    except Malformed as malformed:
-        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
+    """Send the traffic of one server for as long as the client stays."""
+    wanted = read_params(upgraded.params, TraceParams)
     workspace = upgraded.service.workspaces.of(upgraded.session(None))
-    lines = Lines(workspace, clock, bodies=wanted.bodies)
+    lines = TraceLines(workspace, clock, bodies=wanted.bodies)
     with upgraded.service.pool.tap(wanted.server).listening(lines.take):
         async with owned_tasks() as tasks:
             tasks.start_soon(_send, upgraded, lines)
@@ -64,7 +61,7 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
             tasks.cancel_scope.cancel()
 
 
-class Lines:
+class TraceLines:
     """What waits for the client."""
 
     def __init__(self, workspace: Workspace, clock: Clock, *, bodies: bool) -> None:
@@ -95,7 +92,7 @@ class Lines:
         if len(body) > MAX_READ:
             return {"large": True}
         try:
-            named = msgspec.json.decode(body, type=Envelope)
+            named = msgspec.json.decode(body, type=TracedMessage)
             found: dict[str, object] = {"method": named.method, "id": named.id, "failed": named.error is not None}
             if self._bodies:
                 found["body"] = sanitised(json.dumps(redacted(json.loads(body)), ensure_ascii=False), MAX_BODY)
@@ -104,7 +101,7 @@ class Lines:
         return {name: value for name, value in found.items() if value not in {None, False}}
 
 
-async def _send(upgraded: Upgraded, lines: Lines) -> None:
+async def _send(upgraded: Upgraded, lines: TraceLines) -> None:
     try:
         while True:
             await upgraded.wire.send(await lines.next())

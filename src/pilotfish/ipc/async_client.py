@@ -22,7 +22,7 @@ from pilotfish.api.status import Snapshot
 from pilotfish.client.calls import Call, Calls
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.client import ANSWER_SECONDS, Link, Terms, failure_of, introduction, open_link
-from pilotfish.ipc.messages import Served
+from pilotfish.ipc.messages import ServedFile
 from pilotfish.ipc.streams import SendQueue, Stream
 from pilotfish.library.questions import Diagnostics, Path, Questions
 from pilotfish.model import AbsPath
@@ -104,7 +104,7 @@ class RemoteWorkspace(Questions):
         found: dict[str, Error | None] = {}
         for first in range(0, len(paths), PATHS_AT_ONCE):
             some = paths[first : first + PATHS_AT_ONCE]
-            said = msgspec.json.decode(await self._wire.call("served", {"paths": some}), type=list[Served])
+            said = msgspec.json.decode(await self._wire.call("served", {"paths": some}), type=list[ServedFile])
             found |= {path: one.error for path, one in zip(some, said, strict=True) if one.error or not one.served}
         return found
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self, cast
 
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
-from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, Busy, Missed, NoDaemon, Place, Unsafe, connected, packed
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, Busy, DaemonPlace, Missed, NoDaemon, Unsafe, connect, packed
 from pilotfish.protocol.frames import FrameDecoder, FrameError, frame
 
 TYPE_CHECKING = False
@@ -162,16 +162,16 @@ class Link:
 
 
 def _connection(terms: Terms) -> "socket.socket":
-    place = Place(terms.environment)
+    place = DaemonPlace(terms.environment)
     try:
         try:
-            return connected(place, terms.seconds)
+            return connect(place, terms.seconds)
         except NoDaemon:
             if not terms.start:
                 raise
-        from pilotfish.ipc.starter import reached
+        from pilotfish.ipc.starter import reach
 
-        return reached(place, terms.environment, terms.seconds)
+        return reach(place, terms.environment, terms.seconds)
     except Unsafe as unsafe:
         hint = f"Look at what is there, and remove it: {place.socket_folder}"
         raise Refused(Code.UNTRUSTED, f"the daemon's place is not safe: {unsafe}", hint=hint) from None

@@ -36,6 +36,9 @@ ATTACHED_SECONDS = 12 * 3600.0
 MAX_WORD = 200
 """Characters of a host's or conversation's name."""
 
+OpenSession = Callable[[AbsPath | None], ClientSession]
+"""Opens the client session of a root that the client named; for None, that of its first folder. May raise `Failure`."""
+
 HangUp = Callable[[Code, str], None]
 """Ends the connection that carries a session, and says why."""
 
@@ -53,7 +56,7 @@ class Caller(Struct, frozen=True):
     environment: Variables = ()
 
 
-class Session(Struct):
+class SessionRecord(Struct):
     """One client session and what is known of its life."""
 
     client: ClientSession
@@ -72,7 +75,7 @@ class Session(Struct):
         return self.last_used + (KEPT_SECONDS if self.hang_up is None else ATTACHED_SECONDS)
 
 
-class Sessions:
+class ClientSessions:
     """All that there are. `running` owns the tasks that watch them."""
 
     def __init__(self, release: Callable[[ClientSession], None], gone: Callable[[int], Awaitable[None]]) -> None:
@@ -80,7 +83,7 @@ class Sessions:
         """Told of every session that has ended."""
         self._gone = gone
         """Returns when a process has ended; raises `ProcessLookupError` when it cannot be watched from here."""
-        self._known: dict[str, Session] = {}
+        self._known: dict[str, SessionRecord] = {}
         self._kept: dict[tuple[str | None, str, AbsPath], str] = {}
         self._numbers = itertools.count(1)
         self._tasks: TaskGroup | None = None
@@ -89,7 +92,7 @@ class Sessions:
         self.changed = Pulse()
         """Beats when one begins, ends, or has been used, and when a connection has ended."""
 
-    def all(self) -> tuple[Session, ...]:
+    def all(self) -> tuple[SessionRecord, ...]:
         return tuple(self._known.values())
 
     @property
@@ -102,7 +105,7 @@ class Sessions:
         return sum(session.calls for session in self._known.values())
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator["Sessions"]:
+    async def running(self) -> AsyncGenerator["ClientSessions"]:
         """While this lasts, sessions end by themselves; at its end, all do."""
         async with owned_tasks() as tasks:
             self._tasks = tasks
@@ -185,7 +188,7 @@ class Sessions:
         if self._tasks is None:
             raise Bug("a session was opened while nobody watches over sessions")
         client = _client(f"session {next(self._numbers)}", root, caller)
-        session = self._known[client.id] = Session(client, caller, current_time(), hang_up)
+        session = self._known[client.id] = SessionRecord(client, caller, current_time(), hang_up)
         if caller.pid is not None:
             self._tasks.start_soon(self._outlive, session, caller.pid)
         self.changed.beat()
@@ -200,7 +203,7 @@ class Sessions:
             raise Unavailable(Code.OVERLOADED, f"there are {MAX_SESSIONS} client sessions already")
         self.end(min(silent, key=lambda session: session.last_used).client.id)
 
-    async def _outlive(self, session: Session, pid: int) -> None:
+    async def _outlive(self, session: SessionRecord, pid: int) -> None:
         with session.life:
             try:
                 await self._gone(pid)
@@ -219,7 +222,7 @@ class Sessions:
                 if not session.calls and session.silent_at <= now:
                     self._cut(session, "nothing was asked for too long")
 
-    def _cut(self, session: Session, why: str) -> None:
+    def _cut(self, session: SessionRecord, why: str) -> None:
         if self.end(session.client.id) and session.hang_up is not None:
             session.hang_up(Code.SHUTTING_DOWN, why)
 

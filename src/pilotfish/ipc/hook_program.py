@@ -9,7 +9,7 @@ as hexadecimal digits, which need no escaping and no module.
 
 import os
 
-from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, NoDaemon, Place, connected, packed
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, NoDaemon, connect, packed
 
 # `signal` wraps this module in enums. `typing` costs as much.
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def run(arguments: "Sequence[str]") -> "Never":
     try:
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
-        _write(relayed(arguments[0], _read()))
+        _write(relay(arguments[0], _read()))
     except BaseException:  # noqa: BLE001, S110 -- silence is what is promised, and nobody is there to be told
         pass
     os._exit(0)
@@ -55,16 +55,16 @@ def deadline(arguments: "Sequence[str]") -> float:
     return DEADLINE_SECONDS
 
 
-def relayed(host: str, event: bytes) -> bytes:
+def relay(host: str, event: bytes) -> bytes:
     """What the daemon wants printed. One that is just leaving, or has left without a word, is asked for once more."""
-    place = Place(os.environ)
+    place = DaemonPlace(os.environ)
     message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ))
     try:
-        answer = exchanged(_connected(place), message)
+        answer = exchange(_connect(place), message)
     except ConnectionError:
         answer = b""
     if not answer or (not answer.startswith(RESULT) and any(word in answer for word in LEAVING)):
-        answer = exchanged(_connected(place), message)
+        answer = exchange(_connect(place), message)
     return printed(answer)
 
 
@@ -85,7 +85,7 @@ def printed(answer: bytes) -> bytes:
     return bytes.fromhex(answer[len(RESULT) : answer.rindex(b'"')].decode())
 
 
-def exchanged(connection: "socket.socket", message: bytes) -> bytes:
+def exchange(connection: "socket.socket", message: bytes) -> bytes:
     """The body of the first message that comes back."""
     connection.sendall(message)
     heard = b""
@@ -107,13 +107,13 @@ def _length(header: bytes) -> int:
     return length
 
 
-def _connected(place: Place) -> "socket.socket":
+def _connect(place: DaemonPlace) -> "socket.socket":
     try:
-        return connected(place, DEADLINE_SECONDS)
+        return connect(place, DEADLINE_SECONDS)
     except NoDaemon:
-        from pilotfish.ipc.starter import reached
+        from pilotfish.ipc.starter import reach
 
-        return reached(place, os.environ, DEADLINE_SECONDS)
+        return reach(place, os.environ, DEADLINE_SECONDS)
 
 
 def _read() -> bytes:

@@ -5,10 +5,26 @@ bytes (`hook`) travels as hexadecimal digits, which the hook program can write a
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from pilotfish.api.answers import Error
+from pilotfish.errors import Code, Refused
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.rpc import NULL
+
+T = TypeVar("T")
+
+
+def read_params(params: Raw, shape: type[T], default: T | None = None) -> T:
+    """The parameters of a request; `default` where there are none. Raises `Refused`."""
+    if default is not None and params == NULL:
+        return default
+    try:
+        return decode(params, shape)
+    except Malformed as malformed:
+        raise Refused(Code.INVALID_INPUT, f"cannot read the parameters: {malformed}") from None
 
 
 class Hello(Struct, frozen=True):
@@ -36,7 +52,7 @@ class HookCall(Struct, frozen=True):
     environment: str = ""
 
 
-class Checked(Struct, frozen=True):
+class CheckCall(Struct, frozen=True):
     """Files to give a verdict on; a text in `texts` is judged instead of what is on disk."""
 
     paths: tuple[str, ...]
@@ -47,7 +63,7 @@ class Paths(Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-class Served(Struct, frozen=True):
+class ServedFile(Struct, frozen=True):
     """Whether some server is for a file; with `error`, it is not there."""
 
     served: bool

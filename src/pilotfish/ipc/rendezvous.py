@@ -51,7 +51,7 @@ class Unsafe(Missed):
     """What is there is not ours, or could be changed by others."""
 
 
-class Place:
+class DaemonPlace:
     """Where one user's daemon is: a function of the environment alone."""
 
     __slots__ = ("folder", "lock", "log", "socket", "socket_folder", "start_lock", "state")
@@ -81,7 +81,7 @@ def state_folder(environment: "Mapping[str, str]") -> str:
     return os.path.join(base, "pilotfish")
 
 
-def connected(place: Place, seconds: float) -> "socket.socket":
+def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     """A connection to the daemon that runs, each later step of which takes at most so long; raises `Missed`."""
     _check_private(place.socket_folder)
     check_socket(place.socket)

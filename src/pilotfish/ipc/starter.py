@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pilotfish.ipc.rendezvous import Missed, NoDaemon, Place, connected
+from pilotfish.ipc.rendezvous import DaemonPlace, Missed, NoDaemon, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,21 +34,21 @@ class CannotStart(Missed):
     """The daemon could not be started, or not in time."""
 
 
-def reached(place: Place, environment: Mapping[str, str], seconds: float) -> "socket.socket":
+def reach(place: DaemonPlace, environment: Mapping[str, str], seconds: float) -> "socket.socket":
     """A connection to the daemon, which is started when none runs. Raises `Missed`, at the latest after `seconds`."""
     deadline = time.monotonic() + seconds
     for _ in range(ATTEMPTS):
         with suppress(NoDaemon):
-            return connected(place, seconds)
+            return connect(place, seconds)
         start(environment, deadline)
-    return connected(place, seconds)
+    return connect(place, seconds)
 
 
 def start(environment: Mapping[str, str], deadline: float) -> None:
     """Start a daemon and wait until it listens, or another one does; raises `CannotStart` with the reason."""
     hearing, saying = os.pipe()
     try:
-        child = _launched(environment, saying)
+        child = _launch(environment, saying)
         word = _word(hearing, deadline)
     finally:
         os.close(hearing)
@@ -62,7 +62,7 @@ def start(environment: Mapping[str, str], deadline: float) -> None:
     raise CannotStart(f"the daemon could not be started: {reason or ('it ended' if word == b'' else 'not in time')}")
 
 
-def _launched(environment: Mapping[str, str], saying: int) -> subprocess.Popen[bytes]:
+def _launch(environment: Mapping[str, str], saying: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, str(saying)],

@@ -8,11 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec import Raw, Struct
 
-from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.client_sessions import ClientSessions, OpenSession
 from pilotfish.ipc.streams import STALL_SECONDS, Stream
-from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
-from pilotfish.service.workspaces import ClientSession
 
 
 class Wire:
@@ -32,15 +30,17 @@ class Wire:
         """Write all of `data`; raises `BrokenPipe` when the client is gone, `Stalled` when it takes nothing."""
         await self._stream.write(data, STALL_SECONDS)
 
+    def close(self) -> None:
+        self._stream.close()
+
 
 class Upgraded(Struct, frozen=True):
     """What a surface gets: the bytes, the service, and a way to sessions, which end with the connection."""
 
     wire: Wire
     service: Service
-    sessions: Sessions
-    session: Callable[[AbsPath | None], ClientSession]
-    """The client session of a root that the client named; for None, that of its `hello`. May raise `Failure`."""
+    sessions: ClientSessions
+    session: OpenSession
     params: Raw
 
 

@@ -2,11 +2,11 @@
 
 from fuzz.pieces import Pieces
 from pilotfish.surfaces.http.admission import Head, head_of, is_open, objection, own_names
-from pilotfish.surfaces.http.keys import Grant, Keys
+from pilotfish.surfaces.http.keys import AccessKeys, KeyScope
 
 PORT = 8123
 NAMES = own_names(PORT)
-KEYS = Keys("/nowhere")
+KEYS = AccessKeys("/nowhere")
 HEADERS = (b"Host", b"Origin", b"Authorization", b"Content-Type", b"Sec-Fetch-Site", b"Content-Length", b"host", b"X")
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "get", "TRACE")
 
@@ -52,4 +52,4 @@ def _check(head: Head) -> None:
     assert hosts[0] in NAMES
     assert {value for name, value in head.headers if name == "origin"} <= {f"http://{hosts[0]}"}
     keys = [value for name, value in head.headers if name == "authorization"]
-    assert is_open(head) or [KEYS.grant(key.partition(" ")[2].strip()) for key in keys] == [Grant.EVERYTHING]
+    assert is_open(head) or [KEYS.grant(key.partition(" ")[2].strip()) for key in keys] == [KeyScope.EVERYTHING]

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from support.clients.wires import MemoryWire, Peer
 from support.services.scripted import ScriptedService
@@ -21,7 +21,7 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 
 @asynccontextmanager
 async def client_on(
-    scripted: ScriptedService, options: Options | None = None, **settings: Any
+    scripted: ScriptedService, options: McpOptions | None = None, **settings: Any
 ) -> AsyncGenerator[Client]:
     """A client of a server that runs in this loop."""
     async with peer_on(scripted, options) as peer, Client(transport(peer), **settings) as client:
@@ -29,12 +29,12 @@ async def client_on(
 
 
 @asynccontextmanager
-async def peer_on(scripted: ScriptedService, options: Options | None = None) -> AsyncGenerator[Peer]:
+async def peer_on(scripted: ScriptedService, options: McpOptions | None = None) -> AsyncGenerator[Peer]:
     """The bare bytes of a server that runs in this loop; it must have ended when the test has."""
     wire, ended = MemoryWire(), anyio.Event()
 
     async def run() -> None:
-        await serve(wire, scripted.service, scripted.session, options or Options())
+        await serve(wire, scripted.service, scripted.session, options or McpOptions())
         ended.set()
 
     try:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.options import McpOptions
 from support.clients.mcp import peer_on
 from support.clients.wires import Peer
 from support.services.scripted import ScriptedService
@@ -58,6 +58,6 @@ class RawClient:
 
 
 @asynccontextmanager
-async def raw_client(scripted: ScriptedService, options: Options | None = None) -> AsyncGenerator[RawClient]:
+async def raw_client(scripted: ScriptedService, options: McpOptions | None = None) -> AsyncGenerator[RawClient]:
     async with peer_on(scripted, options) as peer:
         yield RawClient(peer)

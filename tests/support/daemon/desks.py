@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from pilotfish.daemon.connection import Connection
-from pilotfish.daemon.lifetime import Life
-from pilotfish.daemon.methods import Methods
-from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.daemon.connection import ClientConnection
+from pilotfish.daemon.lifetime import Lifetime
+from pilotfish.daemon.methods import SocketMethods
+from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.messages import About
 from pilotfish.ipc.upgrades import Upgrades
 from support.daemon.lines import MemoryLine
@@ -46,16 +46,16 @@ class Desk:
     """Everything that connections share; `connect` opens one."""
 
     ground: Ground
-    sessions: Sessions
-    life: Life
-    methods: Methods
+    sessions: ClientSessions
+    life: Lifetime
+    methods: SocketMethods
     pids: Pids
     tasks: TaskGroup
     upgrades: Upgrades
 
     def connect(self) -> MemoryLine:
         line = MemoryLine()
-        self.tasks.start_soon(Connection(line, self.methods, self.upgrades).run)
+        self.tasks.start_soon(ClientConnection(line, self.methods, self.upgrades).run)
         return line
 
     async def client(self, **said: Any) -> MemoryLine:
@@ -69,7 +69,7 @@ class Desk:
 class Controls:
     """The daemon as the methods see it."""
 
-    life: Life
+    life: Lifetime
 
     def met(self, build: int) -> bool:
         return self.life.met(build)
@@ -96,10 +96,10 @@ async def desk_on(
     """A service whose server `toy`, for `.x` files, plays the scenario."""
     pids = Pids()
     async with service_on(folder, {"toy": scenario}, config) as ground:
-        sessions = Sessions(ground.service.end, pids.gone)
-        life = Life(sessions, idle_seconds)
+        sessions = ClientSessions(ground.service.end, pids.gone)
+        life = Lifetime(sessions, idle_seconds)
         async with sessions.running(), anyio.create_task_group() as tasks:
-            methods = Methods(ground.service, sessions, Controls(life), tasks)
+            methods = SocketMethods(ground.service, sessions, Controls(life), tasks)
             yield Desk(ground, sessions, life, methods, pids, tasks, upgrades or {})
             tasks.cancel_scope.cancel()
 

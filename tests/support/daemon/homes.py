@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
-from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.surfaces import hook
 from pilotfish.system.strays import TAG
 from support.process_tree import alive, ends, environment, pids
@@ -43,8 +43,8 @@ class DaemonHome:
     environment: dict[str, str]
 
     @property
-    def place(self) -> Place:
-        return Place(self.environment)
+    def place(self) -> DaemonPlace:
+        return DaemonPlace(self.environment)
 
     @property
     def log(self) -> str:

@@ -13,11 +13,11 @@ import anyio
 import anyio.to_thread
 
 from pilotfish.config.places import user_places
+from pilotfish.daemon.claim import claim_daemon
 from pilotfish.daemon.main import Daemon
 from pilotfish.daemon.settings import Settings
-from pilotfish.daemon.start import claimed
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
-from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Host
@@ -69,7 +69,7 @@ async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[
     servers: list[ScriptedServer] = []
     spawn = spawning(scenario, servers=servers)
     host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
-    claim = claimed(Place(environment))
+    claim = claim_daemon(DaemonPlace(environment))
     assert claim is not None
     daemon = Daemon(claim, host, Settings(Limits(), 600.0), {"echo": echo})
     try:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pilotfish.daemon.start import listening, make_private
+from pilotfish.daemon.claim import listen, make_private
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.trouble import Trouble, a_dead_daemon, no_daemon_can_start
 
@@ -43,7 +43,7 @@ def impostor(home: DaemonHome, *talks: Sequence[bytes]) -> Generator[None]:
     A talk is what it says for each thing that it hears; then it hangs up.
     """
     make_private(home.place.folder)
-    listener = listening(home.place)
+    listener = listen(home.place)
     listener.settimeout(WAIT_SECONDS)
 
     def serve() -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from pilotfish.config.places import user_places
-from pilotfish.daemon.start import listening, make_private
+from pilotfish.daemon.claim import listen, make_private
 from support.daemon.homes import DaemonHome, ended
 
 Trouble = Callable[[DaemonHome], AbstractContextManager[None]]
@@ -38,7 +38,7 @@ def a_dead_daemon(home: DaemonHome) -> Generator[None]:
 def a_hung_daemon(home: DaemonHome) -> Generator[None]:
     """Something that takes connections and never says a word."""
     make_private(home.place.folder)
-    with listening(home.place) as listener:
+    with listen(home.place) as listener:
         yield
         assert _waited(listener) > 0
 

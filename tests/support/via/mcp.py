@@ -11,7 +11,7 @@ from mcp import Client
 from pilotfish.api.questions import Question
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
-from pilotfish.surfaces.mcp.connection import Options
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from support.clients.mcp import transport
 from support.clients.wires import MemoryWire
@@ -33,7 +33,7 @@ class ViaMcp:
         wire, session = MemoryWire(), ground.client("mcp")
 
         async def served() -> None:
-            await serve(wire, ground.service, lambda _root: session, Options())
+            await serve(wire, ground.service, lambda _root: session, McpOptions())
 
         try:
             async with anyio.create_task_group() as tasks:

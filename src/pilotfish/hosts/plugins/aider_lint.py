@@ -17,11 +17,11 @@ if __name__ == "__main__":
     status = 0
     try:
         sys.path.append(os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3)))
-        from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relayed
+        from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relay
 
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, DEADLINE_SECONDS)
-        text = relayed("aider", b"".join(os.fsencode(name) + b"\0" for name in sys.argv[1:]))
+        text = relay("aider", b"".join(os.fsencode(name) + b"\0" for name in sys.argv[1:]))
         if text:
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()

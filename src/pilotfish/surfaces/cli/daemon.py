@@ -75,9 +75,9 @@ def status(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cl
 def logs(lines: int) -> None:
     """Show the end of the daemon's log, whether it runs or not."""
     from pilotfish.ipc.log_tail import last_lines
-    from pilotfish.ipc.rendezvous import Place
+    from pilotfish.ipc.rendezvous import DaemonPlace
 
-    for line in last_lines(Place(os.environ).log, lines):
+    for line in last_lines(DaemonPlace(os.environ).log, lines):
         click.echo(line)
 
 

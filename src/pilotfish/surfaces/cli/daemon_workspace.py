@@ -18,7 +18,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.api.status import Snapshot
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.ipc.client import Link, introduction, open_link
-from pilotfish.ipc.messages import Served
+from pilotfish.ipc.messages import ServedFile
 from pilotfish.operations.answers import answer_of
 from pilotfish.sanitise import sanitised
 

@@ -79,7 +79,7 @@ def trace(server: str, bodies: bool, count: int | None, root: str | None, as_jso
 
 def _daemon_log(count: int) -> list[str]:
     from pilotfish.ipc.log_tail import last_lines
-    from pilotfish.ipc.rendezvous import Place
+    from pilotfish.ipc.rendezvous import DaemonPlace
 
     # The interpreter's own messages are in this file too, and were not sanitised.
     return [sanitised(line, MAX_LINE) for line in last_lines(Place(os.environ).log, count)]

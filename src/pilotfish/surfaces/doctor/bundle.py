@@ -15,7 +15,7 @@ from pilotfish.config.load import Loaded
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.ipc.log_tail import last_lines
-from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.config_text import show_json
 from pilotfish.surfaces.doctor.report import DoctorReport, report_json, report_lines
@@ -46,7 +46,7 @@ def _members(report: DoctorReport, loaded: Loaded, environment: Mapping[str, str
     yield "config.json", _json(show_json(loaded))
     yield "status.json", _json(_asked(report.root, environment, "status"))
     yield "stats.json", _json(_asked(report.root, environment, "stats"))
-    yield "daemon.log", "\n".join(last_lines(Place(environment).log, LOG_LINES)) + "\n"
+    yield "daemon.log", "\n".join(last_lines(DaemonPlace(environment).log, LOG_LINES)) + "\n"
     yield "environment.txt", "\n".join((f"PATH={environment.get('PATH', '')}", *sorted(environment))) + "\n"
     packages = sorted(f"{one.name}=={one.version}" for one in distributions())
     yield "packages.txt", "\n".join(packages) + "\n"

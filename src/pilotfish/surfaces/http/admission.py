@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from pilotfish.surfaces.http.keys import Grant, Keys
+from pilotfish.surfaces.http.keys import AccessKeys, KeyScope
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes: a file's proposed text is the largest that anybody sends."""
@@ -59,7 +59,7 @@ def own_names(port: int) -> tuple[str, ...]:
     return f"127.0.0.1:{port}", f"localhost:{port}"
 
 
-def objection(head: Head, names: tuple[str, ...], keys: Keys) -> Objection | None:
+def objection(head: Head, names: tuple[str, ...], keys: AccessKeys) -> Objection | None:
     """What speaks against a request; None lets it in."""
     return _stranger(head, names) or _without_key(head, keys) or _not_json(head) or _too_large(head)
 
@@ -76,14 +76,14 @@ def _stranger(head: Head, names: tuple[str, ...]) -> Objection | None:
     return None
 
 
-def _without_key(head: Head, keys: Keys) -> Objection | None:
+def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
     if is_open(head):
         return None
     scheme, _, given = (head.only("authorization") or "").partition(" ")
     grant = keys.grant(given.strip()) if scheme.lower() == "bearer" else None
     if grant is None:
         return Objection(401, "a bearer token is needed", f"It is in {keys.path}")
-    if grant is Grant.PAGE and (head.method, head.path) not in READABLE_BY_PAGES:
+    if grant is KeyScope.PAGE and (head.method, head.path) not in READABLE_BY_PAGES:
         return Objection(403, "the key of a page does not open this")
     return None
 

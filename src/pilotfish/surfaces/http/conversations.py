@@ -16,7 +16,7 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Question
 from pilotfish.api.status import Instance, ServerRow
 from pilotfish.errors import Code, Refused
-from pilotfish.ipc.client_sessions import Caller, Sessions
+from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.operations.tools import ONE_TOOL
 from pilotfish.sanitise import sanitised
@@ -50,7 +50,7 @@ _STATES: Mapping[str, Literal["connected", "starting", "error", "not-started"]] 
 
 
 class Conversations:
-    def __init__(self, service: Service, sessions: Sessions, store: Store) -> None:
+    def __init__(self, service: Service, sessions: ClientSessions, store: Store) -> None:
         self._service = service
         self._sessions = sessions
         self._store = store

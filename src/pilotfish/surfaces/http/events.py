@@ -7,7 +7,7 @@ import anyio
 
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.http.guard import Receive, Scope, Send
+from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend
 from pilotfish.surfaces.http.overview import Observatory
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
@@ -28,7 +28,7 @@ class Events:
     def __init__(self, observatory: Observatory) -> None:
         self._observatory = observatory
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         await send(HEAD)
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -41,7 +41,7 @@ class Events:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             tasks.cancel_scope.cancel()
 
-    async def _tell(self, send: Send, patience: anyio.CancelScope) -> None:
+    async def _tell(self, send: AsgiSend, patience: anyio.CancelScope) -> None:
         async with self._observatory.watching() as watch:
             while True:
                 watch.looked()
@@ -57,7 +57,7 @@ def _event(data: bytes) -> bytes:
     return b"event: everything\ndata: " + data + b"\n\n"
 
 
-async def _until_gone(receive: Receive, everything: anyio.CancelScope) -> None:
+async def _until_gone(receive: AsgiReceive, everything: anyio.CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     everything.cancel()

@@ -16,15 +16,15 @@ from pilotfish.errors import Bug, Code, Failure
 from pilotfish.protocol.codec import encode
 from pilotfish.surfaces.http.admission import MAX_BODY, Objection, head_of, objection
 from pilotfish.surfaces.http.failures import body_of, status_of
-from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.keys import AccessKeys
 
 logger = logging.getLogger(__name__)
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
+AsgiReceive = Callable[[], Awaitable[AsgiMessage]]
+AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
+AsgiApplication = Callable[[AsgiScope, AsgiReceive, AsgiSend], Awaitable[None]]
 
 BODY_SECONDS = 20.0
 """From the head of a request to the last byte of its body, over loopback."""
@@ -45,7 +45,7 @@ HEADERS = (
 class Guard:
     """An ASGI application around another one. `names` are the hosts that we answer to."""
 
-    def __init__(self, application: Application, keys: Keys, names: tuple[str, ...]) -> None:
+    def __init__(self, application: AsgiApplication, keys: AccessKeys, names: tuple[str, ...]) -> None:
         self._application = application
         self._keys = keys
         self._names = names
@@ -59,7 +59,7 @@ class Guard:
         while self._under_way:
             await self._left.wait()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         if scope["type"] != "http":
             return
         answer, life = _Answer(send), anyio.CancelScope()
@@ -73,7 +73,7 @@ class Guard:
             self._under_way.discard(life)
             self._left.beat()
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _answered(self, scope: AsgiScope, receive: AsgiReceive, answer: "_Answer") -> None:
         against = objection(head_of(scope["method"], scope["path"], scope["headers"]), self._names, self._keys)
         if against is not None:
             await answer.refuse(against)
@@ -94,12 +94,12 @@ class Guard:
 class _Answer:
     """What is sent for one request: begun once, ended once, our headers on it."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: AsgiSend) -> None:
         self._send = send
         self._begun = False
         self._ended = False
 
-    async def __call__(self, message: Message) -> None:
+    async def __call__(self, message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             self._begun = True
             given = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in dict(HEADERS)]
@@ -136,7 +136,7 @@ class _Answer:
         await self({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _whole_body(receive: Receive) -> bytes | Objection:
+async def _whole_body(receive: AsgiReceive) -> bytes | Objection:
     body = bytearray()
     with anyio.move_on_after(BODY_SECONDS):
         while True:
@@ -151,11 +151,11 @@ async def _whole_body(receive: Receive) -> bytes | Objection:
     return Objection(408, f"the body did not come within {BODY_SECONDS:g} s")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes, receive: AsgiReceive) -> AsgiReceive:
     """The body once more; after it, whatever comes, which is the end of the connection."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    messages: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replay() -> Message:
+    async def replay() -> AsgiMessage:
         return messages.pop() if messages else await receive()
 
     return replay

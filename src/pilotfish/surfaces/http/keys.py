@@ -16,7 +16,7 @@ TICKET_SECONDS = 300.0
 """From printing the link to the browser's first request: a person may have to copy it."""
 
 
-class Grant(Enum):
+class KeyScope(Enum):
     """What a key opens."""
 
     EVERYTHING = auto()
@@ -24,7 +24,7 @@ class Grant(Enum):
     """Only what the live page reads."""
 
 
-class Keys:
+class AccessKeys:
     """The only keeper of secrets."""
 
     def __init__(self, path: str) -> None:
@@ -56,13 +56,13 @@ class Keys:
         if ours:
             os.unlink(self.path)
 
-    def grant(self, given: str) -> Grant | None:
+    def grant(self, given: str) -> KeyScope | None:
         """What a key that somebody shows opens; None for one that is not ours."""
         # Both are compared, each in constant time, whatever the first says.
         whole, page = _same(given, self._token), _same(given, self._page)
         if whole:
-            return Grant.EVERYTHING
-        return Grant.PAGE if page else None
+            return KeyScope.EVERYTHING
+        return KeyScope.PAGE if page else None
 
     def ticket(self, now: float) -> str:
         """One exchange for the key of a page."""

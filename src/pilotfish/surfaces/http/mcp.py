@@ -11,21 +11,21 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from pilotfish.ipc.client_sessions import Sessions
+from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
 from pilotfish.surfaces.http.conversations import Conversations
-from pilotfish.surfaces.http.guard import Receive, Scope, Send
+from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend
 
 if TYPE_CHECKING:
     from pilotfish.surfaces.mcp.http import Home, McpOverHttp
 
 
-class Mcp:
+class McpEndpoint:
     """An ASGI application; `tasks` owns what it starts."""
 
     def __init__(
-        self, service: Service, sessions: Sessions, home: "Home", names: tuple[str, ...], tasks: TaskGroup
+        self, service: Service, sessions: ClientSessions, home: "Home", names: tuple[str, ...], tasks: TaskGroup
     ) -> None:
         self._service = service
         self._sessions = sessions
@@ -35,7 +35,7 @@ class Mcp:
         self._starting = anyio.Lock()
         self._served: McpOverHttp | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         served = self._served or await self._started()
         await served.handle(scope, receive, send)
 

@@ -24,7 +24,7 @@ _STATES: Mapping[type[Slot], str] = {
 }
 
 
-class Facts(Struct, frozen=True):
+class Gauges(Struct, frozen=True):
     """What is not counted but is so, at one moment."""
 
     seconds: float
@@ -32,12 +32,12 @@ class Facts(Struct, frozen=True):
     entries: Mapping[Key, Entry] = field(default_factory=dict[Key, Entry])
 
 
-def metrics_text(counters: Counters, facts: Facts) -> str:
+def metrics_text(counters: Counters, facts: Gauges) -> str:
     """All metrics, in the text format."""
     return "".join(f"{line}\n" for line in _lines(counters, facts))
 
 
-def _lines(counters: Counters, facts: Facts) -> Iterator[str]:
+def _lines(counters: Counters, facts: Gauges) -> Iterator[str]:
     yield from _family("uptime_seconds", "gauge", "How long the daemon runs.", [({}, facts.seconds)])
     yield from _family("client_sessions", "gauge", "Client sessions.", [({}, facts.sessions)])
     yield from _family("servers", "gauge", "Language servers by state.", _states(facts.entries))

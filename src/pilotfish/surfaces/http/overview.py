@@ -10,7 +10,7 @@ import anyio
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Failure
-from pilotfish.ipc.client_sessions import Session, Sessions
+from pilotfish.ipc.client_sessions import ClientSessions, SessionRecord
 from pilotfish.ipc.messages import About
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.service import Service
@@ -44,7 +44,7 @@ class Observatory:
     """Where everything can be seen from. It holds nothing itself."""
 
     def __init__(
-        self, service: Service, sessions: Sessions, store: Store, about: Callable[[], About], clock: Clock
+        self, service: Service, sessions: ClientSessions, store: Store, about: Callable[[], About], clock: Clock
     ) -> None:
         self._service = service
         self._sessions = sessions
@@ -55,7 +55,7 @@ class Observatory:
     async def look(self) -> Everything:
         """Everything as it is now; measures the memory of what runs."""
         about = self._about()
-        by_root: dict[AbsPath, list[Session]] = {}
+        by_root: dict[AbsPath, list[SessionRecord]] = {}
         for session in self._sessions.all():
             by_root.setdefault(session.client.root, []).append(session)
         workspaces = [await self._workspace(root, by_root[root]) for root in sorted(by_root)]
@@ -78,7 +78,7 @@ class Observatory:
             yield watch
             tasks.cancel_scope.cancel()
 
-    async def _workspace(self, root: AbsPath, sessions: list[Session]) -> WorkspaceState:
+    async def _workspace(self, root: AbsPath, sessions: list[SessionRecord]) -> WorkspaceState:
         client = sessions[0].client
         attending = tuple(_conversation(session) for session in sessions)
         try:
@@ -120,7 +120,7 @@ class Watch:
         await anyio.sleep_until(self._looked + QUICKEST_SECONDS)
 
 
-def _conversation(session: Session) -> Conversation:
+def _conversation(session: SessionRecord) -> Conversation:
     return Conversation(
         session=session.client.id,
         host=session.caller.host,

@@ -15,14 +15,14 @@ from msgspec import Struct
 FOLDER = Path(__file__).with_name("web")
 
 
-class Page(Struct, frozen=True):
+class PageDocument(Struct, frozen=True):
     document: bytes
     policy: str
     """The value of `Content-Security-Policy`."""
 
 
 @cache
-def page() -> Page:
+def page() -> PageDocument:
     """Read once."""
     style, script = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
     document = (FOLDER / "page.html").read_text("utf-8").replace("{style}", style).replace("{script}", script)
@@ -32,7 +32,7 @@ def page() -> Page:
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return Page(document.encode(), policy)
+    return PageDocument(document.encode(), policy)
 
 
 def _digest(source: str) -> str:

@@ -20,8 +20,8 @@ from pilotfish.surfaces.http.admission import EXCHANGE, SIGN_IN
 from pilotfish.surfaces.http.conversations import Conversations, question_in
 from pilotfish.surfaces.http.events import Events
 from pilotfish.surfaces.http.failures import body_of, status_of
-from pilotfish.surfaces.http.guard import Application, Receive, Scope, Send
-from pilotfish.surfaces.http.keys import Keys
+from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
+from pilotfish.surfaces.http.keys import AccessKeys
 from pilotfish.surfaces.http.metrics import MEDIA_TYPE
 from pilotfish.surfaces.http.openapi import document
 from pilotfish.surfaces.http.overview import Observatory
@@ -42,12 +42,12 @@ class Parts(Struct, frozen=True):
 
     conversations: Conversations
     observatory: Observatory
-    keys: Keys
+    keys: AccessKeys
     metrics: Callable[[], str]
-    mcp: Application
+    mcp: AsgiApplication
 
 
-def application(parts: Parts) -> Application:
+def application(parts: Parts) -> AsgiApplication:
     """The ASGI application behind the guard."""
     routes = Routes(parts)
     router = Router(
@@ -67,7 +67,7 @@ def application(parts: Parts) -> Application:
         redirect_slashes=False,
     )
 
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+    async def routed(scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         # With an application in the scope, Starlette raises what it would else answer in plain text.
         scope["app"] = router
         try:

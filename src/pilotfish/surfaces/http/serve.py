@@ -5,8 +5,7 @@ is, or why it cannot. What the client says after that means nothing, and its end
 this takes is imported when somebody asks: a daemon that does not serve does not pay for it.
 """
 
-import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from types import ModuleType
@@ -16,46 +15,25 @@ import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.ipc.messages import About
+from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import Upgraded
-from pilotfish.protocol.codec import Malformed, decode, encode
-from pilotfish.protocol.rpc import NULL
-from pilotfish.store import Store
+from pilotfish.protocol.codec import encode
+from pilotfish.surfaces.http.context import HttpAddress, HttpContext
 from pilotfish.surfaces.http.failures import body_of
-from pilotfish.system.ports import BrokenPipe, Clock, Stalled
-
-TOKEN_FILE = "http-token"  # noqa: S105 -- its name
+from pilotfish.system.ports import BrokenPipe, Stalled
 
 
-class Wanted(Struct, frozen=True):
+class ServeParams(Struct, frozen=True):
     """What a client says with the request. Port 0 is any that is free."""
 
     port: int = 0
 
 
-class Served(Struct, frozen=True):
-    """Where it listens. `page` works once."""
-
-    address: str
-    token_file: str
-    page: str
-
-
-class Daemon(Struct, frozen=True):
-    """What is served, beside the service itself."""
-
-    store: Store
-    about: Callable[[], About]
-    clock: Clock
-    folder: str
-    """Where the token goes."""
-
-
 class Serving:
     """One listener at a time: the token is one file."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(self, context: HttpContext) -> None:
+        self._context = context
         self._address: str | None = None
 
     async def upgrade(self, upgraded: Upgraded) -> None:
@@ -73,7 +51,7 @@ class Serving:
             return
 
     @asynccontextmanager
-    async def _listening(self, upgraded: Upgraded) -> AsyncGenerator[Served]:
+    async def _listening(self, upgraded: Upgraded) -> AsyncGenerator[HttpAddress]:
         if self._address is not None:
             hint = "Stop the other `pilotfish serve` first, or use that address."
             raise Refused(Code.INVALID_INPUT, f"it is served already: {self._address}", hint=hint)
@@ -81,25 +59,18 @@ class Serving:
         self._address = "starting"
         try:
             surface = await anyio.to_thread.run_sync(_surface)
-            async with surface.serving(upgraded, self._daemon, _wanted(upgraded).port) as served:
+            async with surface.serving(upgraded, self._context, _params(upgraded).port) as served:
                 self._address = served.address
                 yield served
         finally:
             self._address = None
 
 
-def token_file(folder: str) -> str:
-    return os.path.join(folder, TOKEN_FILE)
-
-
-def _wanted(upgraded: Upgraded) -> Wanted:
-    try:
-        wanted = Wanted() if upgraded.params == NULL else decode(upgraded.params, Wanted)
-    except Malformed as malformed:
-        raise Refused(Code.INVALID_INPUT, f"the parameters cannot be read: {malformed}") from None
-    if not 0 <= wanted.port < 1 << 16:
-        raise Refused(Code.INVALID_INPUT, f"{wanted.port} is no port")
-    return wanted
+def _params(upgraded: Upgraded) -> ServeParams:
+    params = read_params(upgraded.params, ServeParams, ServeParams())
+    if not 0 <= params.port < 1 << 16:
+        raise Refused(Code.INVALID_INPUT, f"{params.port} is no port")
+    return params
 
 
 def _require_http() -> None:

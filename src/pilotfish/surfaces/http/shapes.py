@@ -16,7 +16,7 @@ ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"
 
 MAX_PATH = 4096
 
-Folder = Annotated[str, Meta(pattern=r"^/[^\x00]*$", max_length=MAX_PATH, description="An absolute path.")]
+FolderPath = Annotated[str, Meta(pattern=r"^/[^\x00]*$", max_length=MAX_PATH, description="An absolute path.")]
 
 
 class Trouble(Api, frozen=True):
@@ -33,7 +33,7 @@ class Trouble(Api, frozen=True):
 class Move(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a conversation works from now on."""
 
-    cwd: Folder
+    cwd: FolderPath
 
 
 class Whereabouts(Struct, frozen=True, rename="camel"):
@@ -57,7 +57,7 @@ class LoadedServer(Api, frozen=True, kw_only=True):
 class AskedFrom(Api, frozen=True, kw_only=True):
     """The part of a question that is not the operation's own."""
 
-    cwd: Folder | None = None
+    cwd: FolderPath | None = None
     """Where the conversation works from now on; without it, where it worked before."""
 
 

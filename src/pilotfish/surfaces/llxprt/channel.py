@@ -26,8 +26,7 @@ from pilotfish.protocol.rpc import (
     RequestId,
     ResponseError,
 )
-from pilotfish.surfaces.mcp.connection import Wire
-from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
@@ -35,26 +34,26 @@ logger = logging.getLogger(__name__)
 MAX_AT_ONCE = 64
 """Requests under way; a host makes one for each file of an edit, and some while it waits."""
 
-Methods = Mapping[str, Callable[[Raw], Awaitable[object]]]
+MethodTable = Mapping[str, Callable[[Raw], Awaitable[object]]]
 
 
-class Channel:
+class HostChannel:
     """One host. `run` owns the tasks; `notify` may be called from any of them."""
 
-    def __init__(self, wire: Wire, last_method: str) -> None:
-        self._wire = wire
+    def __init__(self, stream: ByteStream, last_method: str) -> None:
+        self._stream = stream
         self._last_method = last_method
         """The request after whose answer nothing more is wanted."""
         self._peer = Peer()
         self._writing = anyio.Lock()
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
 
-    async def run(self, methods: Methods) -> None:
+    async def run(self, methods: MethodTable) -> None:
         """Serve until the host is gone or has said its last; what is under way then is cancelled."""
         decoder = FrameDecoder()
         async with owned_tasks() as tasks:
             try:
-                while data := await self._wire.receive():
+                while data := await self._stream.receive():
                     for body in decoder.feed(data):
                         self._take(self._peer.receive(body), methods, tasks)
             except FrameError as error:
@@ -64,7 +63,7 @@ class Channel:
     async def notify(self, method: str, params: object = UNSET) -> None:
         await self._write(self._peer.notify(method, params))
 
-    def _take(self, event: Event, methods: Methods, tasks: TaskGroup) -> None:
+    def _take(self, event: Event, methods: MethodTable, tasks: TaskGroup) -> None:
         match event:
             case Requested(identifier, method, params):
                 self._scopes[identifier] = anyio.CancelScope()
@@ -99,7 +98,7 @@ class Channel:
     async def _write(self, frame: bytes) -> None:
         async with self._writing:
             try:
-                await self._wire.send(frame)
+                await self._stream.send(frame)
             except (BrokenPipe, Stalled) as error:
                 # The host is gone, and the end of what it says tells us so, too.
                 logger.info("nobody takes our answers: %s", error)

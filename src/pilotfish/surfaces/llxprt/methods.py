@@ -34,7 +34,7 @@ MAX_WAIT_SECONDS = 60.0
 Notify = Callable[[str, object], Awaitable[None]]
 
 
-class Methods:
+class LlxprtMethods:
     """One host. The epoch counts the checks that have ended, whatever came of them (DIAG-7)."""
 
     def __init__(self, service: Service, client: ClientSession, notify: Notify) -> None:

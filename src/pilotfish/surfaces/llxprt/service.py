@@ -22,10 +22,11 @@ from pilotfish.servers.catalogue import canonical_id
 from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
-from pilotfish.surfaces.llxprt.channel import Channel
+from pilotfish.surfaces.llxprt.channel import HostChannel
 from pilotfish.surfaces.llxprt.descriptors import crossed_wire
-from pilotfish.surfaces.llxprt.methods import Methods
-from pilotfish.surfaces.mcp.connection import Wire, serve
+from pilotfish.surfaces.llxprt.methods import LlxprtMethods
+from pilotfish.surfaces.mcp.connection import serve
+from pilotfish.system.ports import ByteStream
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
 
@@ -56,7 +57,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     return 0
 
 
-async def run(root: AbsPath, shell: Host, wire: Wire, navigation: Wire | None = None) -> None:
+async def run(root: AbsPath, shell: Host, wire: ByteStream, navigation: ByteStream | None = None) -> None:
     """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
     client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:
@@ -64,18 +65,20 @@ async def run(root: AbsPath, shell: Host, wire: Wire, navigation: Wire | None = 
         await until_signalled(partial(converse, service, client, wire, navigation))
 
 
-async def converse(service: Service, client: ClientSession, wire: Wire, navigation: Wire | None = None) -> None:
+async def converse(
+    service: Service, client: ClientSession, wire: ByteStream, navigation: ByteStream | None = None
+) -> None:
     """Both channels on one service, until the host hangs up."""
-    channel = Channel(wire, last_method="lsp/shutdown")
+    channel = HostChannel(wire, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
             tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"))
         await channel.notify("lsp/ready")
-        await channel.run(Methods(service, client, channel.notify).table)
+        await channel.run(LlxprtMethods(service, client, channel.notify).table)
         tasks.cancel_scope.cancel()
 
 
-async def _navigate(wire: Wire, service: Service, client: ClientSession) -> None:
+async def _navigate(wire: ByteStream, service: Service, client: ClientSession) -> None:
     """MCP beside the host's own protocol: whatever roots its client names, the workspace is the one handed over."""
     try:
         if first := await wire.receive():
@@ -88,7 +91,7 @@ async def _navigate(wire: Wire, service: Service, client: ClientSession) -> None
 class _Heard:
     """A wire of which something was read already. The SDK is imported only once a client has spoken."""
 
-    def __init__(self, first: bytes, wire: Wire) -> None:
+    def __init__(self, first: bytes, wire: ByteStream) -> None:
         self._first = first
         self._wire = wire
 
@@ -98,6 +101,9 @@ class _Heard:
 
     async def send(self, data: bytes) -> None:
         await self._wire.send(data)
+
+    def close(self) -> None:
+        self._wire.close()
 
 
 if __name__ == "__main__":

@@ -1,55 +1,40 @@
-"""An MCP connection as the rest of the program sees it: a wire, whose sessions, how the tools appear.
+"""Serving MCP over a connection, as the rest of the program sees it.
 
 The SDK takes a second and 30 MB to import, so nothing here needs it: `serve` imports it in a worker thread when the
 first client is there, and the loop goes on meanwhile.
 """
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol
 
 import anyio.to_thread
-from msgspec import Struct
 
-from pilotfish.model import AbsPath
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.ipc.client_sessions import OpenSession
+from pilotfish.ipc.messages import read_params
+from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.service.service import Service
-from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.sdk import require_sdk
+from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
+from pilotfish.system.ports import ByteStream
 
 
-class Wire(Protocol):
-    """Two byte streams, whatever carries them. One reader and one writer at a time."""
-
-    async def receive(self) -> bytes:
-        """What comes next; empty at the end."""
-        ...
-
-    async def send(self, data: bytes) -> None:
-        """Write all of `data`; raise `BrokenPipe` when the other end is gone, `Stalled` when it takes nothing."""
+async def upgrade(upgraded: Upgraded) -> None:
+    """Serve a client of the daemon that asked for MCP."""
+    options = read_params(upgraded.params, McpOptions, McpOptions())
+    await serve(upgraded.wire, upgraded.service, upgraded.session, options)
 
 
-Sessions = Callable[[AbsPath | None], ClientSession]
-"""Makes the client session for a root that the client named; for None, that of the folder it was started in."""
-
-
-class Options(Struct, frozen=True):
-    """How the tools appear. `tools` is None where the configuration decides."""
-
-    tools: ToolSet | None = None
-
-
-async def serve(wire: Wire, service: Service, sessions: Sessions, options: Options | None = None) -> None:
-    """Serve one client until its end of the wire closes; its sessions are ended then, and nothing else is.
+async def serve(
+    stream: ByteStream, service: Service, open_session: OpenSession, options: McpOptions | None = None
+) -> None:
+    """Serve one client until its end of the stream closes; then its sessions end, and nothing else does.
 
     Raises `Unavailable` where the SDK is not installed.
     """
     require_sdk()
     server = await anyio.to_thread.run_sync(_server)
-    await server.serve(wire, service, sessions, options or Options())
+    await server.serve(stream, service, open_session, options or McpOptions())
 
 
 def _server() -> ModuleType:
-    from pilotfish.surfaces.mcp import server as mcp_server
+    from pilotfish.surfaces.mcp import server
 
-    return mcp_server
+    return server

@@ -15,14 +15,14 @@ from msgspec import Struct, field
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
-from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, Sessions
+from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.http.admission import MAX_BODY
-from pilotfish.surfaces.http.guard import Message, Receive, Scope, Send
-from pilotfish.surfaces.mcp.connection import Options
-from pilotfish.surfaces.mcp.server import Connection, Context, sdk_server
+from pilotfish.surfaces.http.guard import AsgiMessage, AsgiReceive, AsgiScope, AsgiSend
+from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.surfaces.mcp.server import Context, McpClient, sdk_server
 
 MAX_SESSIONS = 64
 """Clients with a session of the protocol; one person has a handful."""
@@ -37,14 +37,14 @@ Home = Callable[[str | None], AbsPath]
 class _Client(Struct):
     """One connection, and the client sessions that it has made."""
 
-    connection: Connection
+    connection: McpClient
     sessions: set[str] = field(default_factory=set[str])
 
 
 class McpOverHttp:
     """`running()` must be under way while requests come."""
 
-    def __init__(self, service: Service, sessions: Sessions, home: Home, names: tuple[str, ...]) -> None:
+    def __init__(self, service: Service, sessions: ClientSessions, home: Home, names: tuple[str, ...]) -> None:
         self._service = service
         self._sessions = sessions
         self._home = home
@@ -74,7 +74,7 @@ class McpOverHttp:
             for named in tuple(self._clients):
                 self._end(named)
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         """One request."""
         named = Request(scope).headers.get(MCP_SESSION_ID_HEADER)
         client = self._clients.get(named or "")
@@ -82,7 +82,7 @@ class McpOverHttp:
             self._sessions.used(*client.sessions)
         statuses: list[int] = []
 
-        async def noted(message: Message) -> None:
+        async def noted(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
             await send(message)
@@ -91,7 +91,7 @@ class McpOverHttp:
         if scope["method"] == "DELETE" and statuses == [200] and named is not None:
             self._end(named)
 
-    def _connection(self, context: Context) -> Connection:
+    def _connection(self, context: Context) -> McpClient:
         """Whose call it is: the SDK has made sure that there is such a session."""
         request: Request | None = context.request
         named = None if request is None else request.headers.get(MCP_SESSION_ID_HEADER)
@@ -111,7 +111,7 @@ class McpOverHttp:
             client.sessions.add(made.id)
             return made
 
-        client = _Client(Connection(self._service, session, Options()))
+        client = _Client(McpClient(self._service, session, McpOptions()))
         return client
 
     def _end(self, named: str) -> None:

@@ -17,7 +17,7 @@ from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.mcp.daemon_stream import far_wire
-from pilotfish.surfaces.mcp.sdk import require_sdk
+from pilotfish.surfaces.mcp.options import require_sdk
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
@@ -25,20 +25,20 @@ from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
     from pilotfish.service.workspaces import ClientSession
-    from pilotfish.surfaces.mcp.connection import Wire
+    from pilotfish.system.ports import ByteStream
 
 DRAIN_SECONDS = 2.0
 """After the host has closed its end, for answers that are on their way."""
 
 
-def run(carry: Callable[[Wire], Awaitable[None]]) -> None:
+def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
     """Let `carry` serve the host that started this process until it closes its end."""
     require_sdk()
     with take_standard_streams() as wire:
         anyio.run(carry, wire)
 
 
-async def by_daemon(tools: str | None, wire: Wire) -> None:
+async def by_daemon(tools: str | None, wire: ByteStream) -> None:
     """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
     try:
         async with far_wire(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as far:
@@ -48,13 +48,14 @@ async def by_daemon(tools: str | None, wire: Wire) -> None:
         await in_process(tools, wire)
 
 
-async def in_process(tools: str | None, wire: Wire) -> None:
+async def in_process(tools: str | None, wire: ByteStream) -> None:
     """Serve with a service of our own, whose servers end with it."""
     from pilotfish.library.workspace import computer
     from pilotfish.operations.schemas import ToolSet
     from pilotfish.service.service import Service
     from pilotfish.service.workspaces import ClientSession
-    from pilotfish.surfaces.mcp.connection import Options, serve
+    from pilotfish.surfaces.mcp.connection import serve
+    from pilotfish.surfaces.mcp.options import McpOptions
     from pilotfish.system.worktree import top_of
 
     here = AbsPath(os.getcwd())
@@ -62,12 +63,12 @@ async def in_process(tools: str | None, wire: Wire) -> None:
     def session(root: AbsPath | None) -> ClientSession:
         return ClientSession(f"mcp {root}", root or AbsPath(top_of(here)), root or here)
 
-    options = Options(None if tools is None else ToolSet(tools))
+    options = McpOptions(None if tools is None else ToolSet(tools))
     async with Service(computer(os.environ)).running() as service:
         await until_signalled(partial(serve, wire, service, session, options))
 
 
-async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]]) -> None:
+async def relay(here: ByteStream, there: ByteStream, end_there: Callable[[], Awaitable[None]]) -> None:
     """Carry bytes both ways until either side ends; `end_there` tells the far side that nothing more will come."""
     async with owned_tasks() as tasks:
 
@@ -81,7 +82,7 @@ async def relay(here: Wire, there: Wire, end_there: Callable[[], Awaitable[None]
         tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
 
 
-async def _pump(source: Wire, sink: Wire) -> None:
+async def _pump(source: ByteStream, sink: ByteStream) -> None:
     try:
         while data := await source.receive():
             await sink.send(data)

@@ -15,12 +15,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsRequest, ListRootsResult
 from pydantic import ValidationError
 
+from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.mcp.connection import Sessions
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ ROOTS_SECONDS = 3.0
 class Workplaces:
     """The only keeper of the client sessions of one connection."""
 
-    def __init__(self, service: Service, sessions: Sessions) -> None:
+    def __init__(self, service: Service, open_session: OpenSession) -> None:
         self._service = service
-        self._make = sessions
+        self._open = open_session
         self._sessions: dict[AbsPath | None, ClientSession] = {}
         self._known = False
         self._asking = anyio.Lock()
@@ -61,7 +61,7 @@ class Workplaces:
 
     async def _learn(self, session: ServerSession) -> None:
         roots: list[AbsPath | None] = [*await _roots(session)] or [None]
-        before, self._sessions = self._sessions, {root: self._sessions.get(root) or self._make(root) for root in roots}
+        before, self._sessions = self._sessions, {root: self._sessions.get(root) or self._open(root) for root in roots}
         for gone in before.keys() - self._sessions.keys():
             self._service.end(before[gone])
         self._known = True

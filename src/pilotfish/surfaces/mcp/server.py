@@ -23,13 +23,14 @@ from pilotfish.api.answers import Answer, Feedback
 from pilotfish.api.questions import Touch
 from pilotfish.config.values import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
+from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
 from pilotfish.service.status.known import known_diagnostics
-from pilotfish.surfaces.mcp.connection import Options, Sessions, Wire
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import told
 from pilotfish.surfaces.mcp.roots import Workplaces
 from pilotfish.surfaces.mcp.streams import message_streams
@@ -45,6 +46,7 @@ from pilotfish.surfaces.mcp.tools import (
     refusal,
     result,
 )
+from pilotfish.system.ports import ByteStream
 from pilotfish.version import VERSION
 
 logger = logging.getLogger(__name__)
@@ -59,21 +61,21 @@ T = TypeVar("T")
 
 Context = ServerRequestContext[Any]
 
-Offer = ToolSet | Literal["nothing"]
+OfferedTools = ToolSet | Literal["nothing"]
 
 
-async def serve(wire: Wire, service: Service, sessions: Sessions, options: Options) -> None:
+async def serve(stream: ByteStream, service: Service, open_session: OpenSession, options: McpOptions) -> None:
     """Serve one client until its end of the wire closes."""
-    connection = Connection(service, sessions, options)
+    connection = McpClient(service, open_session, options)
     server = sdk_server(lambda _context: connection)
     try:
-        async with message_streams(wire) as (incoming, outgoing):
+        async with message_streams(stream) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
         connection.end()
 
 
-def sdk_server(of: Callable[[Context], "Connection"]) -> Server[Any]:
+def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     """The SDK's server with our handlers; `of` says whose call it is."""
 
     async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
@@ -107,16 +109,16 @@ class _Server(Server[Any]):
         return super().create_initialization_options(changing, experimental_capabilities, extensions)
 
 
-class Connection:
+class McpClient:
     """One client: where it works, what it was told, how much it may ask at once."""
 
-    def __init__(self, service: Service, sessions: Sessions, options: Options) -> None:
+    def __init__(self, service: Service, open_session: OpenSession, options: McpOptions) -> None:
         self._service = service
         self._options = options
-        self._workplaces = Workplaces(service, sessions)
+        self._workplaces = Workplaces(service, open_session)
         self._turns = anyio.CapacityLimiter(MAX_AT_ONCE)
         self._calls = 0
-        self._listed: Offer | None = None
+        self._listed: OfferedTools | None = None
         """What the client was shown last, if it asked."""
 
     def end(self) -> None:
@@ -194,7 +196,7 @@ class Connection:
             self._listed = offered
             await context.session.send_tool_list_changed()
 
-    async def _offered_now(self, context: Context) -> Offer:
+    async def _offered_now(self, context: Context) -> OfferedTools:
         """The tools where the client works; none where that cannot be."""
         try:
             client = await self._workplaces.of(context)
@@ -203,7 +205,7 @@ class Connection:
             logger.warning("no tools: %s", gone.message)
             return "nothing"
 
-    def _offered(self, config: Config) -> Offer:
+    def _offered(self, config: Config) -> OfferedTools:
         if not (config.enabled and config.navigation_tools):
             return "nothing"
         return self._options.tools or ToolSet(config.mcp_tools)

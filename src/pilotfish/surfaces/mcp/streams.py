@@ -34,9 +34,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.surfaces.mcp.connection import Wire
 from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder, TooLong
-from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
@@ -50,16 +49,16 @@ MAX_BATCH = 100
 BUFFER = 16
 """Messages between the wire and the server: without any, each would cost two turns of the loop more."""
 
-Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
-Outgoing = MemoryObjectSendStream[SessionMessage]
+IncomingMessages = MemoryObjectReceiveStream[SessionMessage | Exception]
+OutgoingMessages = MemoryObjectSendStream[SessionMessage]
 
 
 @asynccontextmanager
-async def message_streams(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+async def message_streams(stream: ByteStream) -> AsyncGenerator[tuple[IncomingMessages, OutgoingMessages]]:
     """The messages that come, and where answers go, for as long as the block lasts."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](BUFFER)
     outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](BUFFER)
-    pump = _Pump(wire, to_server, outgoing.clone())
+    pump = _Pump(stream, to_server, outgoing.clone())
     async with owned_tasks() as tasks, incoming, outgoing:
         reading = anyio.CancelScope()
         tasks.start_soon(pump.read, reading)
@@ -72,9 +71,9 @@ class _Pump:
     """The only writer of how many answers are owed."""
 
     def __init__(
-        self, wire: Wire, to_server: MemoryObjectSendStream[SessionMessage | Exception], own: Outgoing
+        self, stream: ByteStream, to_server: MemoryObjectSendStream[SessionMessage | Exception], own: OutgoingMessages
     ) -> None:
-        self._wire = wire
+        self._stream = stream
         self._to_server = to_server
         self._own = own
         """Where answers of our own go, among those of the server."""
@@ -84,7 +83,7 @@ class _Pump:
     async def read(self, scope: anyio.CancelScope) -> None:
         lines = LineDecoder()
         with scope, self._to_server, self._own:
-            while data := await self._wire.receive():
+            while data := await self._stream.receive():
                 for line in lines.feed(data):
                     await self._take(line)
 
@@ -92,7 +91,7 @@ class _Pump:
         with to_client:
             try:
                 async for message in to_client:
-                    await self._wire.send(_encoded(message) + b"\n")
+                    await self._stream.send(_encoded(message) + b"\n")
                     if isinstance(message.message, JSONRPCResponse | JSONRPCError):
                         self._settle()
             except (BrokenPipe, Stalled) as error:

@@ -1,0 +1,154 @@
+"""The claim to be the one daemon of a user: two locks and the listening socket.
+
+Both locks are `flock`s, so they end with their process however it ends:
+
+- `daemon` is held for life. Its holder is the daemon; a socket file or a pid never decides that (F68, F69).
+- `start` is held from before `daemon` is tried until the socket listens. So a process that holds `start` and finds
+  `daemon` taken knows that the holder listens already, or is ending: it never mistakes one that is about to listen for
+  a dead one.
+
+A lock file is never deleted: a process that waits for the old file and one that opens a new one would both win.
+"""
+
+import fcntl
+import os
+import signal
+import socket
+from contextlib import suppress
+from typing import Never
+
+from pilotfish.ipc.rendezvous import Busy, DaemonPlace, NoDaemon, Unsafe, check_socket, connect
+
+START_SECONDS = 30
+"""How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""
+
+BACKLOG = 256
+"""Clients that may knock before the event loop runs: as many as may be connected at all."""
+
+
+class DaemonClaim:
+    """What makes this process the daemon."""
+
+    # A dataclass would cost as much as everything else that is imported before the daemon listens.
+    __slots__ = ("listener", "lock", "place")
+
+    def __init__(self, place: DaemonPlace, lock: int, listener: socket.socket) -> None:
+        self.place = place
+        self.lock = lock
+        self.listener = listener
+
+    def holds(self) -> bool:
+        """Whether the lock is still the one that others look at: somebody may have deleted the whole folder."""
+        return _is_at(self.place.lock, self.lock)
+
+
+def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClaim | None:
+    """Become the one daemon, or return None because another serves. Blocks, and raises `TimeoutError` at the end."""
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.alarm(seconds)
+    try:
+        make_private(place.folder)
+        make_private(place.socket_folder)
+        starting = take_lock(place.start_lock)
+        try:
+            lock = try_lock(place.lock)
+            if lock is None:
+                if _is_served(place):
+                    return None
+                lock = take_lock(place.lock)
+            return DaemonClaim(place, lock, listen(place))
+        finally:
+            os.close(starting)
+    finally:
+        signal.alarm(0)
+
+
+def make_private(folder: str) -> None:
+    """Make a folder, or make sure of one that is there; raises `Unsafe` when it is another's, or a link."""
+    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        raise Unsafe(f"{folder} is no folder of ours") from None
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise Unsafe(f"{folder} belongs to another user")
+        os.fchmod(descriptor, 0o700)
+    finally:
+        os.close(descriptor)
+
+
+def take_lock(path: str) -> int:
+    """An open descriptor that holds the lock on what is at `path`. Blocks."""
+    while True:
+        descriptor = _flocked(path, fcntl.LOCK_EX)
+        if _is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+def try_lock(path: str) -> int | None:
+    """The same without waiting; None when another has it."""
+    while True:
+        try:
+            descriptor = _flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        if _is_at(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+def listen(place: DaemonPlace) -> socket.socket:
+    """A listening socket; only the holder of the lock may call this, for it removes what a dead daemon left there."""
+    try:
+        check_socket(place.socket)
+        os.unlink(place.socket)
+    except NoDaemon:
+        pass
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(place.socket)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    listener.setblocking(False)  # noqa: FBT003 - its only signature
+    return listener
+
+
+def _is_served(place: DaemonPlace) -> bool:
+    try:
+        connect(place, 1.0).close()
+    except NoDaemon:
+        return False
+    except Busy:
+        return True
+    return True
+
+
+def _flocked(path: str, operation: int) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, operation)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    try:
+        there, ours = os.stat(path, follow_symlinks=False), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _too_late(_number: int, _frame: object) -> Never:
+    raise TimeoutError("another daemon is neither here nor gone")

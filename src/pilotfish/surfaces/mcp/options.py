@@ -1,0 +1,24 @@
+"""How MCP tools are served, and whether they can be. Imports neither the SDK nor the service."""
+
+from importlib.util import find_spec
+
+from msgspec import Struct
+
+from pilotfish.errors import Code, Unavailable
+from pilotfish.operations.schemas import ToolSet
+
+
+class McpOptions(Struct, frozen=True):
+    """How the tools are listed; None where the configuration decides. Also what a client sends with its request."""
+
+    tools: ToolSet | None = None
+
+
+def require_sdk() -> None:
+    """Raise `Unavailable`, with the command that installs it, where the SDK is not installed.
+
+    Finding the package is enough: importing it takes a second.
+    """
+    if find_spec("mcp") is None:
+        hint = "pip install 'pilotfish[mcp]'"
+        raise Unavailable(Code.UNSUPPORTED, "MCP needs the Python package mcp, which is not installed.", hint=hint)

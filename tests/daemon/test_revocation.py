@@ -45,7 +45,7 @@ def digest(root: Path) -> str:
 
 def servers(home: DaemonHome) -> list[int]:
     """The processes of language servers; without their supervisors."""
-    return [pid for pid, command in home.processes().items() if "daemon_scenarios" in command.split()[-1]]
+    return [pid for pid, command in home.processes().items() if "daemon.scenarios" in command.split()[-1]]
 
 
 def by_file(home: DaemonHome, *, trusted: bool) -> None:

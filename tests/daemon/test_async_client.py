@@ -10,7 +10,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc.async_client import open_remote
 from pilotfish.ipc.client import Introduction, Terms
-from pilotfish.surfaces.mcp.daemon_stream import far_wire
+from pilotfish.surfaces.mcp.proxy import open_upgraded
 from support.daemon.in_process import alive
 from support.daemon.scenarios import mute
 
@@ -88,13 +88,13 @@ async def test_whoever_waits_is_told_when_the_daemon_ends(tmp_path: Path) -> Non
 async def test_bytes_are_carried_to_a_surface_of_the_daemon_and_back(tmp_path: Path) -> None:
     async with alive(tmp_path) as here:
         said = Introduction(cwd=str(here.root))
-        async with far_wire(said, "echo", terms=here.terms) as far:
+        async with open_upgraded(said, "echo", terms=here.terms) as far:
             await far.send(b"hello")
             heard = b""
             while len(heard) < 5:
                 heard += await far.receive()
             assert heard == b"HELLO"
-            await far.end()
+            await far.end_sending()
             assert await far.receive() == b""
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from pilotfish.daemon import connection as rpc
 from pilotfish.daemon import turns
-from pilotfish.ipc import streams
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
+from pilotfish.system.pipes import STALL_SECONDS
+from pilotfish.system.send_queue import SendQueue
 from support.daemon.desks import DEFINITION, HOVER, closed, desk_on, eventually
 from support.daemon.lines import Refusal
 from support.daemon.scenarios import answering, mute
@@ -291,7 +292,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> No
 async def test_a_client_that_does_not_read_is_hung_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    monkeypatch.setattr(streams.SendQueue.__init__, "__defaults__", (10_000,))
+    monkeypatch.setattr(SendQueue.__init__, "__defaults__", (10_000, None))
     async with desk_on(tmp_path, answering) as desk:
         other, line = await desk.client(), await desk.client()
         line.taking = False
@@ -314,7 +315,7 @@ async def test_a_client_that_takes_nothing_is_given_up_after_a_while(tmp_path: P
         line.taking = False
         line.ask("about")
         await line.closed.wait()
-        assert anyio.current_time() >= streams.STALL_SECONDS
+        assert anyio.current_time() >= STALL_SECONDS
 
 
 @pytest.mark.proves("F75", "P20")

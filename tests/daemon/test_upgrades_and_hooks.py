@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def echo(upgraded: Upgraded) -> None:
-    while data := await upgraded.wire.receive():
-        await upgraded.wire.send(data.upper())
+    while data := await upgraded.stream.receive():
+        await upgraded.stream.send(data.upper())
 
 
 @pytest.mark.proves("MCP-1")
@@ -82,7 +82,7 @@ async def test_an_upgrade_needs_a_session_that_is_at_rest(tmp_path: Path, ready:
 
 async def test_a_surface_that_fails_ends_its_connection_only(tmp_path: Path) -> None:
     async def broken(upgraded: Upgraded) -> None:
-        await upgraded.wire.receive()
+        await upgraded.stream.receive()
         raise ZeroDivisionError
 
     async with desk_on(tmp_path, answering, upgrades={"mcp": broken}) as desk:

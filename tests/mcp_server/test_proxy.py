@@ -120,7 +120,7 @@ async def test_where_no_daemon_can_be_had_it_serves_itself(
     async def record(tools: str | None, wire: object) -> None:
         served.append(tools)
 
-    monkeypatch.setattr(mcp_proxy, "far_wire", refuse)
+    monkeypatch.setattr(mcp_proxy, "open_upgraded", refuse)
     monkeypatch.setattr(mcp_proxy, "in_process", record)
     wire = MemoryWire()
     with nullcontext() if serves else pytest.raises(Refused):

@@ -15,9 +15,9 @@ from pilotfish.daemon.claim import DaemonClaim, listen
 from pilotfish.daemon.connection import ClientConnection
 from pilotfish.errors import Code
 from pilotfish.ipc.rendezvous import Missed, peer_user
-from pilotfish.ipc.streams import Stream
 from pilotfish.protocol.rpc import Peer
 from pilotfish.system.pipes import End
+from pilotfish.system.ports import ByteStream
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +37,11 @@ LOOK_SECONDS = 30.0
 class Acceptor:
     """Owns the listening socket, and every connection that came through it."""
 
-    def __init__(self, claim: DaemonClaim, made: Callable[[Stream], ClientConnection], user: int | None = None) -> None:
+    def __init__(
+        self, claim: DaemonClaim, connection: Callable[[ByteStream], ClientConnection], user: int | None = None
+    ) -> None:
         self._claim = claim
-        self._made = made
+        self._connection = connection
         self._user = os.geteuid() if user is None else user
         self._listener = claim.listener
         self._inode = _inode(claim.place.socket)
@@ -95,7 +97,7 @@ class Acceptor:
             logger.warning("refused a client connections=%d", len(self._connections))
             _turn_away(end)
         else:
-            connection = self._made(End(end))
+            connection = self._connection(End(end))
             self._connections.add(connection)
             tasks.start_soon(self._serve, connection)
 

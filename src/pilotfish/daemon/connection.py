@@ -13,7 +13,7 @@ with the code and the reason.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.lowlevel
@@ -25,8 +25,7 @@ from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.turns import Turns
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.ipc.client_sessions import Caller
-from pilotfish.ipc.streams import SendQueue, Stream
-from pilotfish.ipc.upgrades import Upgraded, Upgrades, Wire
+from pilotfish.ipc.upgrades import Upgraded, Upgrades
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import encode
 from pilotfish.protocol.frames import FrameDecoder, FrameError
@@ -48,7 +47,8 @@ from pilotfish.protocol.rpc import (
 )
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
+from pilotfish.system.send_queue import SendQueue
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ KINDS: dict[type[Failure], str] = {
 class ClientConnection:
     """One client: a `methods.Line`. `run` owns its tasks."""
 
-    def __init__(self, stream: Stream, methods: SocketMethods, upgrades: Upgrades) -> None:
+    def __init__(self, stream: ByteStream, methods: SocketMethods, upgrades: Upgrades) -> None:
         self.client: ClientSession | None = None
         self.caller: Caller | None = None
         self.greeted = False
@@ -119,7 +119,7 @@ class ClientConnection:
             return
         self._turns.cancel_all()
         closing = self._peer.notify("closing", {"code": code, "message": why})
-        self._queue.last_word(closing, drop=code is Code.OVERLOADED)
+        self._queue.close(closing, drop=code is Code.OVERLOADED)
         self._writing.deadline = current_time() + LAST_WORD_SECONDS
 
     # --- Reading ----------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class ClientConnection:
         # The first message may be understood while we wait for the next: then there is no hurry any more.
         while current_time() < (deadline := self._deadline()):
             with anyio.CancelScope(deadline=deadline):
-                return await self._stream.read()
+                return await self._stream.receive()
         self.hang_up(
             Code.REQUEST_TIMEOUT, "a message that began was not ended" if self.greeted else "nobody said hello"
         )
@@ -222,7 +222,7 @@ class ClientConnection:
     async def _write(self) -> None:
         try:
             with self._writing:
-                await self._queue.run(self._stream)
+                await self._queue.run(self._stream.send)
         except Stalled:
             logger.warning("client stopped reading session=%s", self.client.id if self.client else None)
         except BrokenPipe:
@@ -241,12 +241,12 @@ class ClientConnection:
             return
         self._upgraded = True
         self._post(self._peer.reply(request.id, True))  # noqa: FBT003 -- a result
-        self._queue.end()
+        self._queue.close()
         await self._written.wait()
         sessions = self._methods.sessions
-        wire = Wire(self._stream, lambda: sessions.used(*self._carried))
+        stream = _WatchedStream(self._stream, lambda: sessions.used(*self._carried))
         await self._upgrades[request.method](
-            Upgraded(wire, self._methods.service, sessions, self._session_of, request.params)
+            Upgraded(stream, self._methods.service, sessions, self._session_of, request.params)
         )
 
     def _session_of(self, root: AbsPath | None) -> ClientSession:
@@ -263,6 +263,21 @@ class ClientConnection:
     def _carried(self) -> set[str]:
         """The sessions of this connection."""
         return ({self.client.id} if self.client else set[str]()) | self._others
+
+
+class _WatchedStream:
+    """The bytes of an upgraded connection; `heard` is called for what the client sends."""
+
+    def __init__(self, stream: ByteStream, heard: Callable[[], None]) -> None:
+        self._stream = stream
+        self._heard = heard
+        self.send = stream.send
+        self.close = stream.close
+
+    async def receive(self) -> bytes:
+        data = await self._stream.receive()
+        self._heard()
+        return data
 
 
 def _error(failure: Failure) -> ResponseError:

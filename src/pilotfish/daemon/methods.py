@@ -267,8 +267,8 @@ def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Serve
         return ServedFile(served=False)
     choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
     if choice.servers or choice.missing is None:
-        return Served(served=bool(choice.servers))
-    return Served(served=True, error=error_of(workspace.why_unavailable(choice.missing)))
+        return ServedFile(served=bool(choice.servers))
+    return ServedFile(served=True, error=error_of(workspace.why_unavailable(choice.missing)))
 
 
 def _session(line: MethodContext) -> ClientSession:

@@ -56,7 +56,7 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
     with upgraded.service.pool.tap(wanted.server).listening(lines.take):
         async with owned_tasks() as tasks:
             tasks.start_soon(_send, upgraded, lines)
-            while await upgraded.wire.receive():
+            while await upgraded.stream.receive():
                 pass
             tasks.cancel_scope.cancel()
 
@@ -104,7 +104,7 @@ class TraceLines:
 async def _send(upgraded: Upgraded, lines: TraceLines) -> None:
     try:
         while True:
-            await upgraded.wire.send(await lines.next())
+            await upgraded.stream.send(await lines.next())
             await anyio.lowlevel.checkpoint()
     except (BrokenPipe, Stalled):
         # The client is gone; the reader notices, too, and ends the trace.

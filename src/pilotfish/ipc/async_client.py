@@ -23,7 +23,6 @@ from pilotfish.client.calls import Call, Calls
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.client import ANSWER_SECONDS, Link, Terms, failure_of, introduction, open_link
 from pilotfish.ipc.messages import ServedFile
-from pilotfish.ipc.streams import SendQueue, Stream
 from pilotfish.library.questions import Diagnostics, Path, Questions
 from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
@@ -31,7 +30,8 @@ from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.rpc import Answered, Failed, Notified, Peer, RequestId, ResponseError
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
-from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
+from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
 
 Kind = Literal["edit", "write", "patch"]
@@ -54,11 +54,11 @@ async def open_remote(
 @asynccontextmanager
 async def remote_workspace(link: Link) -> AsyncGenerator["RemoteWorkspace"]:
     """The workspace of a link that has a session; the link is used up."""
-    wire = RemoteWire(End(link.released()))
+    client = DaemonClient(End(link.released()))
     async with owned_tasks() as tasks:
-        tasks.start_soon(wire.run)
+        tasks.start_soon(client.run)
         try:
-            yield RemoteWorkspace(wire, str(link.welcome["root"]))
+            yield RemoteWorkspace(client, str(link.welcome["root"]))
         finally:
             tasks.cancel_scope.cancel()
 
@@ -66,8 +66,8 @@ async def remote_workspace(link: Link) -> AsyncGenerator["RemoteWorkspace"]:
 class RemoteWorkspace(Questions):
     """Has the methods of `library.workspace.Workspace` that a command line needs: an `inside.OpenWorkspace`."""
 
-    def __init__(self, wire: "RemoteWire", root: str) -> None:
-        self._wire = wire
+    def __init__(self, client: "DaemonClient", root: str) -> None:
+        self._client = client
         self._root = root
 
     @property
@@ -77,19 +77,19 @@ class RemoteWorkspace(Questions):
 
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""
-        return read_answer(bytes(await self._wire.call("ask", {"operation": operation, **arguments})))
+        return read_answer(bytes(await self._client.call("ask", {"operation": operation, **arguments})))
 
     async def after_edit(
         self, *paths: Path, kind: Kind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
     ) -> Feedback:
         """What to append to the result of the tool that changed these files: often nothing."""
         touch = Touch(tuple(os.fspath(path) for path in paths), kind, dict(texts) if texts else None, only_new)
-        return msgspec.json.decode(await self._wire.call("touched", touch), type=Feedback)
+        return msgspec.json.decode(await self._client.call("touched", touch), type=Feedback)
 
     async def check(self, *paths: Path, texts: Mapping[str, str] | None = None) -> Diagnostics:
         """The verdict on files, by path; a text in `texts` is judged instead of what is on disk."""
         params = {"paths": [os.fspath(path) for path in paths], "texts": dict(texts or {})}
-        return read_answer(bytes(await self._wire.call("check", params)))
+        return read_answer(bytes(await self._client.call("check", params)))
 
     async def warm(self, *paths: Path) -> None:
         """Start the servers of these files and wait until each has answered once, whatever it says."""
@@ -97,22 +97,22 @@ class RemoteWorkspace(Questions):
 
     async def snapshot(self) -> Snapshot:
         """Every server of this workspace at this moment, those in trouble first."""
-        return msgspec.json.decode(await self._wire.call("status", None), type=Snapshot)
+        return msgspec.json.decode(await self._client.call("status", None), type=Snapshot)
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
         """Which of these files cannot be checked: why their server is not there, or None where nobody serves such."""
         found: dict[str, Error | None] = {}
         for first in range(0, len(paths), PATHS_AT_ONCE):
             some = paths[first : first + PATHS_AT_ONCE]
-            said = msgspec.json.decode(await self._wire.call("served", {"paths": some}), type=list[ServedFile])
+            said = msgspec.json.decode(await self._client.call("served", {"paths": some}), type=list[ServedFile])
             found |= {path: one.error for path, one in zip(some, said, strict=True) if one.error or not one.served}
         return found
 
 
-class RemoteWire:
+class DaemonClient:
     """The client's end of a connection that has said hello. `run` owns its tasks; everybody else calls."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self._peer = Peer()
         self._decoder = FrameDecoder()
@@ -161,7 +161,7 @@ class RemoteWire:
 
     async def _read(self) -> None:
         try:
-            while data := await self._stream.read():
+            while data := await self._stream.receive():
                 for body in self._decoder.feed(data):
                     self._take(self._peer.receive(body))
         except FrameError as error:
@@ -182,7 +182,7 @@ class RemoteWire:
 
     async def _write(self) -> None:
         try:
-            await self._queue.run(self._stream)
+            await self._queue.run(self._stream.send)
         except (BrokenPipe, Stalled):
             # What the daemon said last is still to be read, and then its end.
             return

@@ -73,12 +73,6 @@ class End:
 
         Raises `Stalled`, or `BrokenPipe` when either end is closed.
         """
-        await self.write(data, self._stall_seconds)
-
-    async def read(self) -> bytes:
-        return await self.receive()
-
-    async def write(self, data: bytes, stall_seconds: float) -> None:
         rest = memoryview(data)
         while rest:
             if self.closed:
@@ -86,7 +80,7 @@ class End:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
             except BlockingIOError:
-                await self._until_writable(stall_seconds)
+                await self._until_writable()
             except (BrokenPipeError, ConnectionResetError):
                 raise BrokenPipe("the other end is closed") from None
 
@@ -112,11 +106,11 @@ class End:
             asyncio.get_running_loop().remove_reader(self._descriptor)
             self._listening = False
 
-    async def _until_writable(self, stall_seconds: float) -> None:
+    async def _until_writable(self) -> None:
         try:
-            with anyio.fail_after(stall_seconds):
+            with anyio.fail_after(self._stall_seconds):
                 await anyio.wait_writable(self._descriptor)
         except TimeoutError:
-            raise Stalled(f"nothing was taken for {stall_seconds:g} s") from None
+            raise Stalled(f"nothing was taken for {self._stall_seconds:g} s") from None
         except anyio.ClosedResourceError:
             raise BrokenPipe("our end was closed") from None

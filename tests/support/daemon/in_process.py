@@ -52,8 +52,8 @@ class Alive:
 
 
 async def echo(upgraded: Upgraded) -> None:
-    while data := await upgraded.wire.receive():
-        await upgraded.wire.send(data.upper())
+    while data := await upgraded.stream.receive():
+        await upgraded.stream.send(data.upper())
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Answered, Failed, Notified, Outgoing, Peer, RequestId, ResponseError
+from pilotfish.system.pipes import STALL_SECONDS
 from pilotfish.system.ports import BrokenPipe, Stalled
 
 
@@ -27,7 +28,7 @@ class Refusal(Exception):
 
 
 class MemoryLine:
-    """Both ends of a connection. `read`, `write` and `close` are the daemon's, everything else is the test's."""
+    """Both ends of a connection. `receive`, `send` and `close` are the daemon's, everything else is the test's."""
 
     def __init__(self) -> None:
         self._to_daemon, self._heard = anyio.create_memory_object_stream[bytes](math.inf)
@@ -47,15 +48,15 @@ class MemoryLine:
 
     # --- The daemon's end -------------------------------------------------------------------------------------------
 
-    async def read(self) -> bytes:
+    async def receive(self) -> bytes:
         try:
             return await self._heard.receive()
         except anyio.EndOfStream:
             return b""
 
-    async def write(self, data: bytes, stall_seconds: float) -> None:
+    async def send(self, data: bytes) -> None:
         await anyio.lowlevel.checkpoint()
-        with anyio.move_on_after(stall_seconds):
+        with anyio.move_on_after(STALL_SECONDS):
             while not self.taking:
                 await self.took.wait()
         if not self.taking:

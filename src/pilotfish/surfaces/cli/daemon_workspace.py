@@ -80,7 +80,7 @@ class DaemonWorkspace:
         return msgspec.convert(self._link.request("touched", touch), Feedback)
 
     async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
-        rows = msgspec.convert(self._link.request("served", {"paths": paths}), list[Served])
+        rows = msgspec.convert(self._link.request("served", {"paths": paths}), list[ServedFile])
         return {path: one.error for path, one in zip(paths, rows, strict=True) if one.error or not one.served}
 
     async def snapshot(self) -> Snapshot:

@@ -82,7 +82,7 @@ def _daemon_log(count: int) -> list[str]:
     from pilotfish.ipc.rendezvous import DaemonPlace
 
     # The interpreter's own messages are in this file too, and were not sanitised.
-    return [sanitised(line, MAX_LINE) for line in last_lines(Place(os.environ).log, count)]
+    return [sanitised(line, MAX_LINE) for line in last_lines(DaemonPlace(os.environ).log, count)]
 
 
 def _server_log(server: str, count: int, root: str | None) -> list[str]:

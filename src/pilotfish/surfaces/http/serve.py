@@ -38,15 +38,15 @@ class Serving:
 
     async def upgrade(self, upgraded: Upgraded) -> None:
         """Serve until the client that asked for it is gone."""
-        if not await upgraded.wire.receive():
+        if not await upgraded.stream.receive():
             return
         try:
             async with self._listening(upgraded) as served:
-                await upgraded.wire.send(encode(served) + b"\n")
-                while await upgraded.wire.receive():
+                await upgraded.stream.send(encode(served) + b"\n")
+                while await upgraded.stream.receive():
                     pass
         except Failure as failure:
-            await upgraded.wire.send(encode(body_of(failure)) + b"\n")
+            await upgraded.stream.send(encode(body_of(failure)) + b"\n")
         except (BrokenPipe, Stalled):
             return
 

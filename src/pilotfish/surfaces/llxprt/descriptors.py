@@ -1,4 +1,4 @@
-"""A wire over two descriptors of which nobody said which is for what.
+"""A byte stream over two descriptors of which nobody said which is for what.
 
 LLxprt's own service reads 3 and writes 4, its client does the same from its side, and both are sockets that carry bytes
 both ways. So whichever speaks first is where the other side writes, and the answers go out on the other one. Where a
@@ -15,18 +15,18 @@ from pilotfish.system.standard_streams import STALL_SECONDS
 from pilotfish.system.tasks import owned_tasks
 
 
-def crossed_wire(*descriptors: int) -> "CrossedWire | None":
-    """A wire over those that are open pipes or sockets; None without two of them."""
+def crossed_stream(*descriptors: int) -> "CrossedStream | None":
+    """A byte stream over those that are open pipes or sockets; None without two of them."""
     ours = [descriptor for descriptor in descriptors if _is_stream(descriptor)]
-    return CrossedWire(*ours) if len(ours) == len(descriptors) else None
+    return CrossedStream(*ours) if len(ours) == len(descriptors) else None
 
 
-class CrossedWire:
+class CrossedStream:
     """One reader and one writer at a time; nothing can be said before something was heard."""
 
     def __init__(self, first: int, second: int) -> None:
         self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
-        self._ends = [End(file) for file in self._files]
+        self._ends = [End(file, STALL_SECONDS) for file in self._files]
         self._sources = [
             end for end, file in zip(self._ends, self._files, strict=True) if _way(file.fileno()) != os.O_WRONLY
         ]
@@ -47,7 +47,7 @@ class CrossedWire:
     async def send(self, data: bytes) -> None:
         if self._sink is None:
             raise BrokenPipe("nobody has spoken yet")
-        await self._sink.write(data, STALL_SECONDS)
+        await self._sink.send(data)
 
     def close(self) -> None:
         """Once nobody reads or writes any more."""
@@ -57,12 +57,12 @@ class CrossedWire:
     async def _first(self) -> tuple[End, bytes]:
         """The end that has something to say, and what; nothing when it has closed."""
         if len(self._sources) == 1:
-            return self._sources[0], await self._sources[0].read()
+            return self._sources[0], await self._sources[0].receive()
         heard: list[tuple[End, bytes]] = []
         async with owned_tasks() as tasks:
 
             async def listen(end: End) -> None:
-                heard.append((end, await end.read()))
+                heard.append((end, await end.receive()))
                 tasks.cancel_scope.cancel()
 
             for end in self._sources:

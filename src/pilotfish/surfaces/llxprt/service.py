@@ -23,7 +23,7 @@ from pilotfish.service.service import Host, Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
 from pilotfish.surfaces.llxprt.channel import HostChannel
-from pilotfish.surfaces.llxprt.descriptors import crossed_wire
+from pilotfish.surfaces.llxprt.descriptors import crossed_stream
 from pilotfish.surfaces.llxprt.methods import LlxprtMethods
 from pilotfish.surfaces.mcp.connection import serve
 from pilotfish.system.ports import ByteStream
@@ -44,10 +44,10 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
         bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
         shell = replace(computer(environment), handed_over=bootstrap.config)
         # The host does not read our standard error: what is printed there could fill the pipe and stop us.
-        with take_standard_streams(prints=None) as wire:
-            navigation = crossed_wire(*MCP_DESCRIPTORS)
+        with take_standard_streams(prints=None) as stream:
+            navigation = crossed_stream(*MCP_DESCRIPTORS)
             try:
-                anyio.run(run, bootstrap.root, shell, wire, navigation)
+                anyio.run(run, bootstrap.root, shell, stream, navigation)
             finally:
                 if navigation is not None:
                     navigation.close()
@@ -57,19 +57,19 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     return 0
 
 
-async def run(root: AbsPath, shell: Host, wire: ByteStream, navigation: ByteStream | None = None) -> None:
+async def run(root: AbsPath, shell: Host, stream: ByteStream, navigation: ByteStream | None = None) -> None:
     """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
     client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:
         service.workspaces.of(client)
-        await until_signalled(partial(converse, service, client, wire, navigation))
+        await until_signalled(partial(converse, service, client, stream, navigation))
 
 
 async def converse(
-    service: Service, client: ClientSession, wire: ByteStream, navigation: ByteStream | None = None
+    service: Service, client: ClientSession, stream: ByteStream, navigation: ByteStream | None = None
 ) -> None:
     """Both channels on one service, until the host hangs up."""
-    channel = HostChannel(wire, last_method="lsp/shutdown")
+    channel = HostChannel(stream, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
             tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"))
@@ -78,32 +78,32 @@ async def converse(
         tasks.cancel_scope.cancel()
 
 
-async def _navigate(wire: ByteStream, service: Service, client: ClientSession) -> None:
+async def _navigate(stream: ByteStream, service: Service, client: ClientSession) -> None:
     """MCP beside the host's own protocol: whatever roots its client names, the workspace is the one handed over."""
     try:
-        if first := await wire.receive():
-            await serve(_Heard(first, wire), service, lambda _root: client)
+        if first := await stream.receive():
+            await serve(_Replayed(first, stream), service, lambda _root: client)
     except Exception:
         # Whatever is wrong there, the feedback on edits goes on.
         logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)
 
 
-class _Heard:
-    """A wire of which something was read already. The SDK is imported only once a client has spoken."""
+class _Replayed:
+    """A stream of which something was read already. The SDK is imported only once a client has spoken."""
 
-    def __init__(self, first: bytes, wire: ByteStream) -> None:
+    def __init__(self, first: bytes, stream: ByteStream) -> None:
         self._first = first
-        self._wire = wire
+        self._stream = stream
 
     async def receive(self) -> bytes:
         data, self._first = self._first, b""
-        return data or await self._wire.receive()
+        return data or await self._stream.receive()
 
     async def send(self, data: bytes) -> None:
-        await self._wire.send(data)
+        await self._stream.send(data)
 
     def close(self) -> None:
-        self._wire.close()
+        self._stream.close()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pilotfish.system.ports import ByteStream
 async def upgrade(upgraded: Upgraded) -> None:
     """Serve a client of the daemon that asked for MCP."""
     options = read_params(upgraded.params, McpOptions, McpOptions())
-    await serve(upgraded.wire, upgraded.service, upgraded.session, options)
+    await serve(upgraded.stream, upgraded.service, upgraded.session, options)
 
 
 async def serve(

@@ -7,18 +7,21 @@ servers, and imports neither. It ends when either side does. Where no daemon can
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from pilotfish.errors import Unavailable
-from pilotfish.ipc.client import Introduction
+from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.mcp.daemon_stream import far_wire
 from pilotfish.surfaces.mcp.options import require_sdk
 from pilotfish.system.clock import current_time
+from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
@@ -34,21 +37,21 @@ DRAIN_SECONDS = 2.0
 def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
     """Let `carry` serve the host that started this process until it closes its end."""
     require_sdk()
-    with take_standard_streams() as wire:
-        anyio.run(carry, wire)
+    with take_standard_streams() as host:
+        anyio.run(carry, host)
 
 
-async def by_daemon(tools: str | None, wire: ByteStream) -> None:
+async def by_daemon(tools: str | None, host: ByteStream) -> None:
     """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
     try:
-        async with far_wire(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as far:
-            await until_signalled(partial(relay, wire, far, far.end))
+        async with open_upgraded(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as daemon:
+            await until_signalled(partial(relay, host, daemon, daemon.end_sending))
     except Unavailable:
         # Nothing has been read from the host yet: only connecting fails so.
-        await in_process(tools, wire)
+        await in_process(tools, host)
 
 
-async def in_process(tools: str | None, wire: ByteStream) -> None:
+async def in_process(tools: str | None, host: ByteStream) -> None:
     """Serve with a service of our own, whose servers end with it."""
     from pilotfish.library.workspace import computer
     from pilotfish.operations.schemas import ToolSet
@@ -65,7 +68,36 @@ async def in_process(tools: str | None, wire: ByteStream) -> None:
 
     options = McpOptions(None if tools is None else ToolSet(tools))
     async with Service(computer(os.environ)).running() as service:
-        await until_signalled(partial(serve, wire, service, session, options))
+        await until_signalled(partial(serve, host, service, session, options))
+
+
+@asynccontextmanager
+async def open_upgraded(
+    introduction: Introduction, method: str, params: object = None, terms: Terms | None = None
+) -> AsyncGenerator[DaemonStream]:
+    """Connect to the daemon and upgrade the connection, which ends with the block. Raises `Failure`."""
+
+    def connect() -> socket.socket:
+        return open_link(introduction, terms).upgraded(method, params)
+
+    stream = DaemonStream(await anyio.to_thread.run_sync(connect))
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+class DaemonStream(End):
+    """Our end of an upgraded connection to the daemon."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    async def end_sending(self) -> None:
+        """Nothing more will be sent; what is still to come is waited for."""
+        with suppress(OSError):  # the daemon has closed the connection already
+            self._connection.shutdown(socket.SHUT_WR)
 
 
 async def relay(here: ByteStream, there: ByteStream, end_there: Callable[[], Awaitable[None]]) -> None:

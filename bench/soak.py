@@ -24,11 +24,11 @@ import anyio.to_thread
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
+from pilotfish.daemon.claim import claim_daemon
 from pilotfish.daemon.main import Daemon
 from pilotfish.daemon.settings import Settings
-from pilotfish.daemon.start import claimed
 from pilotfish.ipc.client import Introduction, Terms, open_link
-from pilotfish.ipc.rendezvous import Place
+from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
@@ -95,7 +95,7 @@ async def edits(host: Host, root: Path, count: int) -> None:
 
 async def worktrees(host: Host, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
     """Open worktrees one after the other in a daemon of this process, edit a file in each, and leave it for good."""
-    claim = claimed(Place(host.environment))
+    claim = claim_daemon(DaemonPlace(host.environment))
     assert claim is not None
     daemon = Daemon(claim, host, Settings(Limits(unused_seconds=UNUSED_SECONDS), 600.0))
     async with anyio.create_task_group() as tasks:

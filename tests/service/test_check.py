@@ -401,12 +401,12 @@ async def test_a_preview_waits_for_the_checks_under_way_and_holds_up_those_after
     async with bench() as ground, anyio.create_task_group() as tasks:
 
         async def check(name: str) -> None:
-            async with ground.standing.shared():
+            async with ground.ledger.shared():
                 await anyio.sleep(1)
                 done.append(name)
 
         async def preview(name: str) -> None:
-            async with ground.standing.alone():
+            async with ground.ledger.alone():
                 await anyio.sleep(1)
                 done.append(name)
 
@@ -423,15 +423,15 @@ async def test_a_cancelled_preview_gives_way() -> None:
     async with bench() as ground, anyio.create_task_group() as tasks:
 
         async def held() -> None:
-            async with ground.standing.shared():
+            async with ground.ledger.shared():
                 await anyio.sleep(5)
 
         tasks.start_soon(held)
         await anyio.sleep(0.1)
         with anyio.move_on_after(1):
-            async with ground.standing.alone():
+            async with ground.ledger.alone():
                 raise AssertionError("a check is under way")
-        async with ground.standing.shared():
+        async with ground.ledger.shared():
             pass
         tasks.cancel_scope.cancel()
 
@@ -439,10 +439,10 @@ async def test_a_cancelled_preview_gives_way() -> None:
 async def test_a_document_that_is_being_checked_is_not_closed() -> None:
     async with bench(PUSH) as ground:
         async with later(
-            (0.1, lambda: ground.standing.close_all_but(0, ground.session)),
+            (0.1, lambda: ground.ledger.close_all_but(0, ground.session)),
             (0.2, lambda: ground.publish("wrong", version=1)),
         ):
             outcome = await ground.check("x")
         assert messages(outcome) == ["wrong"]
-        ground.standing.close_all_but(0, ground.session)
+        ground.ledger.close_all_but(0, ground.session)
         assert not ground.session.documents.is_open(FILE)

@@ -87,11 +87,11 @@ class World:
 
     async def preview(self, number: int) -> None:
         text = f"bad proposed {number}\n"
-        session, standing = self.bench.session, self.bench.standing
-        async with proposal(session, standing, cast("Texts", self)) as made:
+        session, ledger = self.bench.session, self.bench.ledger
+        async with proposal(session, ledger, cast("Texts", self)) as made:
             made.put(FILE, "python", text)
             file = FileAtHand(FILE, "python", text, saved=False)
-            outcome = await Check(session, standing, self.bench.freshness, file).run(anyio.current_time() + 60)
+            outcome = await Check(session, ledger, self.bench.freshness, file).run(anyio.current_time() + 60)
         self.judge(text, messages(outcome))
 
     async def edit(self, number: int) -> None:

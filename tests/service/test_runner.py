@@ -74,14 +74,14 @@ async def test_all_servers_of_a_file_are_asked_side_by_side_and_their_words_are_
 
 @pytest.mark.proves("POOL-3", "DIAG-4", "OPS-6")
 @pytest.mark.parametrize(
-    ("broken", "milliseconds", "code"),
+    ("broken", "milliseconds", "reason"),
     [
-        pytest.param(dying, 0, Code.SERVER_START_FAILED, id="dies at its start"),
-        pytest.param(hanging, FIRST, Code.REQUEST_TIMEOUT, id="does not start in time"),
+        pytest.param(dying, 0, "basedpyright exited with code 1", id="dies at its start"),
+        pytest.param(hanging, FIRST, "basedpyright did not start within 10 s", id="does not start in time"),
     ],
 )
 async def test_one_server_failing_leaves_the_answer_of_the_other(
-    tmp_path: Path, broken: Scenario, milliseconds: int, code: Code
+    tmp_path: Path, broken: Scenario, milliseconds: int, reason: str
 ) -> None:
     scenarios = {"basedpyright": broken, "ruff": answering("a lint")}
     async with service_on(tmp_path, scenarios, PYTHON) as ground:
@@ -89,7 +89,7 @@ async def test_one_server_failing_leaves_the_answer_of_the_other(
         feedback = await ground.touched("a.py")
         assert feedback.state is State.PARTIAL
         assert feedback.duration_ms == milliseconds
-        assert feedback.reason is not None
+        assert reason in (feedback.reason or "")
         assert "a lint" in feedback.text
         assert "basedpyright" not in feedback.text
         assert ground.service.pool.counters.checks == {"basedpyright": 1, "ruff": 1}

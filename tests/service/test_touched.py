@@ -8,7 +8,7 @@ import pytest
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.pool.plan import Why
-from pilotfish.service.diagnostics import runner as checks
+from pilotfish.service.diagnostics import ledgers
 from support.servers.script import SILENCE, Script
 from support.services.several import BY_LINE, answering, service_on
 
@@ -54,7 +54,7 @@ async def test_a_file_of_a_patch_that_cannot_be_read_takes_nothing_from_the_othe
 
 @pytest.mark.proves("DOC-5")
 async def test_the_documents_used_least_recently_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    monkeypatch.setattr(ledgers, "MAX_OPEN_DOCUMENTS", 3)
     async with service_on(tmp_path, {"one": BY_LINE}) as ground:
         for number in (0, 1, 2, 0, 3, 4):
             await ground.touched(ground.write(f"{number}.x", f"bad {number}\n"))
@@ -74,7 +74,7 @@ async def test_questions_close_the_documents_used_least_recently_too(
         script.capabilities["hoverProvider"] = True
         script.on("textDocument/hover", lambda params: {"contents": "a word"})
 
-    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    monkeypatch.setattr(ledgers, "MAX_OPEN_DOCUMENTS", 3)
     async with service_on(tmp_path, {"one": hovering}) as ground:
         for number in (0, 1, 2, 0, 3, 4):
             file = ground.write(f"{number}.x", "good\n")
@@ -89,7 +89,7 @@ async def test_questions_close_the_documents_used_least_recently_too(
 async def test_a_patch_of_more_files_than_may_be_open_is_answered_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "MAX_OPEN_DOCUMENTS", 3)
+    monkeypatch.setattr(ledgers, "MAX_OPEN_DOCUMENTS", 3)
     async with service_on(tmp_path, {"one": BY_LINE}) as ground:
         names = [ground.write(f"{number}.x", f"bad {number}\n") for number in range(10)]
         feedback = await ground.touched(*names, kind="patch")

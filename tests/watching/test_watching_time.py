@@ -122,8 +122,8 @@ async def test_a_server_that_missed_too_much_is_started_anew(tmp_path: Path, mon
 async def test_while_a_proposed_text_is_at_the_server_nothing_changes_under_it(tmp_path: Path) -> None:
     async with ground(tmp_path) as on:
         await on.work.check()
-        standing = on.work.service._checks.standing(on.work.session)  # pyright: ignore[reportPrivateUsage]
-        async with standing.alone():
+        ledger = on.work.service._ledgers.of(on.work.session)  # pyright: ignore[reportPrivateUsage]
+        async with ledger.alone():
             on.work.write(MAIN, "import never\n")
             on.watcher.find(written(on.path(MAIN)))
             await anyio.sleep(QUIET_SECONDS * 3)
@@ -165,13 +165,13 @@ async def test_whoever_asks_waits_for_documents_that_are_being_brought_up_to_dat
 ) -> None:
     async with ground(tmp_path) as on:
         await on.work.check()
-        follow = on.work.service._checks.follow  # pyright: ignore[reportPrivateUsage] -- made slow
+        follow = on.work.service._ledgers.follow  # pyright: ignore[reportPrivateUsage] -- made slow
 
         async def slowly(session: Session, path: AbsPath, *, gone: bool) -> bool:
             await anyio.sleep(1)
             return await follow(session, path, gone=gone)
 
-        monkeypatch.setattr(on.work.service._checks, "follow", slowly)  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(on.work.service._ledgers, "follow", slowly)  # pyright: ignore[reportPrivateUsage]
         on.work.write(MAIN, "import never\n")
         on.watcher.find(written(on.path(MAIN)))
         await anyio.sleep(QUIET_SECONDS * 2)

@@ -22,7 +22,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, Coalescer, FileChange, WatchRegistration
-from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
 from pilotfish.system.tasks import owned_tasks
@@ -83,9 +83,9 @@ class _Member(Struct):
 
 
 class Watching:
-    def __init__(self, open_watcher: OpenWatcher | None, checks: Checks, clock: Clock) -> None:
+    def __init__(self, open_watcher: OpenWatcher | None, ledgers: Ledgers, clock: Clock) -> None:
         self._open_watcher = open_watcher
-        self._checks = checks
+        self._ledgers = ledgers
         self._clock = clock
         self._roots: dict[AbsPath, _Root] = {}
         self._tasks: TaskGroup | None = None
@@ -123,7 +123,7 @@ class Watching:
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)
         if root is None or root.failure is not None:
-            root = root or _Root(session.root, self._checks, self._clock)
+            root = root or _Root(session.root, self._ledgers, self._clock)
             self._roots[session.root] = root
             assert self._tasks is not None  # `join` looked
             self._tasks.start_soon(root.run, open_watcher)
@@ -140,9 +140,9 @@ class Watching:
 class _Root:
     """One watcher and the sessions that it is for."""
 
-    def __init__(self, path: AbsPath, checks: Checks, clock: Clock) -> None:
+    def __init__(self, path: AbsPath, ledgers: Ledgers, clock: Clock) -> None:
         self._path = path
-        self._checks = checks
+        self._ledgers = ledgers
         self._clock = clock
         self._members: dict[Session, _Member] = {}
         self._watcher: Watcher | None = None
@@ -221,7 +221,7 @@ class _Root:
         if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
             return False
         for session in self._members:
-            self._checks.standing(session).behind = None
+            self._ledgers.of(session).behind = None
         return True
 
     async def catch_up(self) -> None:
@@ -237,7 +237,7 @@ class _Root:
         except Exception:
             logger.exception("catching up failed root=%s", self._path)
         for session in self._members:
-            self._checks.standing(session).behind = None if told else "it has not been told of all changes on disk"
+            self._ledgers.of(session).behind = None if told else "it has not been told of all changes on disk"
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 
@@ -303,14 +303,14 @@ class _Root:
                     tasks.start_soon(self._deliver, member)
 
     async def _deliver(self, member: _Member) -> None:
-        session, standing = member.session, self._checks.standing(member.session)
+        session, ledger = member.session, self._ledgers.of(member.session)
         try:
-            async with member.delivering, standing.shared():
+            async with member.delivering, ledger.shared():
                 flush, member.has_news = member.pending.flush(), False
                 if flush.rescan:
                     session.condemn("missed too many changes on disk at once")
                 elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
-                    standing.told_of_files()
+                    ledger.told_of_files()
                 await self._follow(member, flush.changes)
         except Failure:
             # It is stopping or dead. The next one reads the disk by itself.
@@ -321,7 +321,7 @@ class _Root:
         left = {found.path: found for found in changes}
         try:
             for path, found in tuple(left.items()):
-                if await self._checks.follow(member.session, path, gone=found.change is Change.DELETED):
+                if await self._ledgers.follow(member.session, path, gone=found.change is Change.DELETED):
                     del left[path]
         finally:
             _add(member, left.values())

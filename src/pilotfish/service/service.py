@@ -47,9 +47,10 @@ from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.earlier import Earlier
 from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
+from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.related_files import Others
-from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.supposing import Supposing
 from pilotfish.service.disk_changes import Watching
 from pilotfish.service.questions.ask import Asking
@@ -58,6 +59,7 @@ from pilotfish.service.status.details import Inspecting
 from pilotfish.service.status.recent_feedback import Lately, Shown
 from pilotfish.service.status.snapshot import snapshot
 from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
@@ -96,21 +98,21 @@ class Service:
         self.lately = Lately()
         self._clock = host.clock
         self._texts = Texts(host.files, host.clock)
-        self._checks = Checks(self.pool, self._texts, self._started, host.memory)
-        self.watching = Watching(host.watch, self._checks, host.clock)
+        self._ledgers = Ledgers(self._texts, self._started, host.memory)
+        access = Access(self.pool, self._ledgers, self._texts)
+        self._runner = CheckRunner(access)
+        self.watching = Watching(host.watch, self._ledgers, host.clock)
         self.inspecting = Inspecting(self.pool, host.clock, host.vitals, self.watching.health)
-        self.steering = Steering(self.pool, self._checks.restore)
-        self._others = Others(self.pool, self._checks)
-        self._asking = Asking(self.pool, self._checks, self._texts)
+        self.steering = Steering(access)
+        self._others = Others(self.pool, self._runner)
+        self._asking = Asking(access)
         self._baselines = Baselines()
-        supposing = Supposing(self.pool, self._checks, self._texts)
-        self._previews = Previews(self._checks, self._others, supposing, self._baselines)
+        supposing = Supposing(access)
+        self._previews = Previews(self._runner, self._others, supposing, self._baselines)
         self._earlier_texts = EarlierTexts()
         self._earlier = Earlier(self._earlier_texts, supposing)
         self._journals = host.places.journals
-        self._applying = Applying(
-            self.pool, self._asking, self._checks, self._texts, journals=self._journals, touched=self.touched
-        )
+        self._applying = Applying(access, self._asking, journals=self._journals, touched=self.touched)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
@@ -168,7 +170,7 @@ class Service:
 
     async def _run_checks(self, touch: Touch, client: ClientSession, started: float) -> Feedback:
         workspace = await self._workspace(client)
-        edited = await self._checks.run(client, workspace, touch.paths, texts=touch.texts)
+        edited = await self._runner.run(client, workspace, touch.paths, texts=touch.texts)
         changes = self._compare(client, edited)
         if touch.kind != "read" and (touch.only_new or workspace.config.feedback.only_new):
             changes |= await self._compare_with_earlier(client, workspace, touch, edited, changes)
@@ -254,7 +256,7 @@ class Service:
         try:
             with self.pool.counters.timed("check"):
                 workspace = await self._workspace(client)
-                verdicts = await self._checks.run(client, workspace, paths, texts=texts, patience=patience)
+                verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
             effort = Effort(_milliseconds(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)

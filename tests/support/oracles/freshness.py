@@ -24,8 +24,10 @@ from pilotfish.pool.pool import Pool
 from pilotfish.servers.resolve import Candidate, Choice
 from pilotfish.servers.spec import FileRule, Restricted, RootRule, ServerSpec
 from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import Checks, Patience
+from pilotfish.service.diagnostics.ledgers import Ledgers
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import FileText, Identity, Launch
@@ -227,14 +229,15 @@ def play(schedule: Schedule, root: str) -> World:
 async def _play(schedule: Schedule, root: AbsPath) -> World:
     world = World(schedule.kind, schedule.tape, root)
     pool = Pool(spawning(world.scenario), FakeVitals(), jitter=lambda: 0.0)
-    checks = Checks(pool, Texts(Disk(world), WorldClock()))
+    texts = Texts(Disk(world), WorldClock())
+    runner = CheckRunner(Access(pool, Ledgers(texts), texts))
     workspace, client = OneServer(world), ClientSession("model", root, root)
 
     async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:
         began = anyio.current_time()
         given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
-            verdicts = await checks.run(
+            verdicts = await runner.run(
                 client,
                 workspace,
                 tuple(orders),

@@ -12,7 +12,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, OnDemand, Pull
 from pilotfish.service.diagnostics.check import Check, Outcome
-from pilotfish.service.diagnostics.ledger import FileAtHand, Standing
+from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import ScriptedServer
 from support.servers.sessions import FILE, session_on
@@ -66,14 +66,14 @@ class Bench:
     session: Session
     server: ScriptedServer
     freshness: Freshness
-    standing: Standing
+    ledger: Ledger
 
     async def check(self, text: str, path: AbsPath = FILE, seconds: float = 3.0, **file: Any) -> Outcome:
         """Check a text; raises what the session raises."""
         at_hand = FileAtHand(path, "python", text, **file)
-        async with self.standing.shared():
+        async with self.ledger.shared():
             deadline = anyio.current_time() + seconds
-            return await Check(self.session, self.standing, self.freshness, at_hand).run(deadline)
+            return await Check(self.session, self.ledger, self.freshness, at_hand).run(deadline)
 
     def sent(self, method: str) -> list[Any]:
         """The parameters of every message of a method that the server has got."""
@@ -96,7 +96,7 @@ class Bench:
 @asynccontextmanager
 async def bench(freshness: Freshness | None = None, **capabilities: Any) -> AsyncGenerator[Bench]:
     async with session_on(server_with(**capabilities)) as (session, server):
-        yield Bench(session, server, freshness or Freshness(), Standing())
+        yield Bench(session, server, freshness or Freshness(), Ledger())
 
 
 @asynccontextmanager

@@ -23,7 +23,6 @@ from pilotfish.operations.results import View
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.operations.staged import Staged
 from pilotfish.operations.staging import Stage
-from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.positions import Text
@@ -36,9 +35,8 @@ from pilotfish.service.changes.file_moves import Moving
 from pilotfish.service.changes.notify_servers import Telling, moved_by
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.diagnostics.runner import Checks
 from pilotfish.service.questions.ask import Asking
-from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -55,18 +53,15 @@ def changes_files(question: Question) -> bool:
 
 
 class Applying:
-    def __init__(
-        self, pool: Pool, asking: Asking, checks: Checks, texts: Texts, *, journals: AbsPath, touched: Touched
-    ) -> None:
+    def __init__(self, access: Access, asking: Asking, *, journals: AbsPath, touched: Touched) -> None:
+        self._access = access
         self._asking = asking
-        self._checks = checks
-        self._texts = texts
         self._journals = journals
         self._touched = touched
-        self._wishes = Wishes(pool, asking, checks, texts)
-        self._moving = Moving(asking, texts, self._wishes)
+        self._wishes = Wishes(access, asking)
+        self._moving = Moving(asking, access.texts, self._wishes)
         self._acting = Acting(asking, self._wishes)
-        self._telling = Telling(pool, checks)
+        self._telling = Telling(access.pool, access.ledgers)
         self._writing = anyio.Lock()
         """One change at a time: the next one finds the files as this one leaves them."""
 
@@ -160,8 +155,9 @@ class Applying:
         if wish is None or wish.wanted.command is None:
             return None
         command = Command(wish.wanted.command, wish, job.workspace)
+        access = self._access
         return await self._wishes.use(
-            job, wish.candidate, lambda session: command.run(session, self._checks, self._texts)
+            job, wish.candidate, lambda session: command.run(session, access.ledgers, access.texts)
         )
 
     def _write(self, job: Job, intent: Intent, stage: Stage | None) -> Staged:

@@ -20,8 +20,8 @@ from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.wire import ApplyEditResult, WireCommand
 from pilotfish.service.changes.disk import DiskNow
 from pilotfish.service.changes.edit_proposals import Wish, language_at
+from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.proposals import Proposal, proposal
-from pilotfish.service.diagnostics.runner import Checks
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 
@@ -34,12 +34,12 @@ class Command(Struct):
     workspace: Workspace
     started: bool = False
 
-    async def run(self, session: Session, checks: Checks, texts: Texts) -> Stage:
+    async def run(self, session: Session, ledgers: Ledgers, texts: Texts) -> Stage:
         """What is staged when the command has ended; raises `Refused` when any edit of it may not be done."""
         if self.started:
             raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died under the command, which is not run twice")
         self.started = True
-        async with proposal(session, checks.standing(session), texts) as made:
+        async with proposal(session, ledgers.of(session), texts) as made:
             seen = {**_seen(session), **self.wish.seen}
             stage = Stage(DiskNow(self.workspace.boundary), session.encoding, seen)
             staging = _Staging(stage, made, partial(language_at, session, self.workspace))

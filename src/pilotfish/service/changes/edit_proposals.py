@@ -9,7 +9,6 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-import anyio
 from msgspec import Raw, Struct
 
 from pilotfish.api.questions import Question
@@ -17,16 +16,14 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.policy.boundary import Want, admit
-from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
 from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.notify_servers import Moved
 from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.diagnostics.runner import Checks
 from pilotfish.service.questions.ask import Asking
-from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.tasks import owned_tasks
@@ -98,11 +95,11 @@ class Intent(Struct, frozen=True):
 
 
 class Wishes:
-    def __init__(self, pool: Pool, asking: Asking, checks: Checks, texts: Texts) -> None:
-        self._pool = pool
+    def __init__(self, access: Access, asking: Asking) -> None:
         self._asking = asking
-        self._checks = checks
-        self._texts = texts
+        self._ledgers = access.ledgers
+        self._texts = access.texts
+        self._access = access
 
     async def heard(self, job: Job, candidates: Sequence[Candidate], ask: Ask) -> Heard:
         """Ask all candidates side by side; what comes out is in their order."""
@@ -134,18 +131,14 @@ class Wishes:
             raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="Ask again.")
 
     async def use(self, job: Job, candidate: Candidate, work: Callable[[Session], Awaitable[T]]) -> T:
-        """Run `work` on the candidate's session; raises what that raises, and a time-out as `ServerFailed`."""
-        server, settings = candidate.spec.id, job.workspace.settings(candidate.spec.id)
-        limit = (settings.timing.initialize_timeout_ms + MAX_ASKS * settings.timing.request_timeout_ms) / 1000
-        recipe = job.workspace.recipe(candidate, self._checks.restore)
-        try:
-            with anyio.fail_after(limit):
-                return await self._pool.use(recipe, work, lease=job.client.id, restart=settings.restart)
-        except TimeoutError:
-            raise ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s") from None
+        """Run `work` on the candidate's session, with time to ask it as often as allowed. Raises a `Failure`."""
+        timing = job.workspace.settings(candidate.spec.id).timing
+        seconds = (timing.initialize_timeout_ms + MAX_ASKS * timing.request_timeout_ms) / 1000
+        server = self._access.server(job.workspace, candidate)
+        return await self._access.use_server(server, job.client.id, work, seconds=seconds)
 
     async def _wish(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> Wish | None:
-        async with self._checks.standing(session).shared():
+        async with self._ledgers.of(session).shared():
             caveat = await self._asking.indexed(session, candidate)
             for _ in range(MAX_ASKS):
                 await self._catch_up(session)
@@ -187,7 +180,7 @@ class Wishes:
         documents = session.documents
         if documents.is_open(path) and documents.text(path).string == text:
             return False
-        self._checks.standing(session).send(session, FileAtHand(path, language_id, text))
+        self._ledgers.of(session).send(session, FileAtHand(path, language_id, text))
         return True
 
 

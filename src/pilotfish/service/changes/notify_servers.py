@@ -19,7 +19,7 @@ from pilotfish.protocol.selectors import wants_file_operation
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, FileChange
 from pilotfish.protocol.wire import FileRename
-from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.tasks import owned_tasks
 
@@ -46,9 +46,9 @@ def moved_by(effects: Iterable[FileEffect]) -> tuple[Moved, ...]:
 
 
 class Telling:
-    def __init__(self, pool: Pool, checks: Checks) -> None:
+    def __init__(self, pool: Pool, ledgers: Ledgers) -> None:
         self._pool = pool
-        self._checks = checks
+        self._ledgers = ledgers
 
     async def tell(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
         """Tell every server of the workspace, all side by side; harmless for one that has died."""
@@ -60,14 +60,14 @@ class Telling:
                     tasks.start_soon(self._tell, session, effects, moved)
 
     async def _tell(self, session: Session, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
-        standing = self._checks.standing(session)
+        ledger = self._ledgers.of(session)
         try:
-            async with standing.alone():
+            async with ledger.alone():
                 for path in _gone(effects):
                     if session.documents.is_open(path):
-                        standing.close(session, path)
+                        ledger.close(session, path)
                 if session.tell_changes(change for effect in effects for change in _changes(effect)):
-                    standing.told_of_files()
+                    ledger.told_of_files()
                 _tell_moved(session, moved)
         except Failure as failure:
             logger.info("not told server=%s error=%s", session.server, failure.message)

@@ -16,7 +16,7 @@ from pilotfish.model import Diagnostic
 from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import Counterpart, Inquiry
-from pilotfish.service.diagnostics.ledger import FileAtHand, Reach, Settled, Standing
+from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger, Reach, Settled
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -41,12 +41,12 @@ class Outcome(Struct, frozen=True):
 class Check:
     """One check at work."""
 
-    def __init__(self, session: Session, standing: Standing, freshness: Freshness, file: FileAtHand) -> None:
+    def __init__(self, session: Session, ledger: Ledger, freshness: Freshness, file: FileAtHand) -> None:
         self._session = session
-        self._standing = standing
+        self._standing = ledger
         self._freshness = freshness
         self._file = file
-        self._whom = Counterpart(session, standing, freshness, file.path)
+        self._whom = Counterpart(session, ledger, freshness, file.path)
         self._publishes: list[float] = []
 
     async def run(self, deadline: float) -> Outcome:
@@ -69,7 +69,7 @@ class Check:
             return outcome
 
     async def _begin(self) -> None:
-        standing, session = self._standing, self._session
+        ledger, session = self._standing, self._session
         self._started = current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
@@ -77,15 +77,15 @@ class Check:
         self._second_before = 0 if second is None else session.readiness.ended_of(second)
         self._learn_late()
         self._learn_silence()
-        before = standing.version(self._file.path)
-        self._sent = standing.send(session, self._file)
+        before = ledger.version(self._file.path)
+        self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
         if not self._sends:
             # Others of the same patch may be on their way, and what was said before they are sent is no answer.
             await anyio.lowlevel.checkpoint()
-        self._changes = standing.changes
-        self._disturbed_at = standing.changed_at if standing.changes > self._sent.number else None
-        self._stirred_at = standing.changed_before
+        self._changes = ledger.changes
+        self._disturbed_at = ledger.changed_at if ledger.changes > self._sent.number else None
+        self._stirred_at = ledger.changed_before
         self._inquiry = Inquiry(self._whom, self._needed)
 
     def _stands(self, settled: Settled) -> bool:
@@ -158,18 +158,18 @@ class Check:
             self._publishes.append(push.at)
 
     def _learn(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> None:
-        standing, push = self._standing, self._push()
+        ledger, push = self._standing, self._push()
         if isinstance(said, GaveUp):
             if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and not self._session.readiness.busy:
-                standing.unheard[self._file.path] = self._sent
+                ledger.unheard[self._file.path] = self._sent
             return
         if not said.assumed:
-            standing.answered = True
+            ledger.answered = True
             reach = self._inquiry.answer.reach if self._inquiry.answer else self._needed()
             at = max((report.at for report in reports), default=self._sent.at)
-            standing.settled[self._file.path] = Settled(reach, reports, push, at)
+            ledger.settled[self._file.path] = Settled(reach, reports, push, at)
         if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and self._publishes:
-            standing.habits = observed(standing.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
+            ledger.habits = observed(ledger.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
     def _learn_late(self) -> None:
         """A publish without a version after the file had settled, with nothing sent in between, was due before."""

@@ -12,11 +12,15 @@ from msgspec.structs import replace
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.feedback.learned import ENOUGH, Habits
+from pilotfish.service.recent import Recent
 from pilotfish.system.ports import Memory
 
 logger = logging.getLogger(__name__)
 
 KIND = "habits"
+
+MAX_KEPT = 500
+"""Servers of roots whose habits are at hand; those of others are read again."""
 
 
 class Remembering:
@@ -24,19 +28,21 @@ class Remembering:
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
-        self._kept: dict[str, Habits] = {}
+        self._kept: Recent[str, Habits] = Recent(MAX_KEPT)
 
     def recalled(self, session: Session) -> Habits:
         key = _key(session)
-        if key not in self._kept:
-            self._kept[key] = self._read(key)
-        return self._kept[key]
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._read(key)
+            self._kept.put(key, kept)
+        return kept
 
     def keep(self, session: Session, habits: Habits) -> None:
         # Beyond enough of them, how many there were means nothing.
         short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
         if self._memory is not None and self._kept.get(_key(session)) != short:
-            self._kept[_key(session)] = short
+            self._kept.put(_key(session), short)
             try:
                 self._memory.put(KIND, _key(session), msgspec.json.encode(short))
             except Failure as failure:

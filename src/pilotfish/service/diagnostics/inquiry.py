@@ -17,7 +17,7 @@ from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, Phases
 from pilotfish.servers.spec import Pull as Offer
-from pilotfish.service.diagnostics.ledger import Answer, Reach, Standing
+from pilotfish.service.diagnostics.ledger import Answer, Ledger, Reach
 from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
 from pilotfish.system.clock import current_time
 
@@ -38,7 +38,7 @@ class Counterpart(Struct, frozen=True):
     """Whom a check is about: a server, our dealings with it, what the catalogue says of it, and the file."""
 
     session: Session
-    standing: Standing
+    ledger: Ledger
     freshness: Freshness
     path: AbsPath
 
@@ -47,7 +47,7 @@ class Counterpart(Struct, frozen=True):
         readiness = self.session.readiness
         if self.freshness.phases is Phases.UNTIL_QUIESCENT:
             return readiness.quiescent is True
-        return self.standing.answered or not readiness.busy
+        return self.ledger.answered or not readiness.busy
 
     def can_be_pulled(self) -> bool:
         return self.session.supports(PULL, self.path)
@@ -61,13 +61,13 @@ class Counterpart(Struct, frozen=True):
 
     def registration_left(self) -> float:
         """For how long it may still register the pull that the catalogue promises."""
-        left = self.standing.since + REGISTRATION_SECONDS - current_time()
+        left = self.ledger.since + REGISTRATION_SECONDS - current_time()
         return max(0.0, left) if self.freshness.pull is Offer.DYNAMIC else 0.0
 
     def reach(self) -> Reach:
         """What a question that is asked now takes into account."""
         version = self.session.documents.version(self.path)
-        return Reach(version, self.standing.changes, self.session.reports.refreshes)
+        return Reach(version, self.ledger.changes, self.session.reports.refreshes)
 
 
 class Inquiry:
@@ -107,17 +107,17 @@ class Inquiry:
         """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
         whom, doubted = self._whom, False
         self._turn(Asked.PENDING)
-        async with whom.standing.turn(whom.path):
+        async with whom.ledger.turn(whom.path):
             while (answer := self._kept_answer()) is None:
                 await self._until(whom.is_ready)
                 reach, ended = whom.reach(), whom.session.readiness.ended
                 reports = await question(deadline - current_time() + LATE_SECONDS)
                 # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
                 # enough to doubt: some servers tell of work around every question.
-                raced = not (whom.standing.answered or doubted) and whom.session.readiness.ended != ended
+                raced = not (whom.ledger.answered or doubted) and whom.session.readiness.ended != ended
                 doubted |= raced
                 if reports is not None and whom.is_ready() and not raced:
-                    whom.standing.answers[whom.path] = Answer(reach, reports)
+                    whom.ledger.answers[whom.path] = Answer(reach, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
         self.answer = answer
@@ -125,7 +125,7 @@ class Inquiry:
 
     def _kept_answer(self) -> Answer | None:
         """The last answer about this file, whoever asked, if it takes everything into account that it must."""
-        answer = self._whom.standing.answers.get(self._whom.path)
+        answer = self._whom.ledger.answers.get(self._whom.path)
         return answer if answer is not None and answer.reach.covers(self._needed()) else None
 
     async def _pull(self, timeout: float) -> tuple[Report, ...] | None:

@@ -1,6 +1,6 @@
 """What we know of our own dealings with one session, beyond what the session keeps.
 
-`Standing.send` is the one way by which texts are sent: what was sent, when and as which of all changes, is what every
+`Ledger.send` is the one way by which texts are sent: what was sent, when and as which of all changes, is what every
 verdict rests on. An older text is never sent after a newer one, so what a server has only ever becomes newer.
 """
 
@@ -75,7 +75,7 @@ class Settled(Struct, frozen=True):
     """When the last of it was said."""
 
 
-class Standing(Struct):
+class Ledger(Struct):
     since: float = field(default_factory=current_time)
     answered: bool = False
     """It has settled once: work that it tells of now is no longer its loading."""
@@ -226,13 +226,13 @@ class Standing(Struct):
 class _Sharing(Struct, frozen=True):
     """Written out, because every question comes by here and a generator costs it three times as much."""
 
-    standing: Standing
+    ledger: Ledger
 
     async def __aenter__(self) -> None:
-        await self.standing.enter()
+        await self.ledger.enter()
 
     async def __aexit__(self, *_exception: object) -> None:
-        self.standing.leave()
+        self.ledger.leave()
 
 
 def _show(session: Session, file: FileAtHand) -> None:

@@ -15,7 +15,7 @@ from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.related_files import Others
-from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -32,8 +32,8 @@ class Previewed(Struct, frozen=True):
 
 
 class Previews:
-    def __init__(self, checks: Checks, others: Others, supposing: Supposing, baselines: Baselines) -> None:
-        self._checks = checks
+    def __init__(self, runner: CheckRunner, others: Others, supposing: Supposing, baselines: Baselines) -> None:
+        self._runner = runner
         self._others = others
         self._supposing = supposing
         self._baselines = baselines
@@ -56,7 +56,7 @@ class Previews:
         plain = [path for path in paths if path not in texts]
         created = _missing(proposed)
         on_disk = [*plain, *sorted(proposed.keys() - created)]
-        before = await self._checks.run(client, workspace, on_disk, patience=patience)
+        before = await self._runner.run(client, workspace, on_disk, patience=patience)
         # A file with a proposed text need not be readable as it is: then nothing is compared.
         refused += [one for one in before if one.refused and one.path not in proposed]
         elsewhere = await self._others.run(client, workspace, before, current_time() + wait)

@@ -12,7 +12,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.ledger import FileAtHand, Standing
+from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
 from pilotfish.service.texts import Texts
 
 PUT_BACK_SECONDS = 2.0
@@ -22,9 +22,9 @@ PUT_BACK_SECONDS = 2.0
 class Proposal:
     """The proposed texts of one server."""
 
-    def __init__(self, session: Session, standing: Standing) -> None:
+    def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
-        self._standing = standing
+        self._standing = ledger
         self._languages: dict[AbsPath, str] = {}
         """Of every file whose text is not that of the disk."""
 
@@ -60,10 +60,10 @@ class Proposal:
 
 
 @asynccontextmanager
-async def proposal(session: Session, standing: Standing, texts: Texts) -> AsyncGenerator[Proposal]:
+async def proposal(session: Session, ledger: Ledger, texts: Texts) -> AsyncGenerator[Proposal]:
     """The server to ourselves, for texts of our own making."""
-    async with standing.alone():
-        made = Proposal(session, standing)
+    async with ledger.alone():
+        made = Proposal(session, ledger)
         try:
             yield made
         finally:

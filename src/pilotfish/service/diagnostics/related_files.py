@@ -14,7 +14,7 @@ from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.pool.pool import Pool
 from pilotfish.service.diagnostics.dependents import Changed, dependents_of
-from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -27,9 +27,9 @@ MAX_CHECKED = 24
 
 
 class Others:
-    def __init__(self, pool: Pool, checks: Checks) -> None:
+    def __init__(self, pool: Pool, runner: CheckRunner) -> None:
         self._pool = pool
-        self._checks = checks
+        self._runner = runner
 
     async def run(
         self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], deadline: float
@@ -41,7 +41,7 @@ class Others:
         paths = await self._paths(workspace, edited)
         verdicts: tuple[FileVerdict, ...] = ()
         with anyio.move_on_after(left):
-            verdicts = await self._checks.run(client, workspace, paths, patience=Patience(left, left))
+            verdicts = await self._runner.run(client, workspace, paths, patience=Patience(left, left))
         return tuple(verdict for verdict in verdicts if verdict.is_fresh or verdict.refused)
 
     async def _paths(self, workspace: Workspace, edited: Sequence[FileVerdict]) -> list[AbsPath]:

@@ -1,39 +1,26 @@
 """Checking files: all of them, and all servers of each, side by side under one deadline."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 
-import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.config.values import TimingSettings
-from pilotfish.errors import Code, Failure, Refused, Scene, Unavailable
+from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
-from pilotfish.pool.entry import Recipe
 from pilotfish.pool.plan import Key, Rested, Stopping
-from pilotfish.pool.pool import Pool
 from pilotfish.protocol.diagnostics import merged
-from pilotfish.protocol.documents import Documents
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.habits import Remembering
-from pilotfish.service.diagnostics.ledger import FileAtHand, Standing
-from pilotfish.service.texts import Texts
+from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import Memory
 from pilotfish.system.tasks import side_by_side
-
-MAX_OPEN_DOCUMENTS = 200
-"""Documents open at one server; the least recently used beyond it are closed."""
-
-GRACE_SECONDS = 0.5
-"""A check ends by itself at its deadline and says how far it came; this only ends one that does not."""
 
 
 class FileVerdict(Struct, frozen=True):
@@ -66,23 +53,14 @@ class Patience(Struct, frozen=True):
     later: float | None = None
 
 
-class Checks:
-    """The only keeper of what is known about our dealings with each session."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        texts: Texts,
-        started: Callable[[Session], None] = lambda _session: None,
-        memory: Memory | None = None,
-    ) -> None:
-        self._pool = pool
-        self._remembering = Remembering(memory)
-        self._texts = texts
-        self._started = started
-        self._standings: dict[Session, Standing] = {}
+class CheckRunner:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._ledgers = access.ledgers
+        self._pool = access.pool
+        self._texts = access.texts
         self._touched: set[Key] = set()
-        self._orders = count(1)
+        """Servers that have had the time of a first touch."""
 
     async def run(
         self,
@@ -121,48 +99,7 @@ class Checks:
         else:
             real = admit(path, workspace.boundary).path
             text = (await self._texts.current(real)).text
-        return FileAtHand(real, "", text, order=next(self._orders), given=given is not None)
-
-    def standing(self, session: Session) -> Standing:
-        if session not in self._standings:
-            alive = {known: kept for known, kept in self._standings.items() if known.failure is None}
-            self._standings = {**alive, session: Standing(habits=self._remembering.recalled(session))}
-        return self._standings[session]
-
-    def close_unused(self, session: Session) -> None:
-        """What a server keeps of documents does not grow with the number of files that were ever looked at."""
-        self.standing(session).close_all_but(MAX_OPEN_DOCUMENTS, session)
-
-    async def restore(self, session: Session, before: Documents | None) -> None:
-        """After a restart: open again what was open, with the text that is on disk now."""
-        self._started(session)
-        if before is None:
-            return
-        for path in before.paths:
-            try:
-                file = await self._texts.current(path)
-            except Refused:
-                # It is gone or no longer text: there is nothing to open.
-                continue
-            self.standing(session).open_again(session, path, before.language_id(path) or "", file.text)
-
-    async def follow(self, session: Session, path: AbsPath, *, gone: bool) -> bool:
-        """A file changed on disk: an open document takes its text or is closed. False: not now, it is being checked."""
-        standing, language = self.standing(session), session.documents.language_id(path)
-        if language is None:
-            if gone:
-                session.reports.forget(path)
-            return True
-        try:
-            text = (await self._texts.current(path)).text
-        except Refused:
-            if standing.is_using(path):
-                return False
-            standing.close(session, path)
-            return True
-        if session.documents.is_open(path):
-            standing.send(session, FileAtHand(path, language, text, order=next(self._orders)))
-        return True
+        return FileAtHand(real, "", text, order=self._ledgers.next_order(), given=given is not None)
 
     async def _file(
         self, client: ClientSession, workspace: Workspace, file: FileAtHand, patience: Patience
@@ -187,64 +124,60 @@ class Checks:
         patience: Patience,
     ) -> Outcome:
         started = current_time()
-        recipe = workspace.recipe(candidate, self.restore)
-        settings = workspace.settings(candidate.spec.id)
-        deadline = started + self._seconds(recipe, settings.timing, patience)
+        server = self._access.server(workspace, candidate)
+        key = server.recipe.key
+        seconds = self._seconds(key, workspace.settings(candidate.spec.id).timing, patience)
+        deadline, attempts = started + seconds, 0
 
         async def work(session: Session) -> Outcome:
-            nonlocal file
-            if scope.deadline > deadline:
-                # The server died under it: what the disk has by now is what the next one should see.
+            nonlocal file, attempts
+            attempts += 1
+            if attempts > 1:
+                # The server died during the first attempt: the next one checks what is on disk now.
                 file = await self._read_again(file)
-            scope.deadline = deadline + GRACE_SECONDS
-            standing = self.standing(session)
-            file = replace(file, is_old=not file.given and self.is_older(file.path, session))
-            async with standing.shared():
-                outcome = await Check(session, standing, candidate.spec.freshness, file).run(deadline)
-            if standing.behind is not None and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, why=standing.behind)
+            ledger = self._ledgers.of(session)
+            file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
+            async with ledger.shared():
+                outcome = await Check(session, ledger, candidate.spec.freshness, file).run(deadline)
+            if ledger.behind is not None and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, why=ledger.behind)
             restricted = workspace.restriction(candidate.spec)
             if restricted is not None and restricted.incomplete and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {restricted.reason}")
-            self.close_unused(session)
-            self._remembering.keep(session, standing.habits)
+            self._ledgers.close_unused(session)
+            self._ledgers.keep_habits(session)
             return outcome
 
         try:
-            with anyio.fail_after(deadline - started) as scope:
-                outcome = await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
-        except TimeoutError:
-            scene = Scene(server=candidate.spec.id, root=candidate.root)
-            late = Unavailable(Code.REQUEST_TIMEOUT, f"{candidate.spec.id} has not started in time", scene=scene)
-            outcome = no_verdict(candidate.spec.id, late, current_time() - started)
+            outcome = await self._access.use_server(server, client.id, work, seconds=seconds, grace=GRACE_SECONDS)
         except Failure as failure:
             outcome = no_verdict(candidate.spec.id, failure, current_time() - started)
         finally:
-            self._touched.add(recipe.key)
+            self._remember(key)
         self._count(outcome)
         return outcome
-
-    def is_older(self, path: AbsPath, session: Session) -> bool:
-        """Whether the file, as it was last looked at, has been like this since before the server started."""
-        age = self._texts.age(path)
-        return age is not None and age > current_time() - session.started_at
 
     async def _read_again(self, file: FileAtHand) -> FileAtHand:
         if file.given:
             return file
         try:
-            return replace(file, text=(await self._texts.current(file.path)).text, order=next(self._orders))
+            return replace(file, text=(await self._texts.current(file.path)).text, order=self._ledgers.next_order())
         except Refused:
             return file
 
-    def _seconds(self, recipe: Recipe, timing: TimingSettings, patience: Patience) -> float:
-        entry = self._pool.entries().get(recipe.key)
+    def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
+        entry = self._pool.entries().get(key)
         if entry is not None and isinstance(entry.slot, Stopping | Rested):
             # It was sent away and starts anew. One that failed has had its time.
-            self._touched.discard(recipe.key)
-        if recipe.key not in self._touched:
+            self._touched.discard(key)
+        if key not in self._touched:
             return patience.first or timing.first_touch_timeout_ms / 1000
         return patience.later or timing.diagnostics_wait_timeout_ms / 1000
+
+    def _remember(self, key: Key) -> None:
+        if key not in self._touched:
+            # A server that the pool has forgotten starts anew, and must not be remembered for ever.
+            self._touched = {key, *(self._touched & self._pool.entries().keys())}
 
     def _count(self, outcome: Outcome) -> None:
         failure = outcome.failure

@@ -6,30 +6,24 @@ files that are to be judged under them. Each server does this on its own, in one
 
 from collections.abc import Mapping
 
-import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.pool.entry import Recipe
 from pilotfish.pool.plan import Key
-from pilotfish.pool.pool import Pool
-from pilotfish.servers.resolve import Candidate, Choice
+from pilotfish.servers.resolve import Choice
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.ledger import FileAtHand, Standing
+from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
 from pilotfish.service.diagnostics.proposals import Proposal, proposal
-from pilotfish.service.diagnostics.runner import Checks, FileVerdict
-from pilotfish.service.texts import Texts
+from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.use_server import GRACE_SECONDS, Access, ChosenServer
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
-
-GRACE_SECONDS = 0.5
-"""A check ends by itself at its deadline and says how far it came; this only ends one that does not."""
 
 SAVED_ONLY = "it checks a file only once it is saved"
 MORE_WHEN_SAVED = "it checks more once a file is saved"
@@ -45,8 +39,7 @@ class Supposed(Struct, frozen=True):
 class _Share(Struct):
     """What one server is shown and asked."""
 
-    candidate: Candidate
-    recipe: Recipe
+    server: ChosenServer
     proposed: list[FileAtHand] = field(default_factory=list[FileAtHand])
     others: list[FileAtHand] = field(default_factory=list[FileAtHand])
 
@@ -59,10 +52,8 @@ class Time(Struct, frozen=True):
 
 
 class Supposing:
-    def __init__(self, pool: Pool, checks: Checks, texts: Texts) -> None:
-        self._pool = pool
-        self._checks = checks
-        self._texts = texts
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def run(
         self, client: ClientSession, workspace: Workspace, supposed: Supposed, time: Time
@@ -73,8 +64,8 @@ class Supposing:
         outcomes: dict[tuple[AbsPath, str], Outcome] = {}
 
         async def one(share: _Share) -> None:
-            for path, outcome in (await self._ask(client, workspace, share, time)).items():
-                outcomes[path, share.candidate.spec.id] = outcome
+            for path, outcome in (await self._ask(client, share, time)).items():
+                outcomes[path, share.server.candidate.spec.id] = outcome
 
         async with owned_tasks() as tasks:
             for share in self._shares(workspace, supposed, choices):
@@ -88,47 +79,40 @@ class Supposing:
         shares: dict[Key, _Share] = {}
         for path, text in {**supposed.proposed, **supposed.others}.items():
             for candidate in choices[path].servers:
-                recipe = workspace.recipe(candidate, self._checks.restore)
-                share = shares.setdefault(recipe.key, _Share(candidate, recipe))
+                server = self._access.server(workspace, candidate)
+                share = shares.setdefault(server.recipe.key, _Share(server))
                 file = FileAtHand(path, candidate.language_id, text, saved=False)
                 (share.proposed if path in supposed.proposed else share.others).append(file)
         return [share for share in shares.values() if share.proposed]
 
-    async def _ask(
-        self, client: ClientSession, workspace: Workspace, share: _Share, time: Time
-    ) -> dict[AbsPath, Outcome]:
-        server, started = share.candidate.spec.id, current_time()
+    async def _ask(self, client: ClientSession, share: _Share, time: Time) -> dict[AbsPath, Outcome]:
+        server, started = share.server.candidate.spec.id, current_time()
         deadline = started + time.all
 
         async def work(session: Session) -> dict[AbsPath, Outcome]:
-            standing = self._checks.standing(session)
-            async with proposal(session, standing, self._texts) as made:
+            ledger = self._access.ledgers.of(session)
+            async with proposal(session, ledger, self._access.texts) as made:
                 others_deadline = min(deadline, current_time() + time.others)
-                return await _judge(session, standing, share, made, (deadline, others_deadline))
+                return await _judge(session, ledger, share, made, (deadline, others_deadline))
 
         try:
-            with anyio.fail_after(time.all + GRACE_SECONDS):
-                restart = workspace.settings(server).restart
-                return await self._pool.use(share.recipe, work, lease=client.id, restart=restart)
-        except TimeoutError:
-            failure: Failure = Unavailable(Code.REQUEST_TIMEOUT, f"{server} has not answered in time")
-        except Failure as failed:
-            failure = failed
-        took = current_time() - started
-        return {file.path: no_verdict(server, failure, took) for file in (*share.proposed, *share.others)}
+            return await self._access.use_server(share.server, client.id, work, seconds=time.all, grace=GRACE_SECONDS)
+        except Failure as failure:
+            took = current_time() - started
+            return {file.path: no_verdict(server, failure, took) for file in (*share.proposed, *share.others)}
 
 
 async def _judge(
-    session: Session, standing: Standing, share: _Share, made: Proposal, deadlines: tuple[float, float]
+    session: Session, ledger: Ledger, share: _Share, made: Proposal, deadlines: tuple[float, float]
 ) -> dict[AbsPath, Outcome]:
-    freshness = share.candidate.spec.freshness
+    freshness = share.server.candidate.spec.freshness
     if freshness.on_save_only:
         files = (*share.proposed, *share.others)
         return {file.path: Outcome(session.server, None, why=SAVED_ONLY) for file in files}
     outcomes: dict[AbsPath, Outcome] = {}
 
     async def one(file: FileAtHand, deadline: float) -> None:
-        check = Check(session, standing, freshness, file)
+        check = Check(session, ledger, freshness, file)
         outcomes[file.path] = _as_proposed(await check.run(deadline), freshness)
 
     for file in share.proposed:

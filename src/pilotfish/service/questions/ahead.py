@@ -20,7 +20,7 @@ from pilotfish.operations.request_context import Asked
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.protocol.positions import position_to_wire
 from pilotfish.protocol.uris import uri_of
-from pilotfish.service.diagnostics.runner import Checks
+from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspaces import ClientSession
 
@@ -63,8 +63,8 @@ class Errand(Struct):
 
 
 class Ahead:
-    def __init__(self, checks: Checks) -> None:
-        self._checks = checks
+    def __init__(self, ledgers: Ledgers) -> None:
+        self._ledgers = ledgers
         self._known: Recent[_Key, _Answered] = Recent(MAX_REMEMBERED)
 
     def begin(self, question: Question, client: ClientSession) -> Errand:
@@ -88,7 +88,7 @@ class Ahead:
             self._known.put(errand.key, _Answered(errand.path, tuple(map(weakref.ref, errand.answered))))
 
     def _early(self, question: Question, request: Request, path: AbsPath, session: Session) -> Early | None:
-        if session.failure is not None or not self._checks.standing(session).is_calm(session):
+        if session.failure is not None or not self._ledgers.of(session).is_calm(session):
             return None
         documents = session.documents
         if not documents.is_open(path) or question.line is None or question.character is None:

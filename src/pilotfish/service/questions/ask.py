@@ -37,7 +37,6 @@ from pilotfish.operations.selection import Backdrop, Selection, resolved, select
 from pilotfish.operations.tokens import word_at
 from pilotfish.policy.boundary import Place, Want, admit, classify, require_file
 from pilotfish.pool.plan import Running
-from pilotfish.pool.pool import Pool
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
@@ -46,9 +45,8 @@ from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Pull
 from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.diagnostics.runner import Checks
 from pilotfish.service.questions.ahead import Ahead, Errand
-from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -79,11 +77,12 @@ class Reply(Struct, frozen=True):
 
 
 class Asking:
-    def __init__(self, pool: Pool, checks: Checks, texts: Texts) -> None:
-        self._pool = pool
-        self._checks = checks
-        self._texts = texts
-        self._ahead = Ahead(checks)
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._pool = access.pool
+        self._ledgers = access.ledgers
+        self._texts = access.texts
+        self._ahead = Ahead(access.ledgers)
 
     async def answer(
         self,
@@ -232,16 +231,13 @@ class Asking:
         client: ClientSession,
         workspace: Workspace,
     ) -> Reply:
-        server, settings = candidate.spec.id, workspace.settings(candidate.spec.id)
-        limit = (settings.timing.initialize_timeout_ms + settings.timing.request_timeout_ms) / 1000
-        recipe = workspace.recipe(candidate, self._checks.restore)
+        timing = workspace.settings(candidate.spec.id).timing
+        seconds = (timing.initialize_timeout_ms + timing.request_timeout_ms) / 1000
         try:
-            with anyio.CancelScope(deadline=current_time() + limit):
-                return await self._pool.use(recipe, work, lease=client.id, restart=settings.restart)
+            server = self._access.server(workspace, candidate)
+            return await self._access.use_server(server, client.id, work, seconds=seconds)
         except Failure as failure:
-            return Reply(server, failure=failure)
-        late = ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {limit:g} s")
-        return Reply(server, failure=late)
+            return Reply(candidate.spec.id, failure=failure)
 
     async def _ask(
         self,
@@ -255,12 +251,12 @@ class Asking:
         request = row.request
         if request is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
-        standing, path = self._checks.standing(session), subject.path
-        async with standing.shared():
-            with nullcontext() if path is None else standing.using(path):
+        ledger, path = self._ledgers.of(session), subject.path
+        async with ledger.shared():
+            with nullcontext() if path is None else ledger.using(path):
                 if path is not None and subject.text is not None:
-                    is_old = self._checks.is_older(path, session)
-                    standing.send(session, FileAtHand(path, candidate.language_id, subject.text.string, is_old=is_old))
+                    is_old = self._ledgers.is_older(path, session)
+                    ledger.send(session, FileAtHand(path, candidate.language_id, subject.text.string, is_old=is_old))
                 caveat = await self.indexed(session, candidate)
                 if not session.supports(request.prepare or request.method, path):
                     return Reply(session.server)
@@ -268,9 +264,9 @@ class Asking:
                 early = errand.early.get(session)
                 answer = await session.request(request.method, request.build(asked), about=path, early=early)
             errand.note(session, path)
-            if standing.behind is not None:
-                caveat = f"{session.server}: {standing.behind}"
-            self._checks.close_unused(session)
+            if ledger.behind is not None:
+                caveat = f"{session.server}: {ledger.behind}"
+            self._ledgers.close_unused(session)
         try:
             reading = request.read(answer, asked)
         except Malformed as malformed:
@@ -283,13 +279,13 @@ class Asking:
 
         Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
         """
-        standing = self._checks.standing(session)
-        if standing.has_loaded(session) and session.readiness.quiescent is not False:
+        ledger = self._ledgers.of(session)
+        if ledger.has_loaded(session) and session.readiness.quiescent is not False:
             return None
         with anyio.move_on_after(session.request_seconds * INDEXING_SHARE):
-            if not (standing.answered or standing.began):
-                standing.began = await self._said_first_diagnostics(session, candidate)
-            while session.readiness.busy and not standing.answered:
+            if not (ledger.answered or ledger.began):
+                ledger.began = await self._said_first_diagnostics(session, candidate)
+            while session.readiness.busy and not ledger.answered:
                 await session.changed.wait()
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"

@@ -1,9 +1,6 @@
 """What a person may do to the servers of a workspace: restart one, stop one. Nothing here can name a command."""
 
 import logging
-from collections.abc import Awaitable, Callable
-
-import anyio
 
 from pilotfish.api.status import Restarted
 from pilotfish.client.session import Session
@@ -12,11 +9,10 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Starting, Stopping, Why
 from pilotfish.pool.plan import Running as RunningSlot
-from pilotfish.pool.pool import Pool
-from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.status.details import require_known
+from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
@@ -30,9 +26,9 @@ MAX_MESSAGE = 2000
 
 
 class Steering:
-    def __init__(self, pool: Pool, restore: Callable[[Session, Documents | None], Awaitable[None]]) -> None:
-        self._pool = pool
-        self._restore = restore
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._pool = access.pool
 
     async def restart(self, workspace: Workspace, server: str, lease: str) -> tuple[Restarted, ...]:
         """Stop a server wherever it runs or has failed in the workspace, and start it again there, by root."""
@@ -67,17 +63,15 @@ class Steering:
 
     async def _started(self, workspace: Workspace, server: str, root: AbsPath, lease: str) -> Restarted:
         began = current_time()
-        recipe = workspace.recipe(Candidate(workspace.specs[server], root, ""), self._restore)
+        chosen = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))
 
         async def pid(session: Session) -> int:
             return session.pid
 
         try:
-            with anyio.fail_after(START_SECONDS):
-                started = await self._pool.use(recipe, pid, lease=lease)
-        except (Failure, TimeoutError) as error:
-            why = error.message if isinstance(error, Failure) else f"{server} has not started in {START_SECONDS:g} s"
-            return Restarted(root=root, error=sanitised(why, MAX_MESSAGE))
+            started = await self._access.use_server(chosen, lease, pid, seconds=START_SECONDS)
+        except Failure as failure:
+            return Restarted(root=root, error=sanitised(failure.message, MAX_MESSAGE))
         return Restarted(root=root, pid=started, duration_ms=round((current_time() - began) * 1000))
 
     def _own(self, workspace: Workspace, server: str) -> dict[Key, Entry]:

@@ -1,0 +1,88 @@
+"""The ledgers of all sessions that live, and the documents that every session keeps open."""
+
+from collections.abc import Callable
+from itertools import count
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
+from pilotfish.protocol.documents import Documents
+from pilotfish.service.diagnostics.habits import Remembering
+from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
+from pilotfish.service.texts import Texts
+from pilotfish.system.clock import current_time
+from pilotfish.system.ports import Memory
+
+MAX_OPEN_DOCUMENTS = 200
+"""Documents open at one server; the least recently used beyond it are closed."""
+
+
+class Ledgers:
+    """The only place that makes ledgers. Habits of a server are kept in `memory` from one run to the next."""
+
+    def __init__(
+        self,
+        texts: Texts,
+        started: Callable[[Session], None] = lambda _session: None,
+        memory: Memory | None = None,
+    ) -> None:
+        """`started` is called with every session that has just started."""
+        self._texts = texts
+        self._started = started
+        self._remembering = Remembering(memory)
+        self._ledgers: dict[Session, Ledger] = {}
+        self._orders = count(1)
+
+    def of(self, session: Session) -> Ledger:
+        if session not in self._ledgers:
+            alive = {known: kept for known, kept in self._ledgers.items() if known.failure is None}
+            self._ledgers = {**alive, session: Ledger(habits=self._remembering.recalled(session))}
+        return self._ledgers[session]
+
+    def next_order(self) -> int:
+        """The order of a text that is read or given now: a text with a lower one is older."""
+        return next(self._orders)
+
+    def keep_habits(self, session: Session) -> None:
+        """Write down what was learned about the server, where it is new."""
+        self._remembering.keep(session, self.of(session).habits)
+
+    def is_older(self, path: AbsPath, session: Session) -> bool:
+        """Whether the file, as it was last read, has not changed since before the server started."""
+        age = self._texts.age(path)
+        return age is not None and age > current_time() - session.started_at
+
+    def close_unused(self, session: Session) -> None:
+        """Close the least recently used documents: a server's memory must not grow with every file ever asked about."""
+        self.of(session).close_all_but(MAX_OPEN_DOCUMENTS, session)
+
+    async def restore(self, session: Session, before: Documents | None) -> None:
+        """After a restart: open again what was open, with the text that is on disk now."""
+        self._started(session)
+        if before is None:
+            return
+        for path in before.paths:
+            try:
+                file = await self._texts.current(path)
+            except Refused:
+                # It is gone or no longer text: there is nothing to open.
+                continue
+            self.of(session).open_again(session, path, before.language_id(path) or "", file.text)
+
+    async def follow(self, session: Session, path: AbsPath, *, gone: bool) -> bool:
+        """A file changed on disk: an open document takes its text or is closed. False: not now, it is being checked."""
+        ledger, language = self.of(session), session.documents.language_id(path)
+        if language is None:
+            if gone:
+                session.reports.forget(path)
+            return True
+        try:
+            text = (await self._texts.current(path)).text
+        except Refused:
+            if ledger.is_using(path):
+                return False
+            ledger.close(session, path)
+            return True
+        if session.documents.is_open(path):
+            ledger.send(session, FileAtHand(path, language, text, order=self.next_order()))
+        return True

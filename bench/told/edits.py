@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from told import edits_go, edits_python, edits_typescript
+from told import edits_c, edits_go, edits_python, edits_typescript
 from told.source import Maker, Source
 
 Group = Literal["harmless", "own", "fix", "others"]
@@ -42,6 +42,7 @@ MAKERS = {
     "python": edits_python.MAKERS,
     "typescript": edits_typescript.MAKERS,
     "go": edits_go.MAKERS,
+    "c": edits_c.MAKERS,
 }
 
 MOST_BREAKS = 2

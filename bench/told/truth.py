@@ -121,7 +121,8 @@ class Checker:
     prepare: Callable[[Project, Path], None] = lambda _project, _root: None
     codes: tuple[int, ...] = (0, 1)
     """Exit codes of a checker that worked."""
-    in_stderr: bool = False
+    each: str = ""
+    """A pattern: the command is run for each such file, whose path is put at its end."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -179,6 +180,16 @@ def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
         if match := head.fullmatch(line):
             file = _relative(match["file"], root)
             yield Problem(file, int(match["line"]), int(match["column"]), "error", "", match["message"])
+
+
+def parse_clangd(output: str, root: Path) -> Iterator[Problem]:
+    """`clangd --check=FILE`, for one file after another: only errors are listed, without their columns."""
+    head, file = re.compile(r"E\[[\d:.]+\] \[(?P<rule>[^\]\s]+)\] Line (?P<line>\d+): (?P<message>.*)"), ""
+    for line in output.splitlines():
+        if ": Testing on source file " in line or "] Testing on source file " in line:
+            file = _relative(line.partition("source file ")[2].strip(), root)
+        elif match := head.fullmatch(line):
+            yield Problem(file, int(match["line"]), 1, "error", match["rule"], match["message"])
 
 
 def _python(project: Project, root: Path) -> str:
@@ -276,6 +287,14 @@ CHECKERS: Mapping[str, Checker] = {
         ["gopls", "version"],
         environment={"GOPROXY": "off"},
     ),
+    "clangd": Checker(
+        "clangd",
+        lambda _project, _root: [str(SCRIPTS / "clangd"), "--check-locations=0", "--check="],
+        parse_clangd,
+        [str(SCRIPTS / "clangd"), "--version"],
+        each="*.[ch]",
+        codes=tuple(range(256)),
+    ),
 }
 """By the server that is measured: its checker is its own command line."""
 
@@ -327,16 +346,11 @@ class Asker:
         variables = {**os.environ, "PATH": plain_path(), **checker.environment}
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "CONDA_PREFIX"):
             variables.pop(name, None)
-        argv = checker.argv(self._project, root)
-        done = subprocess.run(
-            argv, cwd=root, env=variables, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
-        )
-        if done.returncode not in checker.codes:
-            raise CheckerFailed(
-                f"{' '.join(argv[:4])} ended with {done.returncode}: {(done.stderr or done.stdout)[-2000:]}"
-            )
+        argv = list(checker.argv(self._project, root))
+        files = [str(path) for path in sorted(root.rglob(checker.each))] if checker.each else [""]
+        output = "".join(_run([*argv[:-1], argv[-1] + file], root, variables, checker.codes) for file in files)
         found: dict[str, list[Problem]] = {}
-        for problem in checker.parse(done.stdout, root):
+        for problem in checker.parse(output, root):
             found.setdefault(problem.file, []).append(problem)
         return {file: tuple(found[file]) for file in sorted(found)}
 
@@ -353,6 +367,17 @@ class Asker:
         parts = [str(REVISION), self._checker.name, version(self._checker), self._project.identity, digest(state)]
         name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return corpus.cache() / "truth" / name[:2] / f"{name}.json.gz"
+
+
+def _run(argv: Sequence[str], root: Path, variables: Mapping[str, str], codes: Sequence[int]) -> str:
+    """What the checker printed: clangd prints to where others complain."""
+    done = subprocess.run(
+        argv, cwd=root, env=variables, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
+    )
+    if done.returncode not in codes:
+        words = (done.stderr or done.stdout)[-2000:]
+        raise CheckerFailed(f"{' '.join(argv[:4])} ended with {done.returncode}: {words}")
+    return done.stdout or done.stderr
 
 
 def write_state(root: Path, before: Texts, after: Texts) -> None:

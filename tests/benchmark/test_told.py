@@ -166,7 +166,40 @@ func use() {
 }
 """,
 }
-PROJECTS = {"python": PYTHON, "typescript": TYPESCRIPT, "go": GO}
+C = {
+    "thing.h": """#include <stddef.h>
+
+struct thing {
+    char *name;
+    size_t weight;
+};
+
+struct thing *thing_make(const char *name);
+size_t thing_weigh(struct thing *one, size_t more);
+""",
+    "thing.c": """#include <string.h>
+#include "thing.h"
+
+struct thing *thing_make(const char *name) {
+    int found = count(name);
+    return take(found);
+}
+
+size_t thing_weigh(struct thing *one, size_t more) {
+    size_t total = one->weight + more;
+    return total;
+}
+""",
+    "use.c": """#include "thing.h"
+
+int use(void) {
+    struct thing *one = thing_make("a");
+    one->name = "b";
+    return thing_weigh(one, one->weight);
+}
+""",
+}
+PROJECTS = {"python": PYTHON, "typescript": TYPESCRIPT, "go": GO, "c": C}
 SEEDS = st.integers(0, 10_000)
 BROKEN_ON_PURPOSE = {"syntax"}
 
@@ -205,7 +238,7 @@ def test_python_can_be_read_after_every_edit_but_those_that_break_its_syntax(see
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(["typescript", "go"]), SEEDS)
+@given(st.sampled_from(["typescript", "go", "c"]), SEEDS)
 def test_brackets_match_after_every_edit_but_those_that_break_the_syntax(language: str, seed: int) -> None:
     for edit in edits.plan(PROJECTS[language], language, 12, seed):
         for change in edit.changes:
@@ -215,9 +248,11 @@ def test_brackets_match_after_every_edit_but_those_that_break_the_syntax(languag
                 assert balanced == (edit.kind not in BROKEN_ON_PURPOSE), edit
 
 
-@pytest.mark.parametrize("language", PROJECTS)
-@pytest.mark.parametrize("kind", [kind for kind in edits.KINDS if kind != "fix"])
-def test_every_kind_of_edit_can_be_made_in_every_language(language: str, kind: str) -> None:
+EDITS = [(language, kind) for language in PROJECTS for kind in (*edits.MAKERS[language], "delete-file", "move-file")]
+
+
+@pytest.mark.parametrize(("language", "kind"), EDITS)
+def test_every_kind_of_edit_that_a_language_has_can_be_made(language: str, kind: str) -> None:
     (edit,) = edits.plan(PROJECTS[language], language, 1, 3, [kind])
     assert edit.kind == kind
     assert edit.group == edits.group_of(kind)
@@ -284,7 +319,9 @@ def problem(file: str, message: str, line: int = 1, rule: str = "rule", severity
 
 
 def findings(*problems: Problem) -> dict[str, tuple[Problem, ...]]:
-    return {file: tuple(one for one in problems if one.file == file) for file in {one.file for one in problems}}
+    return {
+        file: tuple(one for one in problems if one.file == file) for file in dict.fromkeys(one.file for one in problems)
+    }
 
 
 def test_new_is_what_is_there_more_often_than_before_wherever_it_stands() -> None:
@@ -336,6 +373,8 @@ def test_the_output_of_each_checker_is_read() -> None:
         Problem("src/a.ts", 5, 3, "error", "2322", "Type 'A' is not B.\n  Because of C."),
         Problem("src/b.ts", 1, 1, "error", "1005", "';' expected."),
     ]
+    clangd = "I[10:00:00.1] Testing on source file /work/project/a.c\nE[10:00:00.2] [undeclared] Line 5: no\n"
+    assert list(truth.parse_clangd(clangd, root)) == [Problem("a.c", 5, 1, "error", "undeclared", "no")]
     assert list(truth.parse_gopls("/work/project/a.go:5:3-7: undeclared name: x\n", root)) == [
         Problem("a.go", 5, 3, "error", "", "undeclared name: x")
     ]

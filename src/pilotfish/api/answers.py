@@ -298,6 +298,10 @@ class Answer(Api, Generic[D], frozen=True, kw_only=True):
             raise ValueError(f"an answer that lies: {'; '.join(broken)}")
 
 
+DiagnosticsAnswer = Answer[Mapping[str, tuple[Diagnostic, ...]]]
+"""Diagnostics by path."""
+
+
 def answer_from(operation: str, data: D | None, effort: Effort) -> Answer[D]:
     """The answer, its state as `effort` makes it. What nobody answered has no data, however empty."""
     empty = is_empty(data)

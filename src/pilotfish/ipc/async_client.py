@@ -9,21 +9,22 @@ Questions go side by side over one connection; giving one up gives it up at the 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
-from pilotfish.api.answers import Answer, Error, Feedback
+from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.calls import Call, Calls
+from pilotfish.config.values import TouchKind
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.client import ANSWER_SECONDS, Link, Terms, failure_of, introduction, open_link
 from pilotfish.ipc.messages import ServedFile
-from pilotfish.library.questions import Diagnostics, Path, Questions
+from pilotfish.library.questions import FilePath, Questions
 from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.protocol.frames import FrameDecoder, FrameError
@@ -33,8 +34,6 @@ from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
-
-Kind = Literal["edit", "write", "patch"]
 
 PATHS_AT_ONCE = 100
 """Files in one question whether they are served, which takes the daemon some milliseconds; others wait no longer."""
@@ -80,18 +79,18 @@ class RemoteWorkspace(Questions):
         return read_answer(bytes(await self._client.call("ask", {"operation": operation, **arguments})))
 
     async def after_edit(
-        self, *paths: Path, kind: Kind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
+        self, *paths: FilePath, kind: TouchKind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
     ) -> Feedback:
         """What to append to the result of the tool that changed these files: often nothing."""
         touch = Touch(tuple(os.fspath(path) for path in paths), kind, dict(texts) if texts else None, only_new)
         return msgspec.json.decode(await self._client.call("touched", touch), type=Feedback)
 
-    async def check(self, *paths: Path, texts: Mapping[str, str] | None = None) -> Diagnostics:
+    async def check(self, *paths: FilePath, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """The verdict on files, by path; a text in `texts` is judged instead of what is on disk."""
         params = {"paths": [os.fspath(path) for path in paths], "texts": dict(texts or {})}
         return read_answer(bytes(await self._client.call("check", params)))
 
-    async def warm(self, *paths: Path) -> None:
+    async def warm(self, *paths: FilePath) -> None:
         """Start the servers of these files and wait until each has answered once, whatever it says."""
         await self.check(*paths)
 

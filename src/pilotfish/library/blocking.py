@@ -20,7 +20,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pilotfish.api.status import Snapshot
 from pilotfish.errors import Unavailable
-from pilotfish.library.questions import Path
+from pilotfish.library.questions import FilePath
 from pilotfish.library.workspace import Workspace
 from pilotfish.library.workspace import open as open_workspace
 from pilotfish.model import AbsPath
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @contextmanager
 def open_blocking(
-    root: Path = ".", *, cwd: Path | None = None, host: str | None = None, shell: Host | None = None
+    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: Host | None = None
 ) -> Generator["BlockingWorkspace"]:
     """Open a workspace as `pilotfish.open` does, and wait for every answer."""
     opening = open_workspace(root, cwd=cwd, host=host, shell=shell)
@@ -91,11 +91,11 @@ class BlockingWorkspace:
         """Whether the configuration wants models to have tools for questions."""
         return self.workspace.offers_tools
 
-    def serves(self, path: Path) -> bool:
+    def serves(self, path: FilePath) -> bool:
         """Whether some server is for files like this one, installed or not."""
         return self.workspace.serves(path)
 
-    def missing(self, path: Path) -> Unavailable | None:
+    def missing(self, path: FilePath) -> Unavailable | None:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         return self.workspace.missing(path)
 

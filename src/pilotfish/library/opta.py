@@ -21,14 +21,14 @@ from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.text import appended
 from pilotfish.library.blocking import BlockingWorkspace
-from pilotfish.library.workspace import Kind, Workspace
+from pilotfish.library.workspace import TouchKind, Workspace
 from pilotfish.operations.fallback import Expected, no_server, search_files
 from pilotfish.operations.opta import opta_text
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.operations.tools import OPTA
 from pilotfish.operations.validate import question
 
-EDITS: Mapping[str, Kind] = {"edit_file": "edit", "write_file": "write", "multi_edit": "patch"}
+EDITS: Mapping[str, TouchKind] = {"edit_file": "edit", "write_file": "write", "multi_edit": "patch"}
 """The host's own tools that change files."""
 
 Permission = Literal["allow", "ask"]

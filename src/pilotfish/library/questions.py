@@ -16,7 +16,6 @@ from pilotfish.api.answers import (
     Action,
     Answer,
     Changes,
-    Diagnostic,
     Edge,
     HierarchyItem,
     Hover,
@@ -27,13 +26,12 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation
 
-Path = str | os.PathLike[str]
+FilePath = str | os.PathLike[str]
 
 Locations = Answer[tuple[Location, ...]]
 Symbols = Answer[tuple[Symbol, ...]]
 Edges = Answer[tuple[Edge, ...]]
-Items = Answer[tuple[HierarchyItem, ...]]
-Diagnostics = Answer[Mapping[str, tuple[Diagnostic, ...]]]
+HierarchyItems = Answer[tuple[HierarchyItem, ...]]
 
 
 class Questions(ABC):
@@ -47,7 +45,7 @@ class Questions(ABC):
 
     async def definition(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -58,7 +56,7 @@ class Questions(ABC):
 
     async def declaration(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -69,7 +67,7 @@ class Questions(ABC):
 
     async def type_definition(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -80,7 +78,7 @@ class Questions(ABC):
 
     async def implementation(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -91,7 +89,7 @@ class Questions(ABC):
 
     async def references(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -106,7 +104,7 @@ class Questions(ABC):
 
     async def hover(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -117,7 +115,7 @@ class Questions(ABC):
 
     async def signature(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -126,11 +124,11 @@ class Questions(ABC):
         """Signatures of the call around a position."""
         return await self.ask(Operation.SIGNATURE, place(file, line, character, symbol))
 
-    async def symbols(self, file: Path) -> Symbols:
+    async def symbols(self, file: FilePath) -> Symbols:
         """Outline of a file."""
         return await self.ask(Operation.DOCUMENT_SYMBOL, place(file))
 
-    async def workspace_symbols(self, query: str, file: Path | None = None) -> Symbols:
+    async def workspace_symbols(self, query: str, file: FilePath | None = None) -> Symbols:
         """Symbols by name, at the servers that run; with a file, at its servers, which are then started."""
         return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | {"query": query})
 
@@ -138,7 +136,7 @@ class Questions(ABC):
 
     async def incoming_calls(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -151,7 +149,7 @@ class Questions(ABC):
 
     async def outgoing_calls(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -164,26 +162,26 @@ class Questions(ABC):
 
     async def supertypes(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
-    ) -> Items:
+    ) -> HierarchyItems:
         """What a type is derived from; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item)}
         return await self.ask(Operation.SUPERTYPES, place(file, line, character, symbol) | more)
 
     async def subtypes(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
-    ) -> Items:
+    ) -> HierarchyItems:
         """What is derived from a type; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item)}
         return await self.ask(Operation.SUBTYPES, place(file, line, character, symbol) | more)
@@ -192,7 +190,7 @@ class Questions(ABC):
 
     async def rename(
         self,
-        file: Path | None = None,
+        file: FilePath | None = None,
         line: int | None = None,
         character: int | None = None,
         *,
@@ -204,14 +202,14 @@ class Questions(ABC):
         more = {"newName": new_name, "apply": apply}
         return await self.ask(Operation.RENAME, place(file, line, character, symbol) | more)
 
-    async def rename_file(self, file: Path, new_path: Path, *, apply: bool = False) -> Answer[Changes]:
+    async def rename_file(self, file: FilePath, new_path: FilePath, *, apply: bool = False) -> Answer[Changes]:
         """Move a file and let imports follow: a diff, unless `apply` says to do it."""
         more = {"newPath": os.fspath(new_path), "apply": apply}
         return await self.ask(Operation.RENAME_FILE, place(file) | more)
 
     async def actions(
         self,
-        file: Path,
+        file: FilePath,
         line: int,
         character: int | None = None,
         *,
@@ -225,7 +223,7 @@ class Questions(ABC):
 
 
 def place(
-    file: Path | None = None, line: int | None = None, character: int | None = None, symbol: str | None = None
+    file: FilePath | None = None, line: int | None = None, character: int | None = None, symbol: str | None = None
 ) -> dict[str, object]:
     """The fields of a place."""
     path = None if file is None else os.fspath(file)

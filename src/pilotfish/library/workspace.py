@@ -18,14 +18,15 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
-from pilotfish.api.answers import Answer, Effort, Feedback, answer_from, error_of
+from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, answer_from, error_of
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.config.places import user_places
+from pilotfish.config.values import TouchKind
 from pilotfish.errors import Refused, Unavailable
-from pilotfish.library.questions import Diagnostics, Path, Questions
+from pilotfish.library.questions import FilePath, Questions
 from pilotfish.model import AbsPath, Position
 from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
@@ -40,8 +41,6 @@ from pilotfish.system.process import spawn
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import open_watcher
 
-Kind = Literal["edit", "write", "patch"]
-
 _numbers = itertools.count(1)
 """Tells the client sessions of one process apart."""
 
@@ -51,7 +50,7 @@ logging.getLogger("pilotfish").addHandler(logging.NullHandler())
 
 @asynccontextmanager
 async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
-    root: Path = ".", *, cwd: Path | None = None, host: str | None = None, shell: Host | None = None
+    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: Host | None = None
 ) -> AsyncGenerator["Workspace"]:
     """Open a workspace; servers start on first use, and at the end of the block none is left.
 
@@ -106,7 +105,7 @@ class Workspace(Questions):
         return await self._service.ask(question, self._client)
 
     async def after_edit(
-        self, *paths: Path, kind: Kind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
+        self, *paths: FilePath, kind: TouchKind = "edit", texts: Mapping[str, str] | None = None, only_new: bool = False
     ) -> Feedback:
         """What to append to the result of the tool that changed these files: often nothing.
 
@@ -116,19 +115,19 @@ class Workspace(Questions):
         touch = Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
         return await self._service.touched(touch, self._client)
 
-    async def check(self, *paths: Path, texts: Mapping[str, str] | None = None) -> Diagnostics:
+    async def check(self, *paths: FilePath, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """The verdict on files, by path; a text in `texts` is judged instead of what is on disk."""
         return await self._service.check(self._client, _spelled(paths), texts=texts)
 
-    async def warm(self, *paths: Path) -> None:
+    async def warm(self, *paths: FilePath) -> None:
         """Start the servers of these files and wait until each has answered once, whatever it says."""
         await self.check(*paths)
 
-    def serves(self, path: Path) -> bool:
+    def serves(self, path: FilePath) -> bool:
         """Whether some server is for files like this one, installed or not."""
         return self._service.workspaces.of(self._client).serves(AbsPath(os.path.join(self._client.cwd, path)))
 
-    def missing(self, path: Path) -> Unavailable | None:
+    def missing(self, path: FilePath) -> Unavailable | None:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         workspace = self._service.workspaces.of(self._client)
         choice = workspace.servers_for(AbsPath(os.path.realpath(os.path.join(self._client.cwd, path))))
@@ -152,11 +151,11 @@ class Workspace(Questions):
         return self._service.status(self._client)
 
 
-def _client(root: Path, cwd: Path | None, host: str | None) -> ClientSession:
+def _client(root: FilePath, cwd: FilePath | None, host: str | None) -> ClientSession:
     folder = AbsPath(os.path.abspath(root))
     here = folder if cwd is None else AbsPath(os.path.abspath(cwd))
     return ClientSession(f"library {os.getpid()}.{next(_numbers)}", folder, here, host)
 
 
-def _spelled(paths: Iterable[Path]) -> tuple[str, ...]:
+def _spelled(paths: Iterable[FilePath]) -> tuple[str, ...]:
     return tuple(os.fspath(path) for path in paths)

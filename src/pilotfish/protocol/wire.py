@@ -11,6 +11,9 @@ from typing import Any
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+JsonObject = dict[str, Any]
+"""An object of any members, where nobody checks them."""
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 

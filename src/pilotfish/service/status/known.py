@@ -5,11 +5,10 @@ known when all its servers have nothing to say about it, or have ended.
 """
 
 import os
-from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Diagnostic, Effort, answer_from
+from pilotfish.api.answers import DiagnosticsAnswer, Effort, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Place, classify
@@ -20,8 +19,6 @@ from pilotfish.service.workspaces import ClientSession
 
 MAX_KNOWN = 50
 """Files that are checked at once. A server that reports on a whole project may hold thousands."""
-
-Diagnostics = Answer[Mapping[str, tuple[Diagnostic, ...]]]
 
 
 def known_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
@@ -37,7 +34,7 @@ def known_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
     return tuple(sorted(path for path in ours if os.path.isfile(path)))
 
 
-async def known_diagnostics(service: Service, client: ClientSession, patience: Patience) -> Diagnostics:
+async def known_diagnostics(service: Service, client: ClientSession, patience: Patience) -> DiagnosticsAnswer:
     """Every known file, checked for real. Raises `Unavailable` after `"lsp": false`."""
     service.workspaces.of(client).require_enabled()
     known = known_files(service, client)
@@ -47,7 +44,7 @@ async def known_diagnostics(service: Service, client: ClientSession, patience: P
     return replace(checked, meta=replace(checked.meta, truncated=len(known) > MAX_KNOWN))
 
 
-def _nothing_known(service: Service, client: ClientSession) -> Diagnostics:
+def _nothing_known(service: Service, client: ClientSession) -> DiagnosticsAnswer:
     """Never fresh: that no server has complained says nothing about the files that none has seen."""
     workspace = service.workspaces.of(client)
     entries = service.pool.entries().items()

@@ -27,7 +27,7 @@ from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_ch
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
 
 if TYPE_CHECKING:
-    from pilotfish.library.questions import Diagnostics
+    from pilotfish.api.answers import DiagnosticsAnswer
     from pilotfish.system.ports import Interest
 
 SEVERITIES = ("error", "warning", "information", "hint")
@@ -100,7 +100,7 @@ async def _for_ever(workspace: OpenWorkspace, order: Order) -> None:
             await changed()
 
 
-async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
+async def checked(workspace: OpenWorkspace, order: Order) -> DiagnosticsAnswer:
     """The verdict, with a bar or a line for a person who waits."""
     from pilotfish.surfaces.cli.check_run import gathered, merged, shortfalls, verdict
     from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
@@ -124,7 +124,7 @@ async def checked(workspace: OpenWorkspace, order: Order) -> Diagnostics:
     )
 
 
-def report(said: Diagnostics, root: str, order: Order) -> ExitCode:
+def report(said: DiagnosticsAnswer, root: str, order: Order) -> ExitCode:
     """Print the verdict, and say how the command ends."""
     from pilotfish.surfaces.cli.check_run import only
     from pilotfish.surfaces.cli.terminal.printing import print_answer
@@ -138,7 +138,7 @@ def report(said: Diagnostics, root: str, order: Order) -> ExitCode:
     return exit_code_of_check(said, _count(findings.data))
 
 
-def _rest(said: Diagnostics, order: Order) -> tuple[str, ...]:
+def _rest(said: DiagnosticsAnswer, order: Order) -> tuple[str, ...]:
     if order.severity is not None:
         return ()
     wanted = [found for items in (said.data or {}).values() for found in items if order.is_wanted(found)]

@@ -13,10 +13,19 @@ import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, State, answer_from, error_text, is_empty
+from pilotfish.api.answers import (
+    OURSELVES,
+    Diagnostic,
+    DiagnosticsAnswer,
+    Effort,
+    Error,
+    State,
+    answer_from,
+    error_text,
+    is_empty,
+)
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
-from pilotfish.library.questions import Diagnostics
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
 from pilotfish.system.source_files import files_below
@@ -64,9 +73,9 @@ async def verdict(
     *,
     texts: Mapping[str, str] | None = None,
     done: Callable[[], None],
-) -> list[Diagnostics]:
+) -> list[DiagnosticsAnswer]:
     """The verdicts on all files, in their order; `done` hears of each that is finished."""
-    answers: dict[str, Diagnostics] = {}
+    answers: dict[str, DiagnosticsAnswer] = {}
     limit = anyio.CapacityLimiter(AT_ONCE)
 
     async def one(path: str) -> None:
@@ -82,8 +91,8 @@ async def verdict(
 
 
 def merged(
-    answers: Sequence[Diagnostics], *, duration_ms: int, errors: Sequence[Error] = (), notes: Sequence[str] = ()
-) -> Diagnostics:
+    answers: Sequence[DiagnosticsAnswer], *, duration_ms: int, errors: Sequence[Error] = (), notes: Sequence[str] = ()
+) -> DiagnosticsAnswer:
     """One answer of those about single files; `errors` and `notes` are about what nobody could be asked about."""
     states = {answer.meta.state for answer in answers}
     reasons = [answer.meta.reason for answer in answers if answer.meta.reason and not _is_about_errors(answer)]
@@ -101,7 +110,7 @@ def merged(
     return answer_from(Operation.DIAGNOSTICS, data, effort)
 
 
-def only(answer: Diagnostics, wanted: Callable[[Diagnostic], bool]) -> Diagnostics:
+def only(answer: DiagnosticsAnswer, wanted: Callable[[Diagnostic], bool]) -> DiagnosticsAnswer:
     """The answer with the wanted diagnostics alone; every file that was checked stays in it."""
     if answer.data is None:
         return answer
@@ -110,13 +119,13 @@ def only(answer: Diagnostics, wanted: Callable[[Diagnostic], bool]) -> Diagnosti
     return replace(answer, data=data, meta=replace(answer.meta, empty=empty))
 
 
-def _is_no_text(answer: Diagnostics) -> bool:
+def _is_no_text(answer: DiagnosticsAnswer) -> bool:
     return bool(answer.errors) and all(
         error.server_id == OURSELVES and error.code in NOT_TEXT for error in answer.errors
     )
 
 
-def _is_about_errors(answer: Diagnostics) -> bool:
+def _is_about_errors(answer: DiagnosticsAnswer) -> bool:
     """Whether the reason only repeats the errors, which are told anyway."""
     return answer.meta.reason == "; ".join(map(error_text, answer.errors))
 

@@ -23,8 +23,8 @@ from pilotfish.operations.answers import answer_of
 from pilotfish.sanitise import sanitised
 
 if TYPE_CHECKING:
+    from pilotfish.api.answers import DiagnosticsAnswer
     from pilotfish.config.values import TouchKind
-    from pilotfish.library.questions import Diagnostics
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class DaemonWorkspace:
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         return answer_of(self._link.request("ask", {"operation": operation, **arguments}))
 
-    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Diagnostics:
+    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         return answer_of(self._link.request("check", {"paths": paths, "texts": texts or {}}))
 
     async def warm(self, *paths: str) -> None:

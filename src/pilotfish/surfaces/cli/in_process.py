@@ -6,12 +6,11 @@ from typing import Any
 
 import anyio.to_thread
 
-from pilotfish.api.answers import Answer, Error, Feedback, error_of
+from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback, error_of
 from pilotfish.api.questions import Operation
 from pilotfish.api.status import Snapshot
 from pilotfish.config.values import TouchKind
 from pilotfish.library import workspace
-from pilotfish.library.questions import Diagnostics
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
 
 
@@ -35,7 +34,7 @@ class InProcessWorkspace:
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         return await self._workspace.ask(operation, arguments)
 
-    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Diagnostics:
+    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         return await self._workspace.check(*paths, texts=texts)
 
     async def warm(self, *paths: str) -> None:

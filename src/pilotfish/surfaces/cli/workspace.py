@@ -16,11 +16,10 @@ from pilotfish.surfaces.cli.completion import folders
 from pilotfish.system.worktree import top_of
 
 if TYPE_CHECKING:
-    from pilotfish.api.answers import Answer, Error, Feedback
+    from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback
     from pilotfish.api.questions import Operation
     from pilotfish.api.status import Snapshot
     from pilotfish.config.values import TouchKind
-    from pilotfish.library.questions import Diagnostics
 
 NO_DAEMON = "PILOTFISH_NO_DAEMON"
 """The variable that does what `--no-daemon` does; also the key under which a click context remembers that option."""
@@ -58,7 +57,7 @@ class OpenWorkspace(Protocol):
         """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""
         ...
 
-    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Diagnostics:
+    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """Diagnostics by path; a text in `texts` is checked instead of the file on disk."""
         ...
 

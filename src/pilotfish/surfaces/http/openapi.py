@@ -8,11 +8,10 @@ import msgspec
 
 from pilotfish.api.answers import Answer
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.http.metrics import MEDIA_TYPE
 from pilotfish.surfaces.http.shapes import ID, MAX_ID, AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts
 from pilotfish.version import VERSION
-
-Json = dict[str, Any]
 
 SHAPES = (AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts, Answer[Any])
 ANSWER = "Answer_Any_"
@@ -34,7 +33,7 @@ ALWAYS = {
 
 
 @cache
-def document() -> Json:
+def document() -> JsonObject:
     _, components = msgspec.json.schema_components(SHAPES, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",
@@ -56,17 +55,19 @@ def document() -> Json:
     }
 
 
-def _json(name: str) -> Json:
+def _json(name: str) -> JsonObject:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
-def _get(name: str, summary: str, content: Json, **more: str) -> Json:
+def _get(name: str, summary: str, content: JsonObject, **more: str) -> JsonObject:
     return _operation(name, summary, content, more)
 
 
-def _operation(name: str, summary: str, content: Json, also: Mapping[str, str], body: Json | None = None) -> Json:
+def _operation(
+    name: str, summary: str, content: JsonObject, also: Mapping[str, str], body: JsonObject | None = None
+) -> JsonObject:
     troubles = {str(status): text for status, text in ALWAYS.items()} | dict(also)
-    responses: Json = {"200": {"description": "As asked.", "content": content}}
+    responses: JsonObject = {"200": {"description": "As asked.", "content": content}}
     responses |= {
         status: {"description": text, "content": _json("Trouble")} for status, text in sorted(troubles.items())
     }
@@ -74,9 +75,9 @@ def _operation(name: str, summary: str, content: Json, also: Mapping[str, str], 
     return {"operationId": name, "summary": summary, **request, "responses": responses}
 
 
-def _ask(components: Mapping[str, Any]) -> Json:
+def _ask(components: Mapping[str, Any]) -> JsonObject:
     """The body has the fields of the one tool, and where the conversation works."""
-    tool = cast("Json", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
+    tool = cast("JsonObject", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
     folder = components["AskedFrom"]["properties"]["cwd"]
     schema = {**tool, "properties": {**tool["properties"], "cwd": folder}}
     also = {"409": "Nobody has said where it works, or that is gone.", "422": "The fields do not make a question."}
@@ -84,9 +85,9 @@ def _ask(components: Mapping[str, Any]) -> Json:
     return _operation("ask", summary, _json(ANSWER), also, {"application/json": {"schema": schema}})
 
 
-_TEXT: Json = {"schema": {"type": "string"}}
-_OBJECT: Json = {"schema": {"type": "object"}}
-_ID: Json = {
+_TEXT: JsonObject = {"schema": {"type": "string"}}
+_OBJECT: JsonObject = {"schema": {"type": "object"}}
+_ID: JsonObject = {
     "name": "id",
     "in": "path",
     "required": True,

@@ -12,16 +12,16 @@ from typing import cast
 import anyio
 from msgspec import Raw
 
-from pilotfish.api.answers import State
+from pilotfish.api.answers import DiagnosticsAnswer, State
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
-from pilotfish.service.status.known import Diagnostics, known_diagnostics
+from pilotfish.service.status.known import known_diagnostics
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.llxprt.shapes import Json, all_diagnostics, file_diagnostics, server_status
+from pilotfish.surfaces.llxprt.shapes import JsonObject, all_diagnostics, file_diagnostics, server_status
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class LlxprtMethods:
             "lsp/shutdown": self._shutdown,
         }
 
-    async def _check_file(self, params: Raw) -> list[Json]:
+    async def _check_file(self, params: Raw) -> list[JsonObject]:
         given = _arguments(params, "filePath", "text")
         path, text = given.get("filePath"), given.get("text")
         if not isinstance(path, str) or not isinstance(text, str | None):
@@ -70,7 +70,7 @@ class LlxprtMethods:
             one for shown, found in (answer.data or {}).items() for one in file_diagnostics(shown, found, severities)
         ]
 
-    async def _diagnostics(self, _: Raw) -> dict[str, list[Json]]:
+    async def _diagnostics(self, _: Raw) -> dict[str, list[JsonObject]]:
         try:
             answer = await known_diagnostics(self._service, self._client, Patience())
         except Failure as failure:
@@ -82,7 +82,7 @@ class LlxprtMethods:
     async def _diagnostic_epoch(self, _: Raw) -> int:
         return self._epoch
 
-    async def _diagnostics_after(self, params: Raw) -> dict[str, list[Json]]:
+    async def _diagnostics_after(self, params: Raw) -> dict[str, list[JsonObject]]:
         """All diagnostics, once a check has ended that the caller has not seen yet, or the wait is over."""
         given = _arguments(params, "afterEpoch", "waitMs")
         after, wait = given.get("afterEpoch", given.get("epoch", 0)), given.get("waitMs", 0)
@@ -93,7 +93,7 @@ class LlxprtMethods:
                 await self._checked.wait()
         return await self._diagnostics(params)
 
-    async def _status(self, _: Raw) -> list[Json]:
+    async def _status(self, _: Raw) -> list[JsonObject]:
         workspace = self._service.workspaces.of(self._client)
         pids = {
             key.server: entry.session.pid
@@ -115,7 +115,7 @@ class LlxprtMethods:
         with anyio.move_on_after(STOP_SECONDS):
             await self._service.pool.stop_all()
 
-    async def _say_verdict(self, path: str, answer: Diagnostics) -> None:
+    async def _say_verdict(self, path: str, answer: DiagnosticsAnswer) -> None:
         found = sum(map(len, (answer.data or {}).values()))
         said = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
         logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *said)

@@ -6,16 +6,14 @@ on one line and escaped.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from pilotfish.api.answers import Diagnostic
 from pilotfish.api.status import ServerRow
 from pilotfish.model import Severity
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
+from pilotfish.protocol.wire import JsonObject
 from pilotfish.sanitise import escaped_message, sanitised
 from pilotfish.service.status.snapshot import state_of
-
-Json = dict[str, Any]
 
 SEVERITIES: Mapping[str, tuple[str, Severity]] = {
     "error": ("error", Severity.ERROR),
@@ -36,7 +34,7 @@ STATES: Mapping[str, tuple[str, str]] = {
 """Our state → `status` of the specification, `state` of the program."""
 
 
-def file_diagnostics(path: str, found: Iterable[Diagnostic], severities: Collection[Severity]) -> list[Json]:
+def file_diagnostics(path: str, found: Iterable[Diagnostic], severities: Collection[Severity]) -> list[JsonObject]:
     """What is wrong with one file, of the severities that count, by line and column."""
     counting = [one for one in found if SEVERITIES[one.severity][1] in severities]
     return [_diagnostic(path, one) for one in sorted(counting, key=lambda one: (one.line, one.character))]
@@ -44,13 +42,13 @@ def file_diagnostics(path: str, found: Iterable[Diagnostic], severities: Collect
 
 def all_diagnostics(
     found: Mapping[str, Iterable[Diagnostic]], severities: Collection[Severity]
-) -> dict[str, list[Json]]:
+) -> dict[str, list[JsonObject]]:
     """By path ascending, files without any left out."""
     files = {sanitised(path, MAX_PATH): file_diagnostics(path, found[path], severities) for path in sorted(found)}
     return {path: listed for path, listed in files.items() if listed}
 
 
-def server_status(row: ServerRow, language: str, pid: int | None, shortcoming: str | None) -> Json:
+def server_status(row: ServerRow, language: str, pid: int | None, shortcoming: str | None) -> JsonObject:
     """One server. `shortcoming` says why it could not be started; None when it could, or runs."""
     state = state_of(row)
     if state == "idle" and shortcoming is not None:
@@ -69,7 +67,7 @@ def server_status(row: ServerRow, language: str, pid: int | None, shortcoming: s
     }
 
 
-def _diagnostic(path: str, found: Diagnostic) -> Json:
+def _diagnostic(path: str, found: Diagnostic) -> JsonObject:
     return {
         "file": sanitised(path, MAX_PATH),
         "line": found.line,

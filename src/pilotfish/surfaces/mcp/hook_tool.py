@@ -5,18 +5,17 @@ say the text is empty. `format: "hook"` wraps it as hosts want it that read a ho
 """
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import cast
 
 from pilotfish.api.questions import Touch
+from pilotfish.config.values import TouchKind
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.mcp.tools import Json, said
+from pilotfish.surfaces.mcp.tools import JsonObject, said
 
 MAX_FILES = 100
 """Of one edit; a patch that touches more is checked in its first ones."""
 
-Kind = Literal["edit", "write", "patch"]
-
-KINDS: Mapping[object, Kind] = {"edit": "edit", "write": "write", "patch": "patch"}
+KINDS: Mapping[object, TouchKind] = {"edit": "edit", "write": "write", "patch": "patch"}
 
 NAMES = ("filePath", "file_path", "path", "files", "paths")
 """What hosts call the files that their tools have changed."""
@@ -29,11 +28,11 @@ def touch_of(arguments: Mapping[str, object]) -> Touch:
         value = arguments.get(name)
         several = cast("list[object]", value) if isinstance(value, list) else [value]
         paths += [path for path in several if isinstance(path, str) and path]
-    usual: Kind = "patch" if len(paths) > 1 else "edit"
+    usual: TouchKind = "patch" if len(paths) > 1 else "edit"
     return Touch(tuple(dict.fromkeys(paths[:MAX_FILES])), KINDS.get(arguments.get("kind"), usual))
 
 
-def hook_result(arguments: Mapping[str, object], text: str) -> Json:
+def hook_result(arguments: Mapping[str, object], text: str) -> JsonObject:
     """The result of the call: the feedback, or nothing at all."""
     if arguments.get("format") == "hook":
         wrapped = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}} if text else {}

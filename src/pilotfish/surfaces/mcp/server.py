@@ -38,7 +38,7 @@ from pilotfish.surfaces.mcp.tools import (
     HOOK,
     INSTRUCTIONS,
     MAX_NAME,
-    Json,
+    JsonObject,
     asked,
     asks_for_known_files,
     listing,
@@ -81,7 +81,7 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         return await of(context).list_tools(context, params)
 
-    async def called(context: Context, params: types.CallToolRequestParams) -> Json:
+    async def called(context: Context, params: types.CallToolRequestParams) -> JsonObject:
         return await of(context).call_tool(context, params)
 
     async def moved(context: Context, params: types.NotificationParams) -> None:
@@ -133,7 +133,7 @@ class McpClient:
         self._workplaces.forget_roots()
         await self._tell_of_other_tools(context)
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Json:
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> JsonObject:
         name, arguments = params.name, params.arguments or {}
         if name == HOOK:
             return await self._after_edit(context, arguments)
@@ -172,7 +172,7 @@ class McpClient:
         async with told(context, self._service, client):
             return await self._service.ask(question, client)
 
-    async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> Json:
+    async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> JsonObject:
         touch, text = touch_of(arguments), ""
         try:
             text = (await self._in_turn(partial(self._feedback, context, touch))).text

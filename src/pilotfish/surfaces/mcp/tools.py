@@ -15,8 +15,7 @@ from pilotfish.operations.render import text_of
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.operations.tools import NAMED, ONE_TOOL
 from pilotfish.operations.validate import question, question_of
-
-Json = dict[str, Any]
+from pilotfish.protocol.wire import JsonObject
 
 INSTRUCTIONS = (
     "Language servers for this workspace: definitions, references, types, symbols, fresh diagnostics. "
@@ -39,7 +38,7 @@ WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": Fals
 KNOWN_FILES = "Fresh errors and warnings of a file; without filePath, of all files that have any."
 
 
-def listing(tools: ToolSet) -> list[Json]:
+def listing(tools: ToolSet) -> list[JsonObject]:
     """The tools of a set as `tools/list` has them."""
     return [_listed(dict(schema)) for schema in tool_schemas(Format.MCP, tools)]
 
@@ -68,21 +67,21 @@ def refusal(operation: str, failure: Failure) -> Answer[Any]:
     return answer_from(operation[:MAX_NAME], None, Effort(errors=(error_of(failure),)))
 
 
-def result(given: Answer[Any]) -> Json:
+def result(given: Answer[Any]) -> JsonObject:
     """An answer as the result of a call: the compact text for models, the envelope for programs."""
     return {**said(text_of(given)), "structuredContent": structured(given), "isError": not given.ok}
 
 
-def said(text: str) -> Json:
+def said(text: str) -> JsonObject:
     """Plain text as the result of a call."""
     return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}
 
 
-def _listed(schema: Json) -> Json:
+def _listed(schema: JsonObject) -> JsonObject:
     name = str(schema["name"])
     writes = name == ONE_TOOL or NAMED[name].row.writes
     if operation_of(name, {}) == Operation.DIAGNOSTICS:
-        taken = cast("Json", schema["inputSchema"])
+        taken = cast("JsonObject", schema["inputSchema"])
         schema["description"] = KNOWN_FILES
         schema["inputSchema"] = {key: value for key, value in taken.items() if key != "required"}
     return {**schema, "annotations": WRITES if writes else READS}

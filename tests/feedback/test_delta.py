@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.feedback.delta import Delta, NoBaseline, Snapshot, delta
+from pilotfish.feedback.delta import CheckedText, Delta, NoBaseline, delta
 from pilotfish.model import Diagnostic, Severity
 from support.values.findings import diagnostic
 
@@ -28,7 +28,7 @@ def change(
     before: str, old: list[Diagnostic], after: str, new: list[Diagnostic]
 ) -> tuple[list[str], list[str], list[str]]:
     """Places and messages of what was introduced, what is older, what was fixed."""
-    answer = delta(Snapshot(before, tuple(old)), Snapshot(after, tuple(new)))
+    answer = delta(CheckedText(before, tuple(old)), CheckedText(after, tuple(new)))
     assert isinstance(answer, Delta)
     return spoken(answer.introduced), spoken(answer.older), spoken(answer.fixed)
 
@@ -192,17 +192,17 @@ def test_another_number_inside_a_message_may_not() -> None:
 
 @pytest.mark.proves("DIAG-8")
 def test_without_a_baseline_nothing_is_claimed() -> None:
-    assert delta(None, Snapshot(SOURCE, (BAR, FOO))) == NoBaseline((FOO, BAR))
+    assert delta(None, CheckedText(SOURCE, (BAR, FOO))) == NoBaseline((FOO, BAR))
 
 
 @pytest.mark.proves("DIAG-8")
 def test_in_a_file_that_was_created_all_are_introduced() -> None:
-    assert delta(Snapshot("", ()), Snapshot(SOURCE, (BAR, FOO))) == Delta((FOO, BAR), (), ())
+    assert delta(CheckedText("", ()), CheckedText(SOURCE, (BAR, FOO))) == Delta((FOO, BAR), (), ())
 
 
 @pytest.mark.proves("DIAG-8")
 def test_a_file_whose_text_is_not_at_hand_keeps_its_places() -> None:
-    before, after = Snapshot("", (FOO, BAR)), Snapshot("", (BAR, moved(FOO, lines=9)))
+    before, after = CheckedText("", (FOO, BAR)), CheckedText("", (BAR, moved(FOO, lines=9)))
     assert delta(before, after) == Delta((moved(FOO, lines=9),), (BAR,), (FOO,))
 
 
@@ -217,12 +217,12 @@ ITEMS = st.builds(
     severity=st.sampled_from(Severity),
     server=st.sampled_from(["one", "two"]),
 )
-SNAPSHOTS = st.builds(Snapshot, TEXTS, st.lists(ITEMS, max_size=8).map(tuple))
+SNAPSHOTS = st.builds(CheckedText, TEXTS, st.lists(ITEMS, max_size=8).map(tuple))
 
 
 @pytest.mark.proves("DIAG-8")
 @given(SNAPSHOTS, SNAPSHOTS)
-def test_every_diagnostic_is_counted_once(before: Snapshot, after: Snapshot) -> None:
+def test_every_diagnostic_is_counted_once(before: CheckedText, after: CheckedText) -> None:
     answer = delta(before, after)
     assert isinstance(answer, Delta)
     assert Counter(answer.introduced) + Counter(answer.older) == Counter(after.diagnostics)
@@ -232,7 +232,7 @@ def test_every_diagnostic_is_counted_once(before: Snapshot, after: Snapshot) -> 
 
 @pytest.mark.proves("DIAG-8")
 @given(SNAPSHOTS)
-def test_nothing_changed_means_nothing_introduced_and_nothing_fixed(snapshot: Snapshot) -> None:
+def test_nothing_changed_means_nothing_introduced_and_nothing_fixed(snapshot: CheckedText) -> None:
     answer = delta(snapshot, snapshot)
     assert isinstance(answer, Delta)
     assert (answer.introduced, answer.fixed) == ((), ())
@@ -244,8 +244,8 @@ def test_blank_lines_above_change_nothing(text: str, items: list[Diagnostic], bl
     """A diagnostic about a blank line is left out: among blank lines nobody can say which one is which."""
     lines = text.split("\n")
     spoken_of = tuple(item for item in items if item.range.start.line < len(lines) and lines[item.range.start.line])
-    after = Snapshot("\n" * blank + text, tuple(moved(item, lines=blank) for item in spoken_of))
-    answer = delta(Snapshot(text, spoken_of), after)
+    after = CheckedText("\n" * blank + text, tuple(moved(item, lines=blank) for item in spoken_of))
+    answer = delta(CheckedText(text, spoken_of), after)
     assert isinstance(answer, Delta)
     assert (answer.introduced, answer.fixed) == ((), ())
 
@@ -273,10 +273,10 @@ def test_where_every_line_is_unique_the_answer_is_that_of_the_lines_themselves(
     assert messages(answer.fixed) == Counter(f"number {number}" for number in was - now)
 
 
-def numbered(lines: list[int], wrong: set[int]) -> Snapshot:
+def numbered(lines: list[int], wrong: set[int]) -> CheckedText:
     """One line a number, and a diagnostic of its own on each that is wrong."""
     found = tuple(diagnostic(f"number {number}", line=line) for line, number in enumerate(lines) if number in wrong)
-    return Snapshot("\n".join(f"line {number}" for number in lines), found)
+    return CheckedText("\n".join(f"line {number}" for number in lines), found)
 
 
 def messages(items: tuple[Diagnostic, ...]) -> Counter[str]:

@@ -20,8 +20,8 @@ from click.testing import CliRunner
 from pilotfish.errors import Bug, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.install import PINS, Bundle, Tools, bundles
-from pilotfish.servers.locate import Found, Lookup, Origin, locate, tool_folders
+from pilotfish.servers.install import PINS, Bundle, ToolsFolder, bundles
+from pilotfish.servers.locate import Lookup, Origin, ProgramFound, locate, tool_folders
 from pilotfish.servers.spec import Manager
 from pilotfish.surfaces.install.install import install, remove
 from pilotfish.surfaces.install.verb import install as verb
@@ -71,7 +71,7 @@ def bundle_of(name: str = "toy", **changes: Any) -> Bundle:
     return Bundle(name, **{**usual, **changes})
 
 
-def put(tools: Tools, bundle: Bundle) -> Path:
+def put(tools: ToolsFolder, bundle: Bundle) -> Path:
     """As if it were installed."""
     program = Path(tools.programs(bundle)) / "toy-server"
     program.parent.mkdir(parents=True)
@@ -82,7 +82,7 @@ def put(tools: Tools, bundle: Bundle) -> Path:
 
 
 def test_another_version_takes_over_the_links_and_the_old_one_goes(tmp_path: Path) -> None:
-    tools, old, new = Tools(AbsPath(str(tmp_path))), bundle_of(), bundle_of(digest="bbbb")
+    tools, old, new = ToolsFolder(AbsPath(str(tmp_path))), bundle_of(), bundle_of(digest="bbbb")
     put(tools, old)
     assert tools.is_installed(old)
     assert (tools.is_installed(new), tools.has_any(new)) == (False, True)
@@ -94,7 +94,7 @@ def test_another_version_takes_over_the_links_and_the_old_one_goes(tmp_path: Pat
 
 
 def test_removing_takes_the_links_along_and_leaves_those_of_others(tmp_path: Path) -> None:
-    tools, mine = Tools(AbsPath(str(tmp_path))), bundle_of()
+    tools, mine = ToolsFolder(AbsPath(str(tmp_path))), bundle_of()
     put(tools, mine)
     other = put(tools, bundle_of("toy-other", programs={"toy": "toy-server"}))
     assert remove(mine, tools)
@@ -168,13 +168,13 @@ def nothing(_share: float) -> None:
     """Nobody looks at the bar."""
 
 
-def is_clean(tools: Tools) -> bool:
+def is_clean(tools: ToolsFolder) -> bool:
     servers = Path(tools.state) / "tools" / "servers"
     return not (servers.exists() and list(servers.iterdir())) and not os.path.exists(tools.bin)
 
 
 def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[str, str]) -> None:
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     bundle = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)})
     shares: list[float] = []
     install(bundle, tools, here, shares.append)
@@ -182,7 +182,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
     assert shares == sorted(shares)
     lookup = Lookup((AbsPath(str(tmp_path / "workspace")),), trusted=False, path=(), tools=tool_folders(tools.state))
     found = locate("toy-server", AbsPath(str(tmp_path / "workspace")), lookup)
-    assert isinstance(found, Found)
+    assert isinstance(found, ProgramFound)
     assert found.origin is Origin.TOOLS
     assert subprocess.run([found.path], capture_output=True, text=True, check=True).stdout == "toy speaks\n"
     python = os.path.join(tools.folder(bundle), "bin", "python")
@@ -191,7 +191,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
 
 @pytest.mark.proves("T39", "T40")
 def test_a_wheel_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, here: dict[str, str]) -> None:
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     wheel(tmp_path / "shop")
     with pytest.raises(Refused, match=r"(?i)hash"):
         install(bundle_of(), tools, here, nothing)
@@ -207,7 +207,7 @@ def test_a_package_that_would_have_to_be_built_is_refused(tmp_path: Path, here: 
         entry.size = len(text)
         archive.addfile(entry, io.BytesIO(text))
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Refused):
         install(bundle_of(wheels={"toy==1.0": (digest,)}), tools, here, nothing)
     assert not (tmp_path / "pwned").exists()
@@ -220,7 +220,7 @@ needs_npm = pytest.mark.skipif(shutil.which("npm") is None and os.environ.get("C
 @pytest.mark.proves("T39")
 @needs_npm
 def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[str, str]) -> None:
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
     install(bundle, tools, here, nothing)
     assert tools.is_installed(bundle)
@@ -230,7 +230,7 @@ def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[s
 @pytest.mark.proves("T39", "T40")
 @needs_npm
 def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, here: dict[str, str]) -> None:
-    tools, lock = Tools(AbsPath(str(tmp_path / "state"))), node_package(tmp_path / "shop")
+    tools, lock = ToolsFolder(AbsPath(str(tmp_path / "state"))), node_package(tmp_path / "shop")
     lock["packages"]["node_modules/toy"]["integrity"] = f"sha512-{base64.b64encode(bytes(64)).decode()}"
     with pytest.raises(Refused, match=r"(?i)integrity"):
         install(bundle_of(wheels={}, lock=lock), tools, here, nothing)
@@ -240,7 +240,7 @@ def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path:
 def test_a_machine_that_is_offline_is_told_so(tmp_path: Path, here: dict[str, str]) -> None:
     away = {**here, "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1", "PIP_FIND_LINKS": ""}
     del away["PIP_NO_INDEX"]
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="offline"):
         install(bundle_of(), tools, away, nothing)
     assert is_clean(tools)
@@ -251,14 +251,14 @@ def test_and_so_it_is_for_npm(tmp_path: Path, here: dict[str, str]) -> None:
     lock = node_package(tmp_path / "shop")
     del lock["packages"]["node_modules/toy"]["resolved"]
     lock["packages"][""]["dependencies"]["toy"] = "1.0.0"
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="offline"):
         install(bundle_of(wheels={}, lock=lock), tools, here, nothing)
     assert is_clean(tools)
 
 
 def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, here: dict[str, str]) -> None:
-    tools = Tools(AbsPath(str(tmp_path / "state")))
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
     with pytest.raises(Unavailable, match="npm is not here"):
         install(bundle_of(wheels={}, lock={"packages": {"": {}}}), tools, {**here, "PATH": str(tmp_path)}, nothing)
     assert is_clean(tools)
@@ -266,7 +266,7 @@ def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, here: dic
 
 @pytest.mark.proves("T40", "P2")
 def test_what_is_interrupted_leaves_the_version_before_it(tmp_path: Path, here: dict[str, str]) -> None:
-    tools, old = Tools(AbsPath(str(tmp_path / "state"))), bundle_of(digest="old")
+    tools, old = ToolsFolder(AbsPath(str(tmp_path / "state"))), bundle_of(digest="old")
     put(tools, old)
     new = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)}, programs={"toy": "toy-server", "lacks": "absent"})
     with pytest.raises(Bug, match="absent"):

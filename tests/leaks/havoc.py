@@ -32,7 +32,8 @@ from pilotfish.daemon.start import settle
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
-from pilotfish.servers.install import Tools, bundles
+from pilotfish.model import AbsPath
+from pilotfish.servers.install import ToolsFolder, bundles
 from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install as installing
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
@@ -225,7 +226,8 @@ class Cycle:
         self._move_in()
         bundle = next(one for one in bundles().values() if one.source == "npm")
         with suppress(Failure):
-            installing.install(bundle, Tools(self.environment["PILOTFISH_HOME"]), self.environment, lambda share: None)  # type: ignore[arg-type]
+            tools = ToolsFolder(AbsPath(self.environment["PILOTFISH_HOME"]))
+            installing.install(bundle, tools, self.environment, lambda share: None)
 
 
 def main(cycles: int, seed: int) -> None:

@@ -11,10 +11,10 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.operations.locate import (
     Ambiguous,
-    Finding,
-    Located,
-    Missing,
+    LocatedSymbol,
     Name,
+    SymbolLookup,
+    UnknownSymbol,
     line_in,
     located,
     located_on_line,
@@ -118,8 +118,8 @@ OUTLINE = [
 ]
 
 
-def line_of(finding: Finding) -> int:
-    assert isinstance(finding, Located), finding
+def line_of(finding: SymbolLookup) -> int:
+    assert isinstance(finding, LocatedSymbol), finding
     return finding.location.line
 
 
@@ -163,7 +163,7 @@ def test_every_candidate_is_found_by_the_name_that_it_is_given(said: str) -> Non
     finding = located(name_of(said), OUTLINE)
     assert isinstance(finding, Ambiguous)
     for candidate in finding.candidates:
-        assert located(name_of(candidate.name), OUTLINE) == Located(candidate.location)
+        assert located(name_of(candidate.name), OUTLINE) == LocatedSymbol(candidate.location)
 
 
 def test_a_declaration_wins_over_a_block_that_adds_to_it() -> None:
@@ -194,10 +194,10 @@ def test_symbols_of_the_workspace_are_found_by_container_and_file() -> None:
         for path, container in [("lib/job.go", "(*Job)"), ("lib/task.go", "Task"), ("pkg/__init__.py", "")]
     ]
     assert isinstance(located(name_of("run"), listed[:2]), Ambiguous)
-    assert located(name_of("Task.run"), listed) == Located(listed[1])
-    assert located(name_of("Job.run"), listed) == Located(listed[0])
-    assert located(name_of("job.run"), listed) == Missing("job.run", ("run",))
-    assert located(name_of("pkg.run"), listed) == Located(listed[2])
+    assert located(name_of("Task.run"), listed) == LocatedSymbol(listed[1])
+    assert located(name_of("Job.run"), listed) == LocatedSymbol(listed[0])
+    assert located(name_of("job.run"), listed) == UnknownSymbol("job.run", ("run",))
+    assert located(name_of("pkg.run"), listed) == LocatedSymbol(listed[2])
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_symbols_of_the_workspace_are_found_by_container_and_file() -> None:
 )
 def test_a_name_that_nothing_has_returns_the_nearest(said: str, nearest: tuple[str, ...]) -> None:
     finding = located(name_of(said), OUTLINE)
-    assert isinstance(finding, Missing)
+    assert isinstance(finding, UnknownSymbol)
     assert finding.nearest[:1] == nearest
 
 
@@ -229,19 +229,19 @@ def test_the_refusal_says_where_the_candidates_are() -> None:
 
 
 def test_the_refusal_of_a_missing_name_names_the_nearest() -> None:
-    refused = refusal(Missing("gret", ("greet",)))
+    refused = refusal(UnknownSymbol("gret", ("greet",)))
     assert (refused.code, refused.message, refused.hint) == (
         Code.NOT_FOUND,
         "There is no symbol gret.",
         "Nearest: greet.",
     )
-    assert refusal(Missing("x", ())).hint is None
+    assert refusal(UnknownSymbol("x", ())).hint is None
 
 
 # --- On a line ----------------------------------------------------------------------------------------------------
 
 
-def on_line(said: str, line: str, symbols: list[Symbol] | None = None) -> Finding:
+def on_line(said: str, line: str, symbols: list[Symbol] | None = None) -> SymbolLookup:
     return located_on_line(name_of(said), Text(f"first\n{line}\n"), "a.py", 2, symbols or [])
 
 
@@ -263,7 +263,7 @@ def on_line(said: str, line: str, symbols: list[Symbol] | None = None) -> Findin
 )
 def test_a_name_on_a_line_is_found_in_code_points(said: str, line: str, character: int) -> None:
     finding = on_line(said, line)
-    assert isinstance(finding, Located)
+    assert isinstance(finding, LocatedSymbol)
     assert finding.position == Position(1, character - 1)
 
 
@@ -283,8 +283,8 @@ def test_an_index_beyond_the_line_returns_what_is_there() -> None:
 
 
 def test_a_name_that_is_not_on_the_line_returns_the_words_near_it() -> None:
-    assert on_line("gret", "x = greet()") == Missing("gret on line 2", ("greet",))
-    assert located_on_line(name_of("x"), Text("x"), "a.py", 9) == Missing("x on line 9", ())
+    assert on_line("gret", "x = greet()") == UnknownSymbol("gret on line 2", ("greet",))
+    assert located_on_line(name_of("x"), Text("x"), "a.py", 9) == UnknownSymbol("x on line 9", ())
 
 
 # --- Places and words ---------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from msgspec import Raw
 
 from pilotfish.api.answers import Edge, HierarchyItem, Hover, Location, Signature, Symbol
 from pilotfish.api.questions import Operation, Question
-from pilotfish.operations.request_context import Asked
-from pilotfish.operations.results import Found, Reading, Spot
+from pilotfish.operations.request_context import RequestContext
+from pilotfish.operations.results import Reading, ServerResult, Spot
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.wire import WireCommand
@@ -37,13 +37,13 @@ ITEM: Json = {"name": "greet", "kind": 12, "uri": uri("a.py"), "range": BODY, "s
 EDIT = {"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}]}}
 
 
-def read(operation: Operation, answer: Json) -> Reading[Found]:
+def read(operation: Operation, answer: Json) -> Reading[ServerResult]:
     request = ROWS[operation].request
     assert request is not None
-    return request.read(raw(answer), Asked(Question(operation=operation), uri=uri("a.py"), item=raw(ITEM)))
+    return request.read(raw(answer), RequestContext(Question(operation=operation), uri=uri("a.py"), item=raw(ITEM)))
 
 
-def spots(reading: Reading[Found]) -> list[Spot]:
+def spots(reading: Reading[ServerResult]) -> list[Spot]:
     return [found.spots[0] for found in reading.found]
 
 

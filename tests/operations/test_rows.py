@@ -8,7 +8,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Bug
 from pilotfish.operations.answers import SHAPES
 from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.capabilities import METHODS
 from pilotfish.protocol.codec import encode
@@ -131,7 +131,7 @@ def test_every_request_is_pinned() -> None:
 def test_a_request_sends_exactly_this(operation: Operation, method: str, sent: str) -> None:
     question = Question(operation=operation, query="gre", new_name="hello")
     place = wire(0, 0, 4)
-    asked = Asked(
+    asked = RequestContext(
         question,
         uri=uri("a.py"),
         position=WirePosition(0, 0),
@@ -150,7 +150,7 @@ def test_references_can_leave_the_declaration_out() -> None:
     request = ROWS[Operation.REFERENCES].request
     assert request is not None
     question = Question(operation=Operation.REFERENCES, include_declaration=False)
-    built = request.build(Asked(question, uri=uri("a.py"), position=WirePosition(0, 0)))
+    built = request.build(RequestContext(question, uri=uri("a.py"), position=WirePosition(0, 0)))
     assert b'"includeDeclaration":false' in encode(built)
 
 
@@ -158,7 +158,7 @@ def test_actions_can_be_asked_for_by_kind() -> None:
     request = ROWS[Operation.CODE_ACTIONS].request
     assert request is not None
     question = Question(operation=Operation.CODE_ACTIONS, kind="source.organizeImports")
-    built = request.build(Asked(question, uri=uri("a.py"), range=wire(0, 0, 0)))
+    built = request.build(RequestContext(question, uri=uri("a.py"), range=wire(0, 0, 0)))
     assert b'"context":{"diagnostics":[],"only":["source.organizeImports"],"triggerKind":1}' in encode(built)
 
 
@@ -179,7 +179,7 @@ def test_an_item_that_is_handed_back_is_the_servers_own_without_our_members() ->
     place = '{"start":{"line":1,"character":4},"end":{"line":1,"character":9}}'
     request = ROWS[Operation.INCOMING_CALLS].request
     assert request is not None
-    assert encode(request.build(Asked(Question(operation=Operation.INCOMING_CALLS), item=item))).decode() == (
+    assert encode(request.build(RequestContext(Question(operation=Operation.INCOMING_CALLS), item=item))).decode() == (
         f'{{"item":{{"name":"greet","uri":"file:///w/%61.py","range":{place},"selectionRange":{place},'
         '"kind":12,"tags":[1],"data":null}}'
     )
@@ -190,7 +190,7 @@ def test_an_item_without_data_goes_back_without_data() -> None:
     item = ItemReference(name="f", uri="file:///w/a.py", range=span, selection_range=span, kind=12)
     request = ROWS[Operation.SUPERTYPES].request
     assert request is not None
-    assert b"data" not in encode(request.build(Asked(Question(operation=Operation.SUPERTYPES), item=item)))
+    assert b"data" not in encode(request.build(RequestContext(Question(operation=Operation.SUPERTYPES), item=item)))
 
 
 @pytest.mark.parametrize(("operation", "method", "sent"), REQUESTS, ids=[row[1] for row in REQUESTS])
@@ -198,4 +198,4 @@ def test_a_question_without_what_it_needs_is_our_fault(operation: Operation, met
     request = ROWS[operation].request
     assert request is not None
     with pytest.raises(Bug, match=operation):
-        request.build(Asked(Question(operation=operation)))
+        request.build(RequestContext(Question(operation=operation)))

@@ -11,10 +11,10 @@ from pilotfish.api.answers import Action, Changes, Edge, Hover, Location, Symbol
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.locations import FoundLocation
-from pilotfish.operations.request_context import Asked
-from pilotfish.operations.results import Found, Reading, Spot, excerpt
+from pilotfish.operations.request_context import RequestContext
+from pilotfish.operations.results import Reading, ServerResult, Spot, excerpt
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
+from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
 from pilotfish.paths import shown_path
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
@@ -24,13 +24,15 @@ from support.values.questions import WORKSPACE, path, raw, uri, wire, wire_range
 OUTSIDE = AbsPath("/usr/lib/python3/site.py")
 
 
-def reading(operation: Operation, answer: Any) -> Reading[Found]:
+def reading(operation: Operation, answer: Any) -> Reading[ServerResult]:
     request = ROWS[operation].request
     assert request is not None
-    return request.read(raw(answer), Asked(Question(operation=operation), uri=uri("a.py"), item=raw(None)))
+    return request.read(raw(answer), RequestContext(Question(operation=operation), uri=uri("a.py"), item=raw(None)))
 
 
-def selection(operation: Operation, answers: dict[str, Any], query: str | None = None, cap: int = 100) -> Selection:
+def selection(
+    operation: Operation, answers: dict[str, Any], query: str | None = None, cap: int = 100
+) -> ResultSelection:
     readings = {server: reading(operation, answer) for server, answer in answers.items()}
     row = replace(ROWS[operation], cap=cap)
     return selected(row, Question(operation=operation, query=query), readings, WORKSPACE)
@@ -74,7 +76,7 @@ def test_what_two_servers_find_alike_is_shown_once() -> None:
 def test_servers_that_count_differently_still_find_one_place() -> None:
     text = "🐟 x = 1\n"
     row = ROWS[Operation.DEFINITION]
-    readings: dict[str, Reading[Found]] = {
+    readings: dict[str, Reading[ServerResult]] = {
         "bytes": Reading((FoundLocation(Spot(uri("a.py"), wire(0, 5, 6))),)),
         "units": Reading((FoundLocation(Spot(uri("a.py"), wire(0, 3, 4))),)),
     }
@@ -223,7 +225,9 @@ def test_places_are_counted_in_code_points_whatever_the_server_counts(
     text: str, encoding: Encoding, line: int, start: int, end: int
 ) -> None:
     row = ROWS[Operation.DEFINITION]
-    readings: dict[str, Reading[Found]] = {"s": Reading((FoundLocation(Spot(uri("a.py"), wire(line, start, end))),))}
+    readings: dict[str, Reading[ServerResult]] = {
+        "s": Reading((FoundLocation(Spot(uri("a.py"), wire(line, start, end))),))
+    }
     chosen = selected(row, Question(operation=Operation.DEFINITION), readings, WORKSPACE)
     found = resolved(row, chosen, Backdrop(WORKSPACE, {path("a.py"): Text(text)}, {"s": encoding}))
     first, last = sorted(place_from_units(text, line, one, encoding) for one in (start, end))

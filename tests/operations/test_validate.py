@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, Tool
+from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, OperationTool
 from pilotfish.operations.validate import question, question_of
 
 ITEM = {
@@ -28,11 +28,11 @@ EVERY_FORM = [
 ]
 
 
-def arguments(tool: Tool, names: tuple[str, ...]) -> dict[str, Any]:
+def arguments(tool: OperationTool, names: tuple[str, ...]) -> dict[str, Any]:
     return {tool.dialect.said(name): SAMPLES[FIELDS[name].type] for name in names}
 
 
-def refused(tool: Tool, given_: dict[str, Any]) -> Refused:
+def refused(tool: OperationTool, given_: dict[str, Any]) -> Refused:
     with pytest.raises(Refused) as caught:
         question(tool, given_)
     assert caught.value.code is Code.INVALID_INPUT
@@ -42,7 +42,7 @@ def refused(tool: Tool, given_: dict[str, Any]) -> Refused:
 @pytest.mark.proves("OPS-5", "OPS-1")
 @pytest.mark.parametrize(("tool", "required", "optional"), EVERY_FORM)
 def test_every_form_of_every_tool_is_a_question(
-    tool: Tool, required: tuple[str, ...], optional: tuple[str, ...]
+    tool: OperationTool, required: tuple[str, ...], optional: tuple[str, ...]
 ) -> None:
     assert question(tool, arguments(tool, required)).operation is tool.row.operation
     assert question(tool, arguments(tool, (*required, *optional))).operation is tool.row.operation
@@ -50,14 +50,14 @@ def test_every_form_of_every_tool_is_a_question(
 
 @pytest.mark.proves("OPS-5")
 @pytest.mark.parametrize("tool", NAMED.values(), ids=list(NAMED))
-def test_all_that_is_missing_is_named_at_once(tool: Tool) -> None:
+def test_all_that_is_missing_is_named_at_once(tool: OperationTool) -> None:
     message = refused(tool, {}).message
     assert all(f"{name} is missing" in message for name in tool.forms[0].required)
 
 
 @pytest.mark.proves("OPS-5")
 @pytest.mark.parametrize("tool", NAMED.values(), ids=list(NAMED))
-def test_what_does_not_belong_is_named(tool: Tool) -> None:
+def test_what_does_not_belong_is_named(tool: OperationTool) -> None:
     given_ = {**arguments(tool, tool.forms[0].required), "colour": 1, "shape": 2}
     message = refused(tool, given_).message
     assert '"colour" is not a field here' in message
@@ -181,7 +181,7 @@ NAMES = st.sampled_from([*FIELDS, "path", "operation", "zzz"]) | st.text(max_siz
 
 @pytest.mark.proves("OPS-5")
 @given(st.sampled_from(list(NAMED.values())), st.dictionaries(NAMES, JSON, max_size=6))
-def test_whatever_a_model_sends_it_is_a_question_or_refused(tool: Tool, given_: dict[str, Any]) -> None:
+def test_whatever_a_model_sends_it_is_a_question_or_refused(tool: OperationTool, given_: dict[str, Any]) -> None:
     try:
         asked = question(tool, given_)
     except Refused as refusal:

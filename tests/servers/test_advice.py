@@ -5,7 +5,7 @@ import pytest
 from pilotfish.model import AbsPath
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.locate import Gated, Missing
+from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
 
 
@@ -56,14 +56,16 @@ def test_an_install_command_can_be_pasted_into_a_shell() -> None:
 
 @pytest.mark.proves("REG-5", "REG-6", "F1")
 def test_a_missing_server_is_named_with_the_way_to_install_it() -> None:
-    text = unavailable(spec(), Missing("s-langserver", ()), "npm install --global pkg")
+    text = unavailable(spec(), ProgramMissing("s-langserver", ()), "npm install --global pkg")
     assert text == 'LSP server "s-langserver" is not available.\nInstall it with: npm install --global pkg'
-    assert unavailable(spec(), Missing("s-langserver", ()), None) == 'LSP server "s-langserver" is not available.'
+    assert (
+        unavailable(spec(), ProgramMissing("s-langserver", ()), None) == 'LSP server "s-langserver" is not available.'
+    )
 
 
 @pytest.mark.proves("F1")
 def test_a_program_that_cannot_run_is_not_called_missing() -> None:
-    text = unavailable(spec(), Missing("s", (), AbsPath("/usr/bin/s")), "npm install --global pkg")
+    text = unavailable(spec(), ProgramMissing("s", (), AbsPath("/usr/bin/s")), "npm install --global pkg")
     assert text == 'LSP server "s-langserver" was found at /usr/bin/s and cannot be run: it is not an executable file.'
 
 

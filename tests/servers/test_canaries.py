@@ -19,7 +19,7 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Withheld, admitted, filled
-from pilotfish.servers.locate import Found, Lookup, locate
+from pilotfish.servers.locate import Lookup, ProgramFound, locate
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
@@ -58,7 +58,7 @@ def options(server: str, root: AbsPath, *, trusted: bool) -> SessionOptions:
     spec = filled(verdict.spec, values.get)
     path = search_path(os.pathsep.join((os.path.dirname(sys.executable), "/usr/bin", "/bin")), (root,), trusted=trusted)
     located = locate(spec.command[0], root, Lookup((root,), trusted, path))
-    assert isinstance(located, Found)
+    assert isinstance(located, ProgramFound)
     environment = child_environment(os.environ, spec.env, path, () if trusted else (root,))
     launch = Launch((located.path, *spec.command[1:]), root, environment, server)
     return SessionOptions(server, root, launch, dict(spec.initialization), spec.settings, initialize_seconds=60)

@@ -15,7 +15,7 @@ from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_s
 from pilotfish.servers.language import Language
 from pilotfish.servers.matching import language_id
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
-from pilotfish.servers.spec import Manager, Pull, Quirk, Risk, Role, ServerSpec
+from pilotfish.servers.spec import Manager, PullSupport, Quirk, Risk, Role, ServerSpec
 from pilotfish.servers.toml_table import BadTable
 
 SPECS = load()
@@ -324,14 +324,16 @@ def test_slow_starters_have_a_minute(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "pull", "versioned"),
     [
-        ("pyright", Pull.DYNAMIC, True),
-        ("ty", Pull.DYNAMIC, True),
-        ("typescript-native", Pull.STATIC, None),
-        ("typescript", Pull.NONE, False),
-        ("clangd", Pull.NONE, True),
-        ("yaml", Pull.NONE, False),
-        ("robotcode", Pull.NONE, False),
+        ("pyright", PullSupport.DYNAMIC, True),
+        ("ty", PullSupport.DYNAMIC, True),
+        ("typescript-native", PullSupport.STATIC, None),
+        ("typescript", PullSupport.NONE, False),
+        ("clangd", PullSupport.NONE, True),
+        ("yaml", PullSupport.NONE, False),
+        ("robotcode", PullSupport.NONE, False),
     ],
 )
-def test_how_a_server_shows_freshness_is_as_it_was_measured(name: str, pull: Pull, versioned: bool | None) -> None:
+def test_how_a_server_shows_freshness_is_as_it_was_measured(
+    name: str, pull: PullSupport, versioned: bool | None
+) -> None:
     assert (SPECS[name].freshness.pull, SPECS[name].freshness.versioned) == (pull, versioned)

@@ -10,7 +10,17 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.environment import search_path
-from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, Origin, find_npm_file, locate, tool_folders
+from pilotfish.servers.locate import (
+    Gated,
+    Lookup,
+    Origin,
+    ProgramFound,
+    ProgramLocation,
+    ProgramMissing,
+    find_npm_file,
+    locate,
+    tool_folders,
+)
 
 
 def program(path: Path, mode: int = 0o755) -> Path:
@@ -30,7 +40,7 @@ class Home:
         for place in (self.package, self.tools, self.system):
             place.mkdir(parents=True)
 
-    def locate(self, name: str = "ls", *, trusted: bool = True, path: str | None = None) -> Located:
+    def locate(self, name: str = "ls", *, trusted: bool = True, path: str | None = None) -> ProgramLocation:
         territory = (AbsPath(str(self.workspace)),)
         entries = search_path(path or str(self.system), territory, trusted=trusted)
         lookup = Lookup(territory, trusted, entries, (AbsPath(str(self.tools)),))
@@ -42,8 +52,8 @@ def home(tmp_path: Path) -> Home:
     return Home(Path(os.path.realpath(tmp_path)))
 
 
-def where(located: Located) -> tuple[str, Origin]:
-    assert isinstance(located, Found)
+def where(located: ProgramLocation) -> tuple[str, Origin]:
+    assert isinstance(located, ProgramFound)
     return located.path, located.origin
 
 
@@ -60,7 +70,7 @@ def test_the_project_comes_first_then_our_tools_then_path(home: Home) -> None:
     for path, origin in expected:
         assert where(home.locate()) == (str(path), origin)
         path.unlink()
-    assert isinstance(home.locate(), Missing)
+    assert isinstance(home.locate(), ProgramMissing)
 
 
 @pytest.mark.proves("TRUST-6", "T9")
@@ -94,8 +104,8 @@ def test_an_untrusted_workspace_is_not_searched_through_path(home: Home, entry: 
     program(home.workspace / "ls")
     (home.folder / "alias").symlink_to(home.workspace / "bin")
     path = entry.format(ws=home.workspace, top=home.folder)
-    assert isinstance(home.locate(trusted=False, path=path), Missing)
-    assert isinstance(home.locate(trusted=True, path=path), Found)
+    assert isinstance(home.locate(trusted=False, path=path), ProgramMissing)
+    assert isinstance(home.locate(trusted=True, path=path), ProgramFound)
 
 
 @pytest.mark.proves("T9")
@@ -118,16 +128,16 @@ def test_a_link_on_path_that_leads_into_an_untrusted_workspace_is_gated(home: Ho
 @pytest.mark.parametrize(
     ("command", "trusted", "kind"),
     [
-        pytest.param("{top}/opt/ls", False, Found, id="absolute, elsewhere"),
+        pytest.param("{top}/opt/ls", False, ProgramFound, id="absolute, elsewhere"),
         pytest.param("{ws}/pkg/ls", False, Gated, id="absolute, inside"),
-        pytest.param("{ws}/pkg/ls", True, Found, id="absolute, inside and trusted"),
+        pytest.param("{ws}/pkg/ls", True, ProgramFound, id="absolute, inside and trusted"),
         pytest.param("./ls", False, Gated, id="relative to the root"),
-        pytest.param("./ls", True, Found, id="relative to the root and trusted"),
-        pytest.param("../../opt/ls", False, Found, id="relative, out of the workspace"),
-        pytest.param("./none", True, Missing, id="nothing there"),
+        pytest.param("./ls", True, ProgramFound, id="relative to the root and trusted"),
+        pytest.param("../../opt/ls", False, ProgramFound, id="relative, out of the workspace"),
+        pytest.param("./none", True, ProgramMissing, id="nothing there"),
     ],
 )
-def test_a_command_may_be_a_path(home: Home, command: str, trusted: bool, kind: type[Located]) -> None:
+def test_a_command_may_be_a_path(home: Home, command: str, trusted: bool, kind: type[ProgramLocation]) -> None:
     program(home.folder / "opt/ls")
     program(home.package / "ls")
     name = command.format(top=home.folder, ws=home.workspace)
@@ -138,16 +148,16 @@ def test_a_command_may_be_a_path(home: Home, command: str, trusted: bool, kind: 
 def test_what_cannot_be_run_is_missing_and_said_to_be_there(home: Home) -> None:
     plain = program(home.system / "ls", 0o644)
     located = home.locate()
-    assert isinstance(located, Missing)
+    assert isinstance(located, ProgramMissing)
     assert located.unusable == str(plain)
     (home.system / "folder").mkdir()
-    assert isinstance(home.locate("folder"), Missing)
+    assert isinstance(home.locate("folder"), ProgramMissing)
 
 
 @pytest.mark.proves("F1")
 def test_a_missing_program_says_where_it_was_looked_for(home: Home) -> None:
     located = home.locate()
-    assert isinstance(located, Missing)
+    assert isinstance(located, ProgramMissing)
     assert located.program == "ls"
     assert located.unusable is None
     assert {str(home.tools), str(home.system), str(home.package / "node_modules/.bin")} <= set(located.looked_in)
@@ -160,8 +170,8 @@ def test_a_replaced_program_is_another_one(home: Home) -> None:
     path.unlink()
     program(path).write_text("#!/bin/sh\n# newer\n")
     after = home.locate()
-    assert isinstance(before, Found)
-    assert isinstance(after, Found)
+    assert isinstance(before, ProgramFound)
+    assert isinstance(after, ProgramFound)
     assert before.path == after.path
     assert before.identity != after.identity
 
@@ -189,7 +199,7 @@ AUDITED = textwrap.dedent(
     from pilotfish.servers.catalogue import load
     from pilotfish.servers.environment import search_path
     from pilotfish.servers.locate import Lookup, locate
-    from pilotfish.servers.resolve import Resolver, Scope
+    from pilotfish.servers.resolve import Resolver, SearchScope
     from pilotfish.servers.tree import DiskTree
 
     def audit(event, arguments):
@@ -201,7 +211,7 @@ AUDITED = textwrap.dedent(
     root = sys.argv[1]
     lookup = Lookup((root,), False, search_path(os.environ["PATH"], (root,), trusted=False))
     for name in os.listdir(root):
-        for candidate in Resolver(load().values(), DiskTree()).candidates(f"{root}/{name}", Scope(root)):
+        for candidate in Resolver(load().values(), DiskTree()).candidates(f"{root}/{name}", SearchScope(root)):
             locate(candidate.spec.command[0], root, lookup)
     """
 )

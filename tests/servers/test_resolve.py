@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.resolve import Candidate, Resolver, Scope, choose, interpreter
+from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose, interpreter
 from pilotfish.servers.spec import (
     FileRule,
     Grouping,
@@ -26,7 +26,7 @@ from pilotfish.servers.tree import DiskTree
 from support.files.virtual_tree import VirtualTree
 
 WORK = AbsPath("/w")
-SCOPE = Scope(WORK)
+SCOPE = SearchScope(WORK)
 
 
 def spec(name: str, root: RootRule | None = None, rank: Rank | None = None, **rule: tuple[str, ...]) -> ServerSpec:
@@ -34,7 +34,9 @@ def spec(name: str, root: RootRule | None = None, rank: Rank | None = None, **ru
     return ServerSpec(name, name, ("x",), (name,), files, root or RootRule(), rank=rank or Rank())
 
 
-def found(specs: list[ServerSpec], files: Mapping[str, str | None], path: str, scope: Scope = SCOPE) -> dict[str, str]:
+def found(
+    specs: list[ServerSpec], files: Mapping[str, str | None], path: str, scope: SearchScope = SCOPE
+) -> dict[str, str]:
     """The candidates for `path` and their roots, in order."""
     resolver = Resolver(specs, VirtualTree(files))
     return {candidate.spec.id: candidate.root for candidate in resolver.candidates(AbsPath(path), scope)}
@@ -127,7 +129,7 @@ def test_a_file_of_a_dependency_starts_nothing(path: str) -> None:
 @pytest.mark.proves("PATH-2")
 def test_a_workspace_inside_a_dependency_is_a_workspace() -> None:
     """Somebody works on that package; only what lies below counts as its dependency."""
-    scope = Scope(AbsPath("/w/node_modules/pkg"))
+    scope = SearchScope(AbsPath("/w/node_modules/pkg"))
     assert found([spec("s")], {}, "/w/node_modules/pkg/a.x", scope) == {"s": "/w/node_modules/pkg"}
     assert found([spec("s")], {}, "/w/node_modules/pkg/node_modules/b/a.x", scope) == {}
 
@@ -196,7 +198,7 @@ def test_a_worktree_with_its_own_marker_does_not_join_the_outer_build() -> None:
     ],
 )
 def test_the_search_ends_where_the_file_is_at_home(path: str, expected: str) -> None:
-    scope = Scope(AbsPath("/repo/pkg/one"), AbsPath("/repo"))
+    scope = SearchScope(AbsPath("/repo/pkg/one"), AbsPath("/repo"))
     assert found([spec("s", RootRule(("none",)))], {"/repo/.git": None, path: ""}, path, scope) == {"s": expected}
 
 
@@ -422,7 +424,7 @@ def test_finding_a_root_runs_nothing_and_reads_only_manifests(tmp_path: Path) ->
         (tmp_path / name).write_text("hostile")
     tree = VirtualTree({str(path): "hostile" for path in tmp_path.iterdir()})
     for name in ("a.ts", "a.rs", "a.py", "a.go"):
-        Resolver(load().values(), tree).candidates(AbsPath(str(tmp_path / name)), Scope(AbsPath(str(tmp_path))))
+        Resolver(load().values(), tree).candidates(AbsPath(str(tmp_path / name)), SearchScope(AbsPath(str(tmp_path))))
     read = {os.path.basename(path) for kind, path in tree.questions if kind == "read"}
     assert read <= {".git", "package.json", "Cargo.toml", "pyproject.toml", "pnpm-workspace.yaml", "go.work"}
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from pilotfish.config.sources import project_files
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.locate import Missing
+from pilotfish.servers.locate import ProgramMissing
 from pilotfish.surfaces.cli.servers import PROJECT_FILES, servers
 from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, table_lines
 
@@ -127,13 +127,13 @@ def test_json_has_everything_a_script_needs(shell: Shell) -> None:
 @pytest.mark.proves("TUI-1")
 @pytest.mark.parametrize("width", [1, 20, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    rows = [ListedServer(spec, Missing("x", ()), "pip install " + "x" * 99) for spec in load().values()]
+    rows = [ListedServer(spec, ProgramMissing("x", ()), "pip install " + "x" * 99) for spec in load().values()]
     assert max(map(len, table_lines(rows, width))) <= width
 
 
 def test_what_is_printed_has_no_control_characters() -> None:
     spec = next(iter(load().values()))
-    hostile = ListedServer(spec, Missing("x", ()), "pip\x1b[2J install\nx")
+    hostile = ListedServer(spec, ProgramMissing("x", ()), "pip\x1b[2J install\nx")
     assert all(line.isprintable() for line in table_lines([hostile], None))
 
 

@@ -10,7 +10,7 @@ from pilotfish.errors import Code, ServerFailed
 from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS
 from pilotfish.model import AbsPath
-from pilotfish.servers.spec import Freshness, Phases, Pull
+from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from support.servers.sessions import FILE
 from support.services.checks import (
     OTHER,
@@ -102,7 +102,7 @@ async def test_of_a_server_that_publishes_in_phases_the_last_one_counts() -> Non
         ground.server.notify("$/progress", {"token": 1, "value": {"kind": kind, "title": "checking"}})
 
     async with (
-        bench(Freshness(pull=Pull.NONE, phases=Phases.UNTIL_PROGRESS_ENDS)) as ground,
+        bench(Freshness(pull=PullSupport.NONE, phases=Phases.UNTIL_PROGRESS_ENDS)) as ground,
         later(
             (0.1, lambda: work(ground, "begin")),
             (0.2, lambda: ground.publish(version=1)),
@@ -137,7 +137,7 @@ async def test_the_pause_never_passes_the_deadline_and_what_stands_there_is_assu
 
 async def test_what_comes_sooner_than_the_servers_own_pause_is_about_an_older_text() -> None:
     async with (
-        bench(Freshness(pull=Pull.NONE, versioned=False, debounce_ms=500)) as ground,
+        bench(Freshness(pull=PullSupport.NONE, versioned=False, debounce_ms=500)) as ground,
         later((0.2, lambda: ground.publish("old")), (0.6, lambda: ground.publish("wrong"))),
     ):
         outcome = await ground.check("x")
@@ -283,7 +283,7 @@ async def test_a_publish_before_the_barrier_may_be_of_an_older_text_and_waits_fo
 
 @pytest.mark.proves("C86")
 async def test_silence_alone_never_means_clean() -> None:
-    async with bench(Freshness(pull=Pull.NONE, publishes_unchanged=False)) as ground:
+    async with bench(Freshness(pull=PullSupport.NONE, publishes_unchanged=False)) as ground:
         outcome = await ground.check("x")
     assert outcome.diagnostics is None
     assert outcome.why == "the server has said nothing about this text"
@@ -312,7 +312,9 @@ async def test_the_silence_of_a_server_that_speaks_only_of_what_is_wrong_is_lear
         pytest.param(PUSH, {}, "said nothing about this text", id="says nothing"),
         pytest.param(PULL, PULLED, "has not answered", id="does not answer"),
         pytest.param(SILENT, SYMBOLS, "said nothing about this text", id="does not answer the barrier"),
-        pytest.param(Freshness(pull=Pull.DYNAMIC), {}, "does not offer its diagnostics yet", id="registers nothing"),
+        pytest.param(
+            Freshness(pull=PullSupport.DYNAMIC), {}, "does not offer its diagnostics yet", id="registers nothing"
+        ),
         pytest.param(Freshness(phases=Phases.UNTIL_QUIESCENT), PULLED, "still loading", id="never becomes quiescent"),
     ],
 )
@@ -329,7 +331,7 @@ async def test_a_time_out_says_why_and_is_never_an_empty_list(
 
 
 async def test_a_server_that_says_that_it_does_not_check_gives_no_verdict() -> None:
-    async with bench(Freshness(pull=Pull.STATIC, cannot_check=("eslint/noConfig",)), **PULLED) as ground:
+    async with bench(Freshness(pull=PullSupport.STATIC, cannot_check=("eslint/noConfig",)), **PULLED) as ground:
         ground.answers("textDocument/diagnostic", full())
         ground.server.notify("window/logMessage", {"type": 2, "message": "eslint/noConfig: no configuration found"})
         await anyio.sleep(0.1)

@@ -8,7 +8,7 @@ import pytest
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
-from pilotfish.servers.spec import Freshness, Phases, Pull
+from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS
 from support.servers.script import Fail
@@ -58,7 +58,7 @@ async def test_a_clean_file_is_answered_as_fast_as_a_broken_one() -> None:
 
 @pytest.mark.proves("DIAG-2", "C24")
 async def test_a_pull_that_is_registered_late_is_waited_for_and_a_publish_before_it_is_no_answer() -> None:
-    async with bench(Freshness(pull=Pull.DYNAMIC)) as ground:
+    async with bench(Freshness(pull=PullSupport.DYNAMIC)) as ground:
         ground.answers("textDocument/diagnostic", full("wrong"))
         register = {"registrations": [{"id": "1", "method": "textDocument/diagnostic"}]}
         async with later(
@@ -71,7 +71,7 @@ async def test_a_pull_that_is_registered_late_is_waited_for_and_a_publish_before
 
 
 async def test_a_server_that_never_registers_what_was_expected_is_believed_by_its_publishes() -> None:
-    async with bench(Freshness(pull=Pull.DYNAMIC, versioned=True)) as ground:
+    async with bench(Freshness(pull=PullSupport.DYNAMIC, versioned=True)) as ground:
         async with later((0.1, lambda: ground.publish("wrong", version=1))):
             early = await ground.check("x")
         assert early.diagnostics is None
@@ -412,7 +412,7 @@ async def test_an_empty_answer_counts_only_from_a_server_that_is_quiescent(pause
         status(quiescent=False)
         return full()
 
-    async with bench(Freshness(pull=Pull.STATIC, phases=Phases.UNTIL_QUIESCENT), **PULLED) as ground:
+    async with bench(Freshness(pull=PullSupport.STATIC, phases=Phases.UNTIL_QUIESCENT), **PULLED) as ground:
         ground.answers("textDocument/diagnostic", unready, full("wrong"))
         async with later((pause, lambda: status(quiescent=True)), (1.0, lambda: status(quiescent=True))):
             outcome = await ground.check("x")

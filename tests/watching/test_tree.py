@@ -9,7 +9,7 @@ import pytest
 from pilotfish.model import AbsPath
 from pilotfish.system.ports import Interest
 from pilotfish.system.watching.pruning import tops
-from pilotfish.system.watching.tree import Tree
+from pilotfish.system.watching.tree import WatchedTree
 from support.watching.watched import EVERYTHING, absolute, registered
 
 pytestmark = pytest.mark.proves("WATCH-2")
@@ -39,18 +39,18 @@ def sentry() -> FakeSentry:
     return FakeSentry()
 
 
-def covering(root: Path, sentry: FakeSentry) -> Tree:
-    tree = Tree(sentry, lambda: 4e9)
+def covering(root: Path, sentry: FakeSentry) -> WatchedTree:
+    tree = WatchedTree(sentry, lambda: 4e9)
     tree.cover(tops(Interest((absolute(root),), registered(EVERYTHING))))
     return tree
 
 
-def number_of(tree: Tree, folder: Path) -> int:
+def number_of(tree: WatchedTree, folder: Path) -> int:
     (found,) = [number for number in range(100) if tree.watches.folder_of(number) == str(folder)]
     return found
 
 
-def told(tree: Tree) -> list[str]:
+def told(tree: WatchedTree) -> list[str]:
     return [f"{found.change.name.lower()} {os.path.basename(found.path)}" for found in tree.take()]
 
 

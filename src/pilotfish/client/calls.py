@@ -9,13 +9,13 @@ from msgspec import Raw, Struct
 from pilotfish.errors import Failure
 from pilotfish.protocol.rpc import RequestId, ResponseError
 
-Outcome = Raw | ResponseError | Failure
+CallResult = Raw | ResponseError | Failure
 
 MAX_EXCHANGES = 50
 """Of the requests that have ended, so many are kept for people to look at."""
 
 
-class Exchange(Struct, frozen=True):
+class EndedCall(Struct, frozen=True):
     """A request that has ended, and how: without its content."""
 
     method: str
@@ -30,11 +30,11 @@ class Call(Struct):
     id: RequestId
     method: str
     asked_at: float
-    outcome: Outcome | None = None
+    outcome: CallResult | None = None
     ended: anyio.Event | None = None
     """Made by who waits for it."""
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: CallResult) -> None:
         self.outcome = outcome
         if self.ended is not None:
             self.ended.set()
@@ -43,7 +43,7 @@ class Call(Struct):
 class Calls:
     def __init__(self) -> None:
         self._waiting: dict[RequestId, Call] = {}
-        self.exchanges: deque[Exchange] = deque(maxlen=MAX_EXCHANGES)
+        self.exchanges: deque[EndedCall] = deque(maxlen=MAX_EXCHANGES)
         """The last ones that have ended, newest last."""
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Calls:
         call = self._waiting[identifier] = Call(identifier, method, now)
         return call
 
-    def end(self, identifier: RequestId, outcome: Outcome) -> None:
+    def end(self, identifier: RequestId, outcome: CallResult) -> None:
         """Settle a call; one that its caller gave up is not here any more, and that is no fault."""
         call = self._waiting.pop(identifier, None)
         if call is not None:
@@ -74,7 +74,7 @@ class Calls:
         """Remember how a call ended."""
         answered = isinstance(call.outcome, Raw)
         end = "answered" if answered else "given up" if call.outcome is None else "failed"
-        self.exchanges.append(Exchange(call.method, call.asked_at, now - call.asked_at, end))
+        self.exchanges.append(EndedCall(call.method, call.asked_at, now - call.asked_at, end))
 
     def end_all(self, outcome: Failure) -> None:
         waiting, self._waiting = self._waiting, {}

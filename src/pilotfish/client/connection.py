@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 from msgspec import UNSET, Raw
 
-from pilotfish.client.calls import Call, Calls, Exchange, Outcome
+from pilotfish.client.calls import Call, CallResult, Calls, EndedCall
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
@@ -97,7 +97,7 @@ class Connection:
         return len(self._calls)
 
     @property
-    def exchanges(self) -> Sequence[Exchange]:
+    def exchanges(self) -> Sequence[EndedCall]:
         """The last requests that have ended, newest last."""
         return self._calls.exchanges
 
@@ -263,7 +263,7 @@ class Connection:
                 # Every request was answered when it came, so there is nothing left to cancel; the peer counts the rest.
                 pass
 
-    def _settle(self, identifier: RequestId, outcome: Outcome) -> None:
+    def _settle(self, identifier: RequestId, outcome: CallResult) -> None:
         self._calls.end(identifier, outcome)
 
     async def _end_of_stream(self, what: str) -> Failure:

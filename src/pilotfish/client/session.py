@@ -17,7 +17,7 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from pilotfish.client.calls import Exchange
+from pilotfish.client.calls import EndedCall
 from pilotfish.client.connection import Connection
 from pilotfish.client.early import Early
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
@@ -126,7 +126,7 @@ class Session:
         return self._connection.waiting
 
     @property
-    def exchanges(self) -> Sequence[Exchange]:
+    def exchanges(self) -> Sequence[EndedCall]:
         """The last requests that have ended, newest last."""
         return self._connection.exchanges
 

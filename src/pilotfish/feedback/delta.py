@@ -22,7 +22,7 @@ _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 """Messages such as "redefinition of `f` from line 3" change when lines move, and mean the same."""
 
 
-class Snapshot(Struct, frozen=True):
+class CheckedText(Struct, frozen=True):
     """A text and what the servers said about exactly it."""
 
     text: str
@@ -43,13 +43,13 @@ class NoBaseline(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
 
 
-Change = Delta | NoBaseline
+Comparison = Delta | NoBaseline
 
 Signs = tuple[Hashable | None, ...]
 
 
-def delta(before: Snapshot | None, after: Snapshot) -> Change:
-    """All lists come out by place. A file that the edit created has the baseline `Snapshot("", ())`."""
+def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
+    """All lists come out by place. A file that the edit created has the baseline `CheckedText("", ())`."""
     new = sorted(after.diagnostics, key=place)
     if before is None:
         return NoBaseline(tuple(new))

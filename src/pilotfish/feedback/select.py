@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.config.values import TouchKind
-from pilotfish.feedback.delta import Change, Delta, NoBaseline, place
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, place
 from pilotfish.feedback.limits import Limits
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
@@ -29,7 +29,7 @@ class Checked(Struct, frozen=True):
     """One file and what is known about it after the edit."""
 
     path: AbsPath
-    change: Change
+    change: Comparison
 
 
 class Finding(Struct, frozen=True):
@@ -106,7 +106,7 @@ def cut(chosen: Selection, most: int) -> Selection:
     return replace(chosen, edited=edited, others=tuple(others[file.path] for file in chosen.others))
 
 
-def findings(change: Change) -> tuple[Finding, ...]:
+def findings(change: Comparison) -> tuple[Finding, ...]:
     """Every diagnostic after the edit, by place, with what is known about its age."""
     match change:
         case NoBaseline(diagnostics):
@@ -130,7 +130,7 @@ def _within(file: Checked, limits: Limits) -> Chosen:
     return _kept(Chosen(file.path, tuple(wanted), 0, _tally(file.change, limits)), limits.max_per_file)
 
 
-def _tally(change: Change, limits: Limits) -> Tally | None:
+def _tally(change: Comparison, limits: Limits) -> Tally | None:
     if isinstance(change, NoBaseline):
         return None
     lists = (change.introduced, change.older, change.fixed)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.lenient import is_null, is_string, one_or_many
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
@@ -58,10 +58,10 @@ class Perform(Struct, frozen=True):
     warning: str | None = None
 
 
-Step = Resolve | Perform
+ActionStep = Resolve | Perform
 
 
-def read_actions(raw: Raw, _asked: Asked) -> Reading[FoundAction]:
+def read_actions(raw: Raw, _asked: RequestContext) -> Reading[FoundAction]:
     """Read `(Command | CodeAction)[] | null`."""
     raws = one_or_many(raw, Raw)
     found = [action for action in map(read_action, raws.items) if action is not None]
@@ -87,7 +87,7 @@ def read_action(raw: Raw) -> FoundAction | None:
     )
 
 
-def next_step(action: FoundAction, *, resolves: bool, commands: Collection[str]) -> Step:
+def next_step(action: FoundAction, *, resolves: bool, commands: Collection[str]) -> ActionStep:
     """What doing `action` takes. `resolves` once the server offers that and was not asked yet; `commands` it offers.
 
     Raises `Refused` when it cannot be done.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Changes, FileChange
 from pilotfish.operations.diffs import ordered, unified
 from pilotfish.operations.lenient import is_null
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import NOWHERE, Reading, Spot, View
 from pilotfish.protocol.edits import (
     Create,
@@ -49,7 +49,7 @@ class FoundChanges(Struct, frozen=True):
         return preview(self.plan, view)
 
 
-def read_changes(raw: Raw, _asked: Asked) -> Reading[FoundChanges]:
+def read_changes(raw: Raw, _asked: RequestContext) -> Reading[FoundChanges]:
     """Read `WorkspaceEdit | null`; an edit that changes nothing is none. All of it is read or it is `Malformed`."""
     plan = EditPlan(()) if is_null(raw) else edit_plan(raw)
     return Reading((FoundChanges(plan),)) if plan.operations else Reading()

@@ -28,7 +28,7 @@ class Expected(Struct, frozen=True):
     """The command that installs it on this platform."""
 
 
-Search = Callable[[str, str], str]
+SearchSpelling = Callable[[str, str], str]
 """Spells a search for a pattern in files like a glob, as some host has it."""
 
 
@@ -41,7 +41,9 @@ def search_files(pattern: str, glob: str) -> str:
     return f"search_files({json.dumps({'pattern': pattern, 'glob': glob})})"
 
 
-def no_server(question: Question, expected: Expected, word: str | None, search: Search = ripgrep) -> Unavailable:
+def no_server(
+    question: Question, expected: Expected, word: str | None, search: SearchSpelling = ripgrep
+) -> Unavailable:
     """For a file whose server is not there; `word` is the identifier at the position, where there is one."""
     message = f'LSP server "{expected.server}" is not available.'
     install = f"Install it with: {expected.install}\n" if expected.install else ""
@@ -49,7 +51,9 @@ def no_server(question: Question, expected: Expected, word: str | None, search: 
     return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}Until then, search the text: {call}")
 
 
-def not_allowed(question: Question, why: Unavailable, word: str | None, search: Search = ripgrep) -> Unavailable:
+def not_allowed(
+    question: Question, why: Unavailable, word: str | None, search: SearchSpelling = ripgrep
+) -> Unavailable:
     """For a file whose server is there and may not run: nothing is to be installed."""
     call = search(_pattern(question, word), _glob(question.file_path))
     advice = f"{why.hint}\n" if why.hint else ""

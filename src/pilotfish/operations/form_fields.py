@@ -42,7 +42,7 @@ FIELDS = {
 }
 
 
-class Form(Struct, frozen=True):
+class QuestionForm(Struct, frozen=True):
     """Fields that make a question together: all of `required`, any of `optional`."""
 
     required: tuple[str, ...]
@@ -55,9 +55,9 @@ class Form(Struct, frozen=True):
                 yield (*self.required, *chosen)
 
 
-AT = Form(("filePath", "line", "character"))
-NAMED = Form(("filePath", "symbol"), ("line",))
-ANYWHERE = Form(("symbol",))
+AT = QuestionForm(("filePath", "line", "character"))
+NAMED = QuestionForm(("filePath", "symbol"), ("line",))
+ANYWHERE = QuestionForm(("symbol",))
 
 PLACE = (AT, NAMED, ANYWHERE)
 """How a place is given: by numbers, by name in a file (and on a line of it), or by name anywhere in the workspace."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Edge, HierarchyItem, ItemReference, Point, Span
 from pilotfish.operations.lenient import one_or_many
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.wire import Raw, UnsetType, WireCall, WireHierarchyItem, WirePosition, WireRange
@@ -70,19 +70,19 @@ class FoundEdge(Struct, frozen=True):
         return Edge(calls, caller=item) if self.incoming else Edge(calls, callee=item)
 
 
-def read_items(raw: Raw, _asked: Asked) -> Reading[FoundItem]:
+def read_items(raw: Raw, _asked: RequestContext) -> Reading[FoundItem]:
     """Read a list of items of a hierarchy, or null."""
     raws = one_or_many(raw, Raw)
     found = [item for item in map(_item, raws.items) if item is not None]
     return Reading(tuple(found), len(raws.items) - len(found))
 
 
-def read_incoming(raw: Raw, _asked: Asked) -> Reading[FoundEdge]:
+def read_incoming(raw: Raw, _asked: RequestContext) -> Reading[FoundEdge]:
     """Read `CallHierarchyIncomingCall[] | null`: the calls are written in the document of the caller."""
     return _edges(raw, lambda call: (call.caller, None), incoming=True)
 
 
-def read_outgoing(raw: Raw, asked: Asked) -> Reading[FoundEdge]:
+def read_outgoing(raw: Raw, asked: RequestContext) -> Reading[FoundEdge]:
     """Read `CallHierarchyOutgoingCall[] | null`: the calls are written in the document of the item asked about."""
     item = asked.hierarchy_item
     uri = item.uri if isinstance(item, ItemReference) else decode(item, WireHierarchyItem).uri

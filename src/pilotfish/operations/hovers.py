@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Hover
 from pilotfish.operations.lenient import one_or_none, texts_of
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.wire import Raw, WireHover
 
@@ -27,7 +27,7 @@ class FoundHover(Struct, frozen=True):
         return Hover(self.contents, None if self.spot is None else view.extent(self.spot))
 
 
-def read_hover(raw: Raw, asked: Asked) -> Reading[FoundHover]:
+def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
     """Read `Hover | null`. A hover without a word in it is none."""
     hover = one_or_none(raw, WireHover)
     contents = () if hover is None else texts_of(hover.contents)

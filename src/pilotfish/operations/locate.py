@@ -43,14 +43,14 @@ class Name(Struct, frozen=True):
         return ".".join(self.parts) + ("" if self.index is None else f"[{self.index}]")
 
 
-class Candidate(Struct, frozen=True):
+class SymbolMatch(Struct, frozen=True):
     """Something that a name fits, and a name by which it alone is meant."""
 
     name: str
     location: Location
 
 
-class Located(Struct, frozen=True):
+class LocatedSymbol(Struct, frozen=True):
     location: Location
 
     @property
@@ -60,15 +60,15 @@ class Located(Struct, frozen=True):
 
 class Ambiguous(Struct, frozen=True):
     name: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[SymbolMatch, ...]
 
 
-class Missing(Struct, frozen=True):
+class UnknownSymbol(Struct, frozen=True):
     name: str
     nearest: tuple[str, ...]
 
 
-Finding = Located | Ambiguous | Missing
+SymbolLookup = LocatedSymbol | Ambiguous | UnknownSymbol
 
 
 def name_of(symbol: str) -> Name:
@@ -77,22 +77,24 @@ def name_of(symbol: str) -> Name:
     return Name(names_of(indexed[1]), int(indexed[2])) if indexed else Name(names_of(symbol))
 
 
-def located(name: Name, symbols: Sequence[Symbol]) -> Finding:
+def located(name: Name, symbols: Sequence[Symbol]) -> SymbolLookup:
     """Find a name among the symbols of a file, in the order of its outline, or among those of the workspace."""
     entries = _entries(symbols)
     fitting = _preferred(name, [entry for entry in entries if entry.path[-len(name.parts) :] == name.parts])
     if not fitting:
-        return Missing(str(name), _nearest(name.parts[-1], {entry.own[-1]: ".".join(entry.own) for entry in entries}))
+        return UnknownSymbol(
+            str(name), _nearest(name.parts[-1], {entry.own[-1]: ".".join(entry.own) for entry in entries})
+        )
     return _chosen(str(name), name.index, [(".".join(entry.own), entry.symbol) for entry in fitting])
 
 
-def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Sequence[Symbol] = ()) -> Finding:
+def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Sequence[Symbol] = ()) -> SymbolLookup:
     """Find a name on a line (from 1) of a text, declared or used; of several, `symbols` tell which is declared."""
     word, said = name.parts[-1], f"{name} on line {line}"
     ranges = occurrences(text, line - 1, word)
     if not ranges:
         words = _WORD.findall(text.line(line - 1)) if 0 < line <= text.line_count else []
-        return Missing(said, _nearest(word, {other: other for other in words}))
+        return UnknownSymbol(said, _nearest(word, {other: other for other in words}))
     if name.index is None:
         declared = {(symbol.line, symbol.character) for symbol in symbols if names_of(symbol.name)[-1] == word}
         ranges = _only(ranges, lambda range_: _is_qualified(range_, text, name.parts[:-1]))
@@ -125,7 +127,7 @@ def _length(text: Text, path: str, line: int) -> int:
     return end - start
 
 
-def refusal(finding: Ambiguous | Missing) -> Refused:
+def refusal(finding: Ambiguous | UnknownSymbol) -> Refused:
     """How to tell the caller."""
     match finding:
         case Ambiguous(name, candidates):
@@ -133,7 +135,7 @@ def refusal(finding: Ambiguous | Missing) -> Refused:
             more = f", and {len(candidates) - MAX_CANDIDATES} more" if len(candidates) > MAX_CANDIDATES else ""
             message = f"{name} could be any of {len(candidates)}: {', '.join(shown)}{more}."
             return Refused(Code.AMBIGUOUS, message, hint="Ask again with one of these names or positions.")
-        case Missing(name, nearest):
+        case UnknownSymbol(name, nearest):
             message = f"There is no symbol {name}."
             return Refused(Code.NOT_FOUND, message, hint=f"Nearest: {', '.join(nearest)}." if nearest else None)
 
@@ -199,16 +201,16 @@ def _is_not_local(entry: _Entry) -> bool:
     return not entry.local
 
 
-def _chosen(said: str, index: int | None, named: Sequence[tuple[str, Location]]) -> Finding:
+def _chosen(said: str, index: int | None, named: Sequence[tuple[str, Location]]) -> SymbolLookup:
     """The one thing that is meant; else all of them, those with the same name told apart by their index."""
     if index is None and len(named) == 1:
-        return Located(named[0][1])
+        return LocatedSymbol(named[0][1])
     if index is not None and index < len(named):
-        return Located(named[index][1])
+        return LocatedSymbol(named[index][1])
     total, before = Counter(name for name, _ in named), Counter[str]()
-    candidates: list[Candidate] = []
+    candidates: list[SymbolMatch] = []
     for name, location in named:
-        candidates.append(Candidate(f"{name}[{before[name]}]" if total[name] > 1 else name, location))
+        candidates.append(SymbolMatch(f"{name}[{before[name]}]" if total[name] > 1 else name, location))
         before[name] += 1
     return Ambiguous(said, tuple(candidates))
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Location
 from pilotfish.operations.lenient import one_or_many
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.wire import Raw, WirePlace
 
@@ -30,7 +30,7 @@ class FoundLocation(Struct, frozen=True):
         return view.location(self.spot)
 
 
-def read_locations(raw: Raw, _asked: Asked) -> Reading[FoundLocation]:
+def read_locations(raw: Raw, _asked: RequestContext) -> Reading[FoundLocation]:
     """Read `Location | Location[] | LocationLink[] | null`; raises `Malformed` when it is none of these."""
     items = one_or_many(raw, WirePlace)
     spots = [spot for spot in map(_spot, items.items) if spot is not None]

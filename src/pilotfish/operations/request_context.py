@@ -12,7 +12,7 @@ from pilotfish.protocol.wire import Raw, WireDiagnostic, WirePosition, WireRange
 T = TypeVar("T")
 
 
-class Asked(Struct, frozen=True):
+class RequestContext(Struct, frozen=True):
     """A question, and what was found out so that it can be put to one server. Positions are in that server's units."""
 
     question: Question

@@ -1,8 +1,8 @@
 """What a server found, before and after its places are counted in code points.
 
-Reading an answer gives values in the server's units (`Found`), each with the places that it speaks of. To count those
-in code points one needs the text of the files that they are in, so answers are read in two steps: whoever runs the
-operation fetches the texts in between, of no more files than will be shown, and of none outside the workspace.
+Reading an answer gives values in the server's units (`ServerResult`), each with the places that it names. Counting
+these in code points needs the texts of their files, so answers are read in two steps: the caller reads the texts in
+between, of no more files than will be shown, and of none outside the workspace.
 
 A list of references makes hundreds of these values, so they are structs, which are made in a tenth of the time.
 Nothing about a place can fail: without a text, lines are right (they are the same in all encodings) and characters are
@@ -47,7 +47,7 @@ class Spot(Struct, frozen=True):
         return self.path or self.uri, self.range.start.line, self.range.start.character
 
 
-class Found(Protocol):
+class ServerResult(Protocol):
     """One result in a server's units."""
 
     @property
@@ -65,7 +65,7 @@ class Found(Protocol):
         ...
 
 
-F_co = TypeVar("F_co", bound=Found, covariant=True)
+F_co = TypeVar("F_co", bound=ServerResult, covariant=True)
 
 
 class Reading(Struct, Generic[F_co], frozen=True):

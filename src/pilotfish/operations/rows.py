@@ -13,7 +13,7 @@ from msgspec import Struct
 from pilotfish.api.questions import Operation
 from pilotfish.operations.actions import read_actions
 from pilotfish.operations.changes import read_changes
-from pilotfish.operations.form_fields import AT, PLACE, Form
+from pilotfish.operations.form_fields import AT, PLACE, QuestionForm
 from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
 from pilotfish.operations.hovers import read_hover
 from pilotfish.operations.locations import read_locations
@@ -27,8 +27,8 @@ from pilotfish.operations.params import (
     of_references,
     of_rename,
 )
-from pilotfish.operations.request_context import Asked
-from pilotfish.operations.results import Found, Reading
+from pilotfish.operations.request_context import RequestContext
+from pilotfish.operations.results import Reading, ServerResult
 from pilotfish.operations.signatures import read_signatures
 from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
 from pilotfish.protocol.wire import Raw
@@ -39,24 +39,24 @@ MAX_RESULTS = 100
 MAX_OUTLINE = 500
 """An outline is read as a whole: this is a file of some 10,000 lines."""
 
-_Read = Callable[[Raw, Asked], Reading[Found]]
+_Read = Callable[[Raw, RequestContext], Reading[ServerResult]]
 
 
 class Request(Struct, frozen=True):
     """How one server is asked. `read` raises `Malformed` when the answer is of no known shape."""
 
     method: str
-    build: Callable[[Asked], object]
+    build: Callable[[RequestContext], object]
     read: _Read
     prepare: str | None = None
     """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
 
 
-class Row(Struct, frozen=True):
+class OperationRow(Struct, frozen=True):
     operation: Operation
     request: Request | None
     """None where no request answers it: diagnostics come from what servers report."""
-    forms: tuple[Form, ...]
+    forms: tuple[QuestionForm, ...]
     tool: str
     """Its name as an MCP tool."""
     verb: str
@@ -82,18 +82,18 @@ class Row(Struct, frozen=True):
         return AT in self.forms
 
 
-def _plain(method: str, build: Callable[[Asked], object], read: _Read) -> Request:
+def _plain(method: str, build: Callable[[RequestContext], object], read: _Read) -> Request:
     return Request(method, build, read)
 
 
-def _locations(method: str, build: Callable[[Asked], object] = at_position) -> Request:
+def _locations(method: str, build: Callable[[RequestContext], object] = at_position) -> Request:
     return _plain(method, build, read_locations)
 
 
 _CALLS, _TYPES = "textDocument/prepareCallHierarchy", "textDocument/prepareTypeHierarchy"
 
 _ROWS = (
-    Row(
+    OperationRow(
         Operation.DEFINITION,
         _locations("textDocument/definition"),
         PLACE,
@@ -102,7 +102,7 @@ _ROWS = (
         description="Where a symbol is defined.",
         opta="lsp_definition",
     ),
-    Row(
+    OperationRow(
         Operation.DECLARATION,
         _locations("textDocument/declaration"),
         PLACE,
@@ -110,7 +110,7 @@ _ROWS = (
         verb="declaration",
         description="Where a symbol is declared.",
     ),
-    Row(
+    OperationRow(
         Operation.TYPE_DEFINITION,
         _locations("textDocument/typeDefinition"),
         PLACE,
@@ -118,7 +118,7 @@ _ROWS = (
         verb="type-definition",
         description="Where the type of a symbol is defined.",
     ),
-    Row(
+    OperationRow(
         Operation.IMPLEMENTATION,
         _locations("textDocument/implementation"),
         PLACE,
@@ -126,7 +126,7 @@ _ROWS = (
         verb="implementation",
         description="What implements an interface or method.",
     ),
-    Row(
+    OperationRow(
         Operation.REFERENCES,
         _locations("textDocument/references", of_references),
         PLACE,
@@ -136,7 +136,7 @@ _ROWS = (
         optional=("includeDeclaration",),
         opta="lsp_references",
     ),
-    Row(
+    OperationRow(
         Operation.HOVER,
         _plain("textDocument/hover", at_position, read_hover),
         PLACE,
@@ -145,7 +145,7 @@ _ROWS = (
         description="Type and documentation of a symbol.",
         opta="lsp_hover",
     ),
-    Row(
+    OperationRow(
         Operation.SIGNATURE,
         _plain("textDocument/signatureHelp", at_position, read_signatures),
         PLACE,
@@ -153,26 +153,26 @@ _ROWS = (
         verb="signature",
         description="Signatures of the call around a position.",
     ),
-    Row(
+    OperationRow(
         Operation.DOCUMENT_SYMBOL,
         _plain("textDocument/documentSymbol", of_document, read_document_symbols),
-        (Form(("filePath",)),),
+        (QuestionForm(("filePath",)),),
         tool="lsp_document_symbols",
         verb="symbols",
         description="Outline of a file: its symbols and where they are.",
         opta="lsp_document_symbols",
         cap=MAX_OUTLINE,
     ),
-    Row(
+    OperationRow(
         Operation.WORKSPACE_SYMBOL,
         _plain("workspace/symbol", of_query, read_workspace_symbols),
-        (Form(("query",), ("filePath",)),),
+        (QuestionForm(("query",), ("filePath",)),),
         tool="lsp_workspace_symbols",
         verb="workspace-symbols",
         description="Find symbols by name in the whole workspace.",
         opta="lsp_symbols",
     ),
-    Row(
+    OperationRow(
         Operation.PREPARE_CALLS,
         _plain(_CALLS, at_position, read_items),
         PLACE,
@@ -180,48 +180,48 @@ _ROWS = (
         verb="calls prepare",
         description="The call hierarchy item of a function.",
     ),
-    Row(
+    OperationRow(
         Operation.INCOMING_CALLS,
         Request("callHierarchy/incomingCalls", of_item, read_incoming, prepare=_CALLS),
-        (*PLACE, Form(("callHierarchyItem",), ("filePath",))),
+        (*PLACE, QuestionForm(("callHierarchyItem",), ("filePath",))),
         tool="lsp_incoming_calls",
         verb="calls in",
         description="Who calls a function, and where.",
     ),
-    Row(
+    OperationRow(
         Operation.OUTGOING_CALLS,
         Request("callHierarchy/outgoingCalls", of_item, read_outgoing, prepare=_CALLS),
-        (*PLACE, Form(("callHierarchyItem",), ("filePath",))),
+        (*PLACE, QuestionForm(("callHierarchyItem",), ("filePath",))),
         tool="lsp_outgoing_calls",
         verb="calls out",
         description="What a function calls, and where.",
     ),
-    Row(
+    OperationRow(
         Operation.SUPERTYPES,
         Request("typeHierarchy/supertypes", of_item, read_items, prepare=_TYPES),
-        (*PLACE, Form(("typeHierarchyItem",), ("filePath",))),
+        (*PLACE, QuestionForm(("typeHierarchyItem",), ("filePath",))),
         tool="lsp_supertypes",
         verb="types super",
         description="What a type is derived from.",
     ),
-    Row(
+    OperationRow(
         Operation.SUBTYPES,
         Request("typeHierarchy/subtypes", of_item, read_items, prepare=_TYPES),
-        (*PLACE, Form(("typeHierarchyItem",), ("filePath",))),
+        (*PLACE, QuestionForm(("typeHierarchyItem",), ("filePath",))),
         tool="lsp_subtypes",
         verb="types sub",
         description="What is derived from a type.",
     ),
-    Row(
+    OperationRow(
         Operation.DIAGNOSTICS,
         None,
-        (Form(("filePath",)),),
+        (QuestionForm(("filePath",)),),
         tool="lsp_diagnostics",
         verb="check",
         description="Fresh errors and warnings of a file.",
         optional=("text",),
     ),
-    Row(
+    OperationRow(
         Operation.RENAME,
         _plain("textDocument/rename", of_rename, read_changes),
         PLACE,
@@ -233,20 +233,20 @@ _ROWS = (
         opta="lsp_rename",
         writes=True,
     ),
-    Row(
+    OperationRow(
         Operation.RENAME_FILE,
         _plain("workspace/willRenameFiles", of_file_rename, read_changes),
-        (Form(("filePath", "newPath")),),
+        (QuestionForm(("filePath", "newPath")),),
         tool="lsp_rename_file",
         verb="rename-file",
         description="Move a file and update imports; by default only a diff.",
         optional=("apply",),
         writes=True,
     ),
-    Row(
+    OperationRow(
         Operation.CODE_ACTIONS,
         _plain("textDocument/codeAction", of_actions, read_actions),
-        (Form(("filePath", "line"), ("character",)),),
+        (QuestionForm(("filePath", "line"), ("character",)),),
         tool="lsp_code_actions",
         verb="actions",
         description="Quick fixes and refactorings on a line.",
@@ -255,4 +255,4 @@ _ROWS = (
     ),
 )
 
-ROWS: Mapping[Operation, Row] = {row.operation: row for row in _ROWS}
+ROWS: Mapping[Operation, OperationRow] = {row.operation: row for row in _ROWS}

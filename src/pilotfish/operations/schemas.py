@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, Tool
+from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, OperationTool
 
 Schema = Mapping[str, object]
 
@@ -53,7 +53,7 @@ def default_tools(format_: Format) -> ToolSet:
     return ToolSet.OPTA if format_ is Format.OPENAI else ToolSet.NAMED
 
 
-def _shaped(format_: Format, name: str, description: str, parameters: Schema, tool: Tool | None) -> Schema:
+def _shaped(format_: Format, name: str, description: str, parameters: Schema, tool: OperationTool | None) -> Schema:
     """`tool` is None for the one tool, which can write because one of its operations can."""
     read_only = tool is not None and not tool.row.writes
     match format_:
@@ -74,13 +74,13 @@ def _shaped(format_: Format, name: str, description: str, parameters: Schema, to
             assert_never(format_)
 
 
-def _description(tool: Tool) -> str:
+def _description(tool: OperationTool) -> str:
     """A place can be given in several ways, which the list of fields alone does not tell."""
     how = " Give filePath, line, character (1-based); or symbol." if len(tool.forms) > 1 else ""
     return tool.row.description + how
 
 
-def _parameters(tool: Tool) -> Schema:
+def _parameters(tool: OperationTool) -> Schema:
     properties = {tool.dialect.said(name): _property(tool, name) for name in tool.fields}
     required = [tool.dialect.said(name) for name in tool.required]
     return _object(properties, required)
@@ -91,7 +91,7 @@ def _object(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
-def _property(tool: Tool, name: str) -> Schema:
+def _property(tool: OperationTool, name: str) -> Schema:
     field = FIELDS[name]
     if field.type == "integer":
         first = tool.dialect.first_character if name == "character" else 1
@@ -114,13 +114,13 @@ def _one_description() -> str:
     )
 
 
-def _fields(tool: Tool) -> str:
+def _fields(tool: OperationTool) -> str:
     form = tool.forms[0]
     optional = [f"{name}?" for name in form.optional]
     return ", ".join([*form.required, *optional])
 
 
-def _beyond_place(tool: Tool) -> list[str]:
+def _beyond_place(tool: OperationTool) -> list[str]:
     place = {"filePath", "line", "character", "symbol"}
     needed = [name for name in tool.required if name not in place]
     optional = [f"{name}?" for name in tool.fields if name not in place and name not in needed]

@@ -1,7 +1,7 @@
 """From several servers' readings to one answer, in two steps.
 
 `selected` puts all that was found into one order, drops what two servers found alike, and cuts to the row's cap: only
-then is it known which files are shown, and so which texts are needed (`Selection.paths`).
+then is it known which files are shown, and so which texts are needed (`ResultSelection.paths`).
 `resolved` takes those texts and gives the data of the answer.
 
 Order: what is in the workspace before what is not, then by file and place; symbols of the workspace by how well they
@@ -18,17 +18,17 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
 from pilotfish.operations.hovers import joined
-from pilotfish.operations.results import Found, Reading, View
-from pilotfish.operations.rows import Row
+from pilotfish.operations.results import Reading, ServerResult, View
+from pilotfish.operations.rows import OperationRow
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
 
 
-class Selection(Struct, frozen=True):
+class ResultSelection(Struct, frozen=True):
     """What will be shown, each with the server that found it."""
 
-    chosen: tuple[tuple[str, Found], ...]
+    chosen: tuple[tuple[str, ServerResult], ...]
     total: int
     """How much there was before the cut."""
     skipped: int
@@ -61,9 +61,11 @@ class Backdrop(Struct, frozen=True):
     outside: frozenset[AbsPath] = frozenset()
 
 
-def selected(row: Row, question: Question, readings: Mapping[str, Reading[Found]], workspace: AbsPath) -> Selection:
+def selected(
+    row: OperationRow, question: Question, readings: Mapping[str, Reading[ServerResult]], workspace: AbsPath
+) -> ResultSelection:
     """What to show of all servers' readings."""
-    distinct: dict[object, tuple[str, Found]] = {}
+    distinct: dict[object, tuple[str, ServerResult]] = {}
     for server, reading in readings.items():
         for found in reading.found:
             distinct.setdefault(_identity(server, found), (server, found))
@@ -74,10 +76,10 @@ def selected(row: Row, question: Question, readings: Mapping[str, Reading[Found]
     places = [spot.path for _, found in chosen for spot in found.spots]
     paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))
     skipped = sum(reading.skipped for reading in readings.values())
-    return Selection(chosen, len(ordered), skipped, tuple(paths))
+    return ResultSelection(chosen, len(ordered), skipped, tuple(paths))
 
 
-def resolved(row: Row, selection: Selection, backdrop: Backdrop) -> Data:
+def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) -> Data:
     """The data of the answer, its places counted in code points as far as the texts are there.
 
     Raises `Malformed` when the edits of a rename contradict each other.
@@ -94,12 +96,12 @@ def resolved(row: Row, selection: Selection, backdrop: Backdrop) -> Data:
     return tuple(_numbered(items))
 
 
-def _identity(server: str, found: Found) -> object:
+def _identity(server: str, found: ServerResult) -> object:
     """Two results with the same places and name are one; what has no place is only ever the same as itself."""
     return (*(spot.order for spot in found.spots), found.name) if found.spots else (server, id(found))
 
 
-def _rank(operation: Operation, question: Question, found: Found, workspace: AbsPath) -> tuple[object, ...]:
+def _rank(operation: Operation, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
     if isinstance(found, FoundAction):
         return (not found.preferred,)
     if operation in _AS_GIVEN:

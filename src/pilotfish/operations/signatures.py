@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Signature
 from pilotfish.operations.lenient import one_or_none, text_of
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import decode_items
 from pilotfish.protocol.wire import UNSET, Raw, WireParameter, WireSignature, WireSignatureHelp
@@ -27,7 +27,7 @@ class FoundSignature(Struct, frozen=True):
         return self.signature
 
 
-def read_signatures(raw: Raw, _asked: Asked) -> Reading[FoundSignature]:
+def read_signatures(raw: Raw, _asked: RequestContext) -> Reading[FoundSignature]:
     """Read `SignatureHelp | null`."""
     help_ = one_or_none(raw, WireSignatureHelp)
     if help_ is None or help_.signatures is UNSET:

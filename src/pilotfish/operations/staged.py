@@ -29,11 +29,11 @@ class Regular(Struct, frozen=True):
     mode: int
 
 
-class Folder(Struct, frozen=True):
+class StagedFolder(Struct, frozen=True):
     place: Admitted
 
 
-class Tree(Struct, frozen=True):
+class StagedTree(Struct, frozen=True):
     """All that is below a folder; `folders` has the folder itself first, and each before those in it."""
 
     files: tuple[Regular, ...]
@@ -43,7 +43,7 @@ class Tree(Struct, frozen=True):
 class Disk(Protocol):
     """The files as they are. Everything raises `Refused` for what may not be changed."""
 
-    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | Folder:
+    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | StagedFolder:
         """What is at a path. With `itself`, a symbolic link is refused and not followed."""
         ...
 
@@ -51,7 +51,7 @@ class Disk(Protocol):
         """The text without its byte-order mark, and whether there is one."""
         ...
 
-    def tree(self, folder: Folder) -> Tree: ...
+    def tree(self, folder: StagedFolder) -> StagedTree: ...
 
 
 class Put(Struct, frozen=True):

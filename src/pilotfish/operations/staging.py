@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.staged import Disk, Drop, FileEffect, Folder, Free, Put, Regular, Staged
+from pilotfish.operations.staged import Disk, Drop, FileEffect, Free, Put, Regular, Staged, StagedFolder
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Admitted
 from pilotfish.protocol.edits import (
@@ -160,7 +160,7 @@ class Stage(Struct):
         if named in self._files:
             return named
         entry = self.disk.at(named, itself=itself)
-        if isinstance(entry, Folder):
+        if isinstance(entry, StagedFolder):
             raise Refused(Code.NOT_A_FILE, f"{named} is a folder")
         self._bring(entry)
         return entry.place.path
@@ -195,7 +195,7 @@ class Stage(Struct):
         if path in self._files:
             return None
         entry = self.disk.at(path)
-        if isinstance(entry, Folder) and entry.place.path not in self._emptied:
+        if isinstance(entry, StagedFolder) and entry.place.path not in self._emptied:
             return entry.place.path
         return path if any(self._living_below(path)) else None
 
@@ -208,7 +208,7 @@ class Stage(Struct):
     def _leave(self, folder: AbsPath) -> tuple[AbsPath, ...]:
         """Every file that is below a folder by now; the folder itself is going."""
         entry = self.disk.at(folder, itself=True)
-        if isinstance(entry, Folder):
+        if isinstance(entry, StagedFolder):
             tree = self.disk.tree(entry)
             for file in tree.files:
                 self._bring(file)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Symbol
 from pilotfish.model import Position, Range
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import NOWHERE, Reading, Spot, View
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import first_occurrence
@@ -85,12 +85,12 @@ class FoundSymbol(Struct, frozen=True):
         return first_occurrence(text, bare_name(self.name), body)
 
 
-def read_document_symbols(raw: Raw, asked: Asked) -> Reading[FoundSymbol]:
+def read_document_symbols(raw: Raw, asked: RequestContext) -> Reading[FoundSymbol]:
     """Read `DocumentSymbol[] | SymbolInformation[] | null`, also when a list mixes the two."""
     return _level(raw, asked.document, parent=None, depth=0)
 
 
-def read_workspace_symbols(raw: Raw, _asked: Asked) -> Reading[FoundSymbol]:
+def read_workspace_symbols(raw: Raw, _asked: RequestContext) -> Reading[FoundSymbol]:
     """Read `SymbolInformation[] | WorkspaceSymbol[] | null`."""
     items = decode_items(raw, WireSymbol)
     found = [symbol for symbol in map(_located, items.items) if symbol is not None]

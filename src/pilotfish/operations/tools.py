@@ -11,13 +11,13 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from pilotfish.operations.form_fields import Form
-from pilotfish.operations.rows import ROWS, Row
+from pilotfish.operations.form_fields import QuestionForm
+from pilotfish.operations.rows import ROWS, OperationRow
 
 ONE_TOOL = "lsp"
 
 
-class Dialect(Struct, frozen=True):
+class ToolDialect(Struct, frozen=True):
     """How a set of tools says things: its own names for some fields, and where it starts to count characters."""
 
     names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -32,8 +32,8 @@ class Dialect(Struct, frozen=True):
         return self.names.get(field, field)
 
 
-PLAIN = Dialect()
-SNAKE = Dialect(
+PLAIN = ToolDialect()
+SNAKE = ToolDialect(
     names={
         "filePath": "path",
         "includeDeclaration": "include_declaration",
@@ -46,13 +46,13 @@ SNAKE = Dialect(
 
 
 @dataclass(frozen=True)
-class Tool:
+class OperationTool:
     """One operation under one name. A question must have one of the forms, whole."""
 
     name: str
-    row: Row
-    forms: tuple[Form, ...]
-    dialect: Dialect = PLAIN
+    row: OperationRow
+    forms: tuple[QuestionForm, ...]
+    dialect: ToolDialect = PLAIN
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -76,18 +76,18 @@ class Tool:
         return tuple(name for name in self.forms[0].required if all(name in form.required for form in self.forms))
 
 
-def _tool(row: Row, name: str) -> Tool:
-    forms = tuple(Form((*form.required, *row.required), (*form.optional, *row.optional)) for form in row.forms)
-    return Tool(name, row, forms)
+def _tool(row: OperationRow, name: str) -> OperationTool:
+    forms = tuple(QuestionForm((*form.required, *row.required), (*form.optional, *row.optional)) for form in row.forms)
+    return OperationTool(name, row, forms)
 
 
-def _opta(row: Row, name: str) -> Tool:
+def _opta(row: OperationRow, name: str) -> OperationTool:
     optional = tuple(name for name in row.optional if name == "includeDeclaration")
-    return Tool(name, row, (Form((*row.forms[0].required, *row.required), optional),), SNAKE)
+    return OperationTool(name, row, (QuestionForm((*row.forms[0].required, *row.required), optional),), SNAKE)
 
 
-OPERATIONS: Mapping[str, Tool] = {row.operation: _tool(row, ONE_TOOL) for row in ROWS.values()}
+OPERATIONS: Mapping[str, OperationTool] = {row.operation: _tool(row, ONE_TOOL) for row in ROWS.values()}
 """By operation: what the one tool takes for each."""
 
-NAMED: Mapping[str, Tool] = {row.tool: _tool(row, row.tool) for row in ROWS.values()}
-OPTA: Mapping[str, Tool] = {row.opta: _opta(row, row.opta) for row in ROWS.values() if row.opta is not None}
+NAMED: Mapping[str, OperationTool] = {row.tool: _tool(row, row.tool) for row in ROWS.values()}
+OPTA: Mapping[str, OperationTool] = {row.opta: _opta(row, row.opta) for row in ROWS.values() if row.opta is not None}

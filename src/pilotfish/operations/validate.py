@@ -15,8 +15,8 @@ import msgspec.structs
 from pilotfish.api.answers import ItemReference
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.form_fields import FIELDS, Form
-from pilotfish.operations.tools import OPERATIONS, Tool
+from pilotfish.operations.form_fields import FIELDS, QuestionForm
+from pilotfish.operations.tools import OPERATIONS, OperationTool
 from pilotfish.protocol.codec import encode
 
 MAX_SHOWN = 60
@@ -39,7 +39,7 @@ _ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields
 """What a field of the wire is called in Python."""
 
 
-def question(tool: Tool, arguments: Mapping[str, object]) -> Question:
+def question(tool: OperationTool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
     given = {name: value for name, value in arguments.items() if value is not None}
     ours = tool.own_names
@@ -71,18 +71,18 @@ def question_of(arguments: Mapping[str, object]) -> Question:
     raise Refused(Code.INVALID_INPUT, message, hint=f"One of: {', '.join(known)}.")
 
 
-def usage(tool: Tool) -> str:
+def usage(tool: OperationTool) -> str:
     """What the tool takes, in one line."""
     return f"It takes {'; or '.join(_form_usage(tool, form) for form in tool.forms)}."
 
 
-def _form_usage(tool: Tool, form: Form) -> str:
+def _form_usage(tool: OperationTool, form: QuestionForm) -> str:
     required = ", ".join(tool.dialect.said(name) for name in form.required)
     optional = ", ".join(tool.dialect.said(name) for name in form.optional)
     return f"{required} (optional: {optional})" if optional else required
 
 
-def _misfits(tool: Tool, given: Mapping[str, object]) -> list[str]:
+def _misfits(tool: OperationTool, given: Mapping[str, object]) -> list[str]:
     """What is missing and what does not belong, by the form that was most likely meant."""
     ours = tool.own_names
     form = _nearest_form(tool, {ours.get(name, name) for name in given})
@@ -97,10 +97,10 @@ class _Wrong(Exception):
     """What a value must be."""
 
 
-def _nearest_form(tool: Tool, given: set[str]) -> Form:
+def _nearest_form(tool: OperationTool, given: set[str]) -> QuestionForm:
     """Where none fits: the one with the least too much and the most there."""
 
-    def distance(form: Form) -> tuple[bool, int, int]:
+    def distance(form: QuestionForm) -> tuple[bool, int, int]:
         missing = set(form.required) - given
         unwanted = given & set(tool.fields) - {*form.required, *form.optional}
         return bool(missing or unwanted), len(unwanted), -len(given & set(form.required))
@@ -108,7 +108,7 @@ def _nearest_form(tool: Tool, given: set[str]) -> Form:
     return min(tool.forms, key=distance)
 
 
-def _unwanted(name: str, ours: Mapping[str, str], form: Form) -> str:
+def _unwanted(name: str, ours: Mapping[str, str], form: QuestionForm) -> str:
     if name in ours:
         return f"{name} does not go with {', '.join(form.required)}"
     said = {_plain(spelling): theirs for theirs, own in ours.items() for spelling in (theirs, own, *_ALSO.get(own, ()))}
@@ -120,7 +120,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def _value(tool: Tool, name: str, value: object) -> object:
+def _value(tool: OperationTool, name: str, value: object) -> object:
     """The value as a question has it; raises `_Wrong` with what it must be."""
     match FIELDS[name].type:
         case "string":

@@ -11,7 +11,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping, Why, setback
-from pilotfish.pool.sidecar import Sidecar, Wanted
+from pilotfish.pool.sidecar import Sidecar, SidecarRequest
 from pilotfish.protocol.documents import Documents
 
 Restore = Callable[[Session, Documents | None], Awaitable[None]]
@@ -143,4 +143,4 @@ class Recipe(Struct, frozen=True):
     """May raise `Unavailable` or `ServerFailed` with `server_missing`."""
     restore: Restore
     fingerprint: str = ""
-    sidecar: Wanted = lambda: None
+    sidecar: SidecarRequest = lambda: None

@@ -30,7 +30,7 @@ STEADY_SECONDS = 60.0
 TERMINATE_SECONDS = 1.0
 """Between SIGTERM and SIGKILL: time to finish the file that it is writing."""
 
-Wanted = Callable[[], Launch | Failure | None]
+SidecarRequest = Callable[[], Launch | Failure | None]
 """What is to run: a launch, the reason why it may not or cannot run, or nothing."""
 
 
@@ -47,7 +47,7 @@ class SidecarState(Struct, frozen=True):
 
 @asynccontextmanager
 async def running_sidecar(
-    wanted: Wanted, spawn: Spawner, jitter: Callable[[], float]
+    wanted: SidecarRequest, spawn: Spawner, jitter: Callable[[], float]
 ) -> AsyncGenerator["Sidecar | None"]:
     """Run it for as long as the block lasts; at its end nothing of it is left."""
     launch = wanted()

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from pilotfish.servers.locate import Gated, Missing
+from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import Manager, ServerSpec
 
 COMMANDS: Mapping[Manager, str] = {
@@ -47,16 +47,16 @@ def install_command(spec: ServerSpec, is_installed: Callable[[str], bool], platf
     return _command(chosen[0], spec.install[chosen[0]]) if chosen else None
 
 
-def unavailable(spec: ServerSpec, located: Gated | Missing, install: str | None) -> str:
+def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:
     """Why the server cannot be started, and the next step."""
     program = spec.command[0] if spec.command else spec.id
     match located:
         case Gated(path, reason):
             return f'LSP server "{program}" was found at {path} and not started: {reason}.'
-        case Missing(unusable=None):
+        case ProgramMissing(unusable=None):
             advice = f"\nInstall it with: {install}" if install else ""
             return f'LSP server "{program}" is not available.{advice}'
-        case Missing(unusable=path):
+        case ProgramMissing(unusable=path):
             return f'LSP server "{program}" was found at {path} and cannot be run: it is not an executable file.'
         case _:
             assert_never(located)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from pilotfish.servers.tree import Tree
+from pilotfish.servers.tree import ProjectTree
 
 DOUBT_NANOSECONDS = 100_000_000
 """The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
@@ -34,7 +34,7 @@ class Evidence(Struct, frozen=True):
 class Witness:
     """The `Tree` that it is given, and what was asked of it."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ProjectTree) -> None:
         self._tree = tree
         self._seen: dict[str, Sight] = {}
 

@@ -61,7 +61,7 @@ def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
     return {server: bundle for bundle in found for server in bundle.programs}
 
 
-class Tools(Struct, frozen=True):
+class ToolsFolder(Struct, frozen=True):
     """The folder of what we installed ourselves."""
 
     state: AbsPath

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from pilotfish.servers.toml_table import BadTable, Table
+from pilotfish.servers.toml_table import BadTable, TomlTable
 
 
 class Language(Struct, frozen=True):
@@ -20,7 +20,7 @@ class Language(Struct, frozen=True):
 
 def read_languages(tables: Mapping[str, object]) -> Mapping[str, Language]:
     """All tables of `languages.toml`; raises `BadTable`."""
-    whole = Table("languages.toml", tables)
+    whole = TomlTable("languages.toml", tables)
     return {language_id: _language(language_id, whole.table(language_id)) for language_id in tables}
 
 
@@ -33,7 +33,7 @@ def language_ids(languages: Iterable[Language], keys: Iterable[str]) -> dict[str
     return {key: claims[key] for key in keys if key in claims}
 
 
-def _language(language_id: str, table: Table | None) -> Language:
+def _language(language_id: str, table: TomlTable | None) -> Language:
     if table is None:
         raise BadTable(f"languages.toml: {language_id} must be a table")
     language = Language(

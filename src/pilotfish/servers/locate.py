@@ -47,7 +47,7 @@ class Lookup(Struct, frozen=True):
     """Folders of programs that we installed ourselves."""
 
 
-class Found(Struct, frozen=True):
+class ProgramFound(Struct, frozen=True):
     """The program. `identity` changes when it is replaced on disk, and so must whatever shares a running one (F20)."""
 
     path: AbsPath
@@ -62,7 +62,7 @@ class Gated(Struct, frozen=True):
     reason: str
 
 
-class Missing(Struct, frozen=True):
+class ProgramMissing(Struct, frozen=True):
     """It is nowhere. `unusable` is one that was found and cannot be run."""
 
     program: str
@@ -70,7 +70,7 @@ class Missing(Struct, frozen=True):
     unusable: AbsPath | None = field(default=None)
 
 
-Located = Found | Gated | Missing
+ProgramLocation = ProgramFound | Gated | ProgramMissing
 
 
 def tool_folders(state: AbsPath) -> tuple[AbsPath, ...]:
@@ -78,7 +78,7 @@ def tool_folders(state: AbsPath) -> tuple[AbsPath, ...]:
     return (AbsPath(os.path.join(state, "tools", "bin")),)
 
 
-def locate(program: str, root: AbsPath, lookup: Lookup) -> Located:
+def locate(program: str, root: AbsPath, lookup: Lookup) -> ProgramLocation:
     """Find the program that a command starts with, for a server that is to run in `root`."""
     if os.path.dirname(program):
         return _judged(AbsPath(os.path.normpath(os.path.join(root, program))), Origin.COMMAND, lookup)
@@ -89,13 +89,13 @@ def locate(program: str, root: AbsPath, lookup: Lookup) -> Located:
         path = AbsPath(os.path.join(folder, program))
         looked_in.append(folder)
         match _judged(path, origin, lookup):
-            case Found() as found:
+            case ProgramFound() as found:
                 return found
             case Gated() as withheld:
                 gated = gated or withheld
-            case Missing(unusable=broken):
+            case ProgramMissing(unusable=broken):
                 unusable = unusable or broken
-    return gated or Missing(program, tuple(looked_in), unusable)
+    return gated or ProgramMissing(program, tuple(looked_in), unusable)
 
 
 def find_npm_file(name: str, root: AbsPath, lookup: Lookup, beside: AbsPath | None = None) -> AbsPath | None:
@@ -135,8 +135,8 @@ def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:
     yield from next((found for top in tops if (found := ancestors(root, top))), (root,))
 
 
-def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> Located:
-    missing = Missing(os.path.basename(path), (AbsPath(os.path.dirname(path)),))
+def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> ProgramLocation:
+    missing = ProgramMissing(os.path.basename(path), (AbsPath(os.path.dirname(path)),))
     # Most answers are no, and this one is the cheapest.
     if not os.access(path, os.F_OK):
         return missing
@@ -150,4 +150,4 @@ def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> Located:
         return Gated(path, "the program lies inside the workspace, which is not trusted")
     from pilotfish.system.ports import Identity  # Only what is found needs it, and `servers` finds little.
 
-    return Found(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))
+    return ProgramFound(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))

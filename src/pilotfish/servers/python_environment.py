@@ -23,7 +23,7 @@ from typing import cast
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.tree import Tree
+from pilotfish.servers.tree import ProjectTree
 
 FOLDERS = (".venv", "venv", "env", ".env")
 """What environments in a project's folder are called, the most usual first."""
@@ -70,7 +70,7 @@ class Project(Struct, frozen=True):
         return found if folder == self.workspace else [self.root]
 
 
-def find_environment(project: Project, tree: Tree) -> PythonEnvironment | None:
+def find_environment(project: Project, tree: ProjectTree) -> PythonEnvironment | None:
     """The first environment that is there and has packages; None without one."""
     for prefix in _prefixes(project, tree):
         environment = _read(AbsPath(os.path.normpath(prefix)), tree)
@@ -103,7 +103,7 @@ def stand_in(environment: PythonEnvironment) -> str:
     return "\n".join(["#!/bin/sh", 'case "$*" in', *cases, "*) exit 1 ;;", "esac", ""])
 
 
-def _prefixes(project: Project, tree: Tree) -> Iterator[str]:
+def _prefixes(project: Project, tree: ProjectTree) -> Iterator[str]:
     variables = project.variables
     yield from filter(None, (variables.get("VIRTUAL_ENV"), variables.get("UV_PROJECT_ENVIRONMENT")))
     for folder in project.folders:
@@ -113,7 +113,7 @@ def _prefixes(project: Project, tree: Tree) -> Iterator[str]:
         yield conda
 
 
-def _in_project(folder: AbsPath, tree: Tree) -> Iterator[str]:
+def _in_project(folder: AbsPath, tree: ProjectTree) -> Iterator[str]:
     for name in FOLDERS:
         place = os.path.join(folder, name)
         yield place
@@ -127,7 +127,7 @@ def _in_project(folder: AbsPath, tree: Tree) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def _elsewhere(folder: AbsPath, project: Project, tree: Tree) -> Iterator[str]:
+def _elsewhere(folder: AbsPath, project: Project, tree: ProjectTree) -> Iterator[str]:
     """Environments that tools keep outside of the project, under names made from its path."""
     variables, home = project.variables, project.home
     real = os.path.realpath(folder)
@@ -159,7 +159,7 @@ def _elsewhere(folder: AbsPath, project: Project, tree: Tree) -> Iterator[str]:
     yield from _starting_with(os.path.join(data, "pdm", "venvs"), f"{os.path.basename(folder)}-{hashed}-", tree)
 
 
-def _starting_with(shelf: str, stem: str, tree: Tree) -> Iterator[str]:
+def _starting_with(shelf: str, stem: str, tree: ProjectTree) -> Iterator[str]:
     yield from (os.path.join(shelf, name) for name in sorted(tree.names(shelf), reverse=True) if name.startswith(stem))
 
 
@@ -167,7 +167,7 @@ def _encoded(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).decode()[:8]
 
 
-def _pyproject(folder: AbsPath, tree: Tree) -> Mapping[str, object] | None:
+def _pyproject(folder: AbsPath, tree: ProjectTree) -> Mapping[str, object] | None:
     text = tree.read(os.path.join(folder, "pyproject.toml"), MAX_BYTES)
     if text is None:
         return None
@@ -187,7 +187,7 @@ def _project_name(table: Mapping[str, object]) -> str | None:
     return None
 
 
-def _read(prefix: AbsPath, tree: Tree) -> PythonEnvironment | None:
+def _read(prefix: AbsPath, tree: ProjectTree) -> PythonEnvironment | None:
     """None where `prefix` is no environment with packages."""
     settings = _settings(tree.read(os.path.join(prefix, "pyvenv.cfg"), MAX_BYTES))
     if settings is None and not tree.exists(os.path.join(prefix, "conda-meta")):
@@ -215,7 +215,7 @@ class _Library(Struct, frozen=True):
     version: tuple[int, int, int] | None
 
 
-def _library(prefix: str, tree: Tree) -> _Library | None:
+def _library(prefix: str, tree: ProjectTree) -> _Library | None:
     """`lib/pythonX.Y` of an installation or environment, the newest where there are several; `Lib` on Windows."""
     lib = os.path.join(prefix, "lib")
     found = [(version, name) for name in tree.names(lib) if (version := _version(name.removeprefix("python")))]
@@ -241,7 +241,7 @@ def _version(text: str | None) -> tuple[int, int, int] | None:
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
 
-def _added(site: str, tree: Tree) -> Iterator[str]:
+def _added(site: str, tree: ProjectTree) -> Iterator[str]:
     """The folders that `.pth` files add. Lines that Python would run are not run; of editable installs by setuptools
     the table that the line would load is read."""
     for name in sorted(name for name in tree.names(site) if name.endswith(".pth"))[:MAX_PTH_FILES]:

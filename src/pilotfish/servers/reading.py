@@ -18,7 +18,7 @@ from pilotfish.servers.spec import (
     NpmRequirement,
     OnDemand,
     Phases,
-    Pull,
+    PullSupport,
     Quirk,
     QuirkNote,
     Rank,
@@ -29,7 +29,7 @@ from pilotfish.servers.spec import (
     RootStrategy,
     ServerSpec,
 )
-from pilotfish.servers.toml_table import BadTable, Table
+from pilotfish.servers.toml_table import BadTable, TomlTable
 
 OVERRIDABLE = (
     "command", "extensions", "env", "initialization", "settings", "roots", "languageId", "watch", "restart", "timeouts",
@@ -42,7 +42,7 @@ ONLY_CONFIGURED = ("restart", "timeouts")
 
 def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[str, Language]) -> ServerSpec:
     """One table as a spec; raises `BadTable`."""
-    table = Table(server_id, {key: value for key, value in values.items() if key not in ONLY_CONFIGURED})
+    table = TomlTable(server_id, {key: value for key, value in values.items() if key not in ONLY_CONFIGURED})
     names = table.texts("languages")
     if not names or not all(name in languages for name in names):
         raise BadTable(f"{server_id}: languages must name tables of languages.toml")
@@ -75,7 +75,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
     return spec
 
 
-def _files(table: Table, languages: Sequence[Language]) -> FileRule:
+def _files(table: TomlTable, languages: Sequence[Language]) -> FileRule:
     extensions = _own_or(table, "extensions", (language.extensions for language in languages))
     names = _own_or(table, "fileNames", (language.names for language in languages))
     return FileRule(
@@ -86,13 +86,13 @@ def _files(table: Table, languages: Sequence[Language]) -> FileRule:
     )
 
 
-def _own_or(table: Table, key: str, derived: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _own_or(table: TomlTable, key: str, derived: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     if key in table:
         return table.texts(key)
     return tuple(dict.fromkeys(item for group in derived for item in group))
 
 
-def _root(table: Table) -> RootRule:
+def _root(table: TomlTable) -> RootRule:
     return RootRule(
         markers=table.texts("roots"),
         strong=table.texts("strongRoots"),
@@ -104,7 +104,7 @@ def _root(table: Table) -> RootRule:
     )
 
 
-def _requirement(table: Table | None) -> NpmRequirement | None:
+def _requirement(table: TomlTable | None) -> NpmRequirement | None:
     if table is None:
         return None
     requirement = NpmRequirement(table.required_text("npm"), table.number("minimum"), table.number("below"))
@@ -112,7 +112,7 @@ def _requirement(table: Table | None) -> NpmRequirement | None:
     return requirement
 
 
-def _rank(table: Table) -> Rank:
+def _rank(table: TomlTable) -> Rank:
     return Rank(
         role=table.choice("role", Role) or Role.MAIN,
         preference=table.number("preference") or ORDINARY_PREFERENCE,
@@ -121,7 +121,7 @@ def _rank(table: Table) -> Rank:
     )
 
 
-def _derived_watch(table: Table | None) -> DerivedWatch | None:
+def _derived_watch(table: TomlTable | None) -> DerivedWatch | None:
     if table is None:
         return None
     watch = DerivedWatch(table.texts("command"), table.texts("when"), table.texts("argument"))
@@ -129,7 +129,7 @@ def _derived_watch(table: Table | None) -> DerivedWatch | None:
     return watch
 
 
-def _imports(table: Table | None) -> Imports:
+def _imports(table: TomlTable | None) -> Imports:
     if table is None:
         return Imports()
     imports = Imports(table.texts("unresolved"), table.choice("environment", Environment))
@@ -137,7 +137,7 @@ def _imports(table: Table | None) -> Imports:
     return imports
 
 
-def _restricted(table: Table | None) -> Restricted | None:
+def _restricted(table: TomlTable | None) -> Restricted | None:
     if table is None:
         return None
     restricted = Restricted(
@@ -151,11 +151,11 @@ def _restricted(table: Table | None) -> Restricted | None:
     return restricted
 
 
-def _freshness(table: Table | None) -> Freshness:
+def _freshness(table: TomlTable | None) -> Freshness:
     if table is None:
         return Freshness()
     freshness = Freshness(
-        pull=table.choice("pull", Pull),
+        pull=table.choice("pull", PullSupport),
         versioned=table.flag("versioned"),
         phases=table.choice("phases", Phases) or Phases.ONE,
         barrier=table.text("barrier"),
@@ -173,7 +173,7 @@ def _freshness(table: Table | None) -> Freshness:
     return freshness
 
 
-def _on_demand(table: Table | None) -> OnDemand | None:
+def _on_demand(table: TomlTable | None) -> OnDemand | None:
     if table is None:
         return None
     on_demand = OnDemand(table.required_text("command"), table.texts("requests"), table.required_text("shape"))
@@ -181,7 +181,7 @@ def _on_demand(table: Table | None) -> OnDemand | None:
     return on_demand
 
 
-def _quirk_note(table: Table) -> QuirkNote:
+def _quirk_note(table: TomlTable) -> QuirkNote:
     note = QuirkNote(table.required_text("reason"), table.text("fixedIn"))
     table.close()
     return note

@@ -19,7 +19,7 @@ from pilotfish.paths import ancestors, below, is_dependency, is_inside
 from pilotfish.servers.matching import fits, is_pattern, language_id, suffixes
 from pilotfish.servers.roots import Search, root_of
 from pilotfish.servers.spec import Role, ServerSpec
-from pilotfish.servers.tree import Tree
+from pilotfish.servers.tree import ProjectTree
 
 MAX_FIRST_LINE = 256
 """What the kernel itself reads of a shebang line."""
@@ -27,7 +27,7 @@ MAX_FIRST_LINE = 256
 SHEBANG = re.compile(r"#!\s*(?:\S*/)?(\S+)(.*)")
 
 
-class Scope(Struct, frozen=True):
+class SearchScope(Struct, frozen=True):
     """Where a file may be served: the workspace, and its git worktree where that reaches further up."""
 
     workspace: AbsPath
@@ -44,7 +44,7 @@ class Candidate(Struct, frozen=True):
     """The project says itself that it uses this one."""
 
 
-class Choice(Struct, frozen=True):
+class ServerChoice(Struct, frozen=True):
     """What to start for a file. `expected` is the main server that should serve it and is not there."""
 
     servers: tuple[Candidate, ...]
@@ -61,7 +61,7 @@ class Choice(Struct, frozen=True):
 class Resolver:
     """Finds the candidates among a set of servers; holds an index of them and nothing about any folder."""
 
-    def __init__(self, specs: Iterable[ServerSpec], tree: Tree) -> None:
+    def __init__(self, specs: Iterable[ServerSpec], tree: ProjectTree) -> None:
         self._tree = tree
         self._by_extension: dict[str, list[ServerSpec]] = {}
         self._by_name: dict[str, list[ServerSpec]] = {}
@@ -72,7 +72,7 @@ class Resolver:
                 self._add(spec)
 
     def candidates(
-        self, path: AbsPath, scope: Scope, first_line: str | None = None, tree: Tree | None = None
+        self, path: AbsPath, scope: SearchScope, first_line: str | None = None, tree: ProjectTree | None = None
     ) -> tuple[Candidate, ...]:
         """Every server for `path`, a real path; best first. `first_line` spares reading the file for its shebang.
 
@@ -103,7 +103,7 @@ class Resolver:
             else:
                 self._by_name.setdefault(name, []).append(spec)
 
-    def _matching(self, path: AbsPath, first_line: str | None, tree: Tree) -> Sequence[ServerSpec]:
+    def _matching(self, path: AbsPath, first_line: str | None, tree: ProjectTree) -> Sequence[ServerSpec]:
         name = os.path.basename(path)
         found = list(self._by_name.get(name, ()))
         for suffix in (*suffixes(name), *suffixes(name.lower())):
@@ -119,7 +119,7 @@ def choose(
     candidates: Sequence[Candidate],
     is_available: Callable[[Candidate], bool],
     is_withheld: Callable[[Candidate], bool] = lambda _candidate: False,
-) -> Choice:
+) -> ServerChoice:
     """What runs for a file: one main server, every server that the configuration names, every useful companion.
 
     Main servers that the configuration names come in place of the one that would have been chosen.
@@ -138,7 +138,7 @@ def choose(
         and candidate.spec.id not in superfluous
     ]
     missed = () if leading else (*replacing, *mains, *named)
-    return Choice(
+    return ServerChoice(
         (*leading, *filter(is_available, companions)),
         missed[0] if missed else None,
         tuple(one for one in companions if not is_available(one) and is_withheld(one)),
@@ -157,7 +157,7 @@ def interpreter(first_line: str) -> str | None:
     return re.sub(r"[0-9.]+$", "", program) or None
 
 
-def _top(path: AbsPath, scope: Scope) -> str:
+def _top(path: AbsPath, scope: SearchScope) -> str:
     """How far up the search may go. A file outside everything is served from its own folder."""
     for folder in (scope.workspace, scope.worktree):
         if folder is not None and is_inside(path, folder):

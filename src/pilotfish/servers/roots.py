@@ -15,7 +15,7 @@ from pilotfish.paths import below
 from pilotfish.servers.matching import fits
 from pilotfish.servers.nested_roots import MANIFESTS, MAX_MANIFEST, claim
 from pilotfish.servers.spec import NpmRequirement, RootRule, RootStrategy
-from pilotfish.servers.tree import Tree
+from pilotfish.servers.tree import ProjectTree
 
 GLOB_CHARACTERS = frozenset("*?[{")
 
@@ -23,7 +23,7 @@ GLOB_CHARACTERS = frozenset("*?[{")
 class Search:
     """What one search has seen: each question is asked once."""
 
-    def __init__(self, tree: Tree, folders: Sequence[str]) -> None:
+    def __init__(self, tree: ProjectTree, folders: Sequence[str]) -> None:
         self._tree = tree
         self._seen: dict[tuple[str, str], bool] = {}
         self._names: dict[str, Sequence[str]] = {}

@@ -77,7 +77,7 @@ class Manager(StrEnum):
     URL = "url"
 
 
-class Pull(StrEnum):
+class PullSupport(StrEnum):
     """Whether and how the server offers `textDocument/diagnostic`."""
 
     NONE = "none"
@@ -123,7 +123,7 @@ class OnDemand(Struct, frozen=True):
 class Freshness(Struct, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
-    pull: Pull | None = None
+    pull: PullSupport | None = None
     versioned: bool | None = None
     """Whether publishes carry the version they were computed from (and tell the truth about it)."""
     phases: Phases = Phases.ONE

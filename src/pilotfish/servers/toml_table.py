@@ -14,7 +14,7 @@ class BadTable(ValueError):
     """The data is wrong; the message names the place."""
 
 
-class Table:
+class TomlTable:
     """Hands out values by key and type. `close` refuses what is left over."""
 
     def __init__(self, where: str, values: Mapping[str, object]) -> None:
@@ -75,18 +75,20 @@ class Table:
             raise self._wrong(key, "a table of strings")
         return cast("dict[str, str]", value)
 
-    def table(self, key: str) -> "Table | None":
-        return Table(f"{self._where}: {key}", self.object(key)) if key in self else None
+    def table(self, key: str) -> "TomlTable | None":
+        return TomlTable(f"{self._where}: {key}", self.object(key)) if key in self else None
 
-    def tables(self, key: str, kind: type[Choice]) -> "dict[Choice, Table]":
+    def tables(self, key: str, kind: type[Choice]) -> "dict[Choice, TomlTable]":
         """A table of tables whose keys are members of `kind`."""
-        inner = Table(f"{self._where}: {key}", self.object(key))
+        inner = TomlTable(f"{self._where}: {key}", self.object(key))
         names = tuple(inner._left)
-        return {inner._member(name, name, kind): Table(f"{inner._where}.{name}", inner.object(name)) for name in names}
+        return {
+            inner._member(name, name, kind): TomlTable(f"{inner._where}.{name}", inner.object(name)) for name in names
+        }
 
     def lists(self, key: str, kind: type[Choice]) -> dict[Choice, tuple[str, ...]]:
         """A table of lists of strings whose keys are members of `kind`."""
-        inner = Table(f"{self._where}: {key}", self.object(key))
+        inner = TomlTable(f"{self._where}: {key}", self.object(key))
         names = tuple(inner._left)
         return {inner._member(name, name, kind): inner.texts(name) for name in names}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class Tree(Protocol):
+class ProjectTree(Protocol):
     """Answers for one moment, and keeps nothing."""
 
     def exists(self, path: str) -> bool:

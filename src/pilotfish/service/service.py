@@ -31,7 +31,7 @@ from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.feedback.delta import Change, Delta, NoBaseline
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
 from pilotfish.feedback.limits import PATH_LIMIT
 from pilotfish.feedback.select import Checked, findings, selection
 from pilotfish.feedback.text import Form, feedback_text, named
@@ -182,7 +182,7 @@ class Service:
         text = _text(workspace, touch, changes, self._compare(client, related))
         return _feedback(text, edited, tuple(changes.values()), _effort(edited, related, _milliseconds(started)))
 
-    def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Change]:
+    def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
         checked = (verdict for verdict in verdicts if verdict.refused is None)
         return {verdict.path: self._baselines.compared(client, verdict) for verdict in checked}
@@ -193,8 +193,8 @@ class Service:
         workspace: Workspace,
         touch: Touch,
         edited: Sequence[FileVerdict],
-        changes: Mapping[AbsPath, Change],
-    ) -> dict[AbsPath, Change]:
+        changes: Mapping[AbsPath, Comparison],
+    ) -> dict[AbsPath, Comparison]:
         """What changed in files of which no state before this edit was known, where there is something to compare."""
         wanted = set(workspace.config.feedback.include_severities)
         unknown = [
@@ -294,12 +294,12 @@ class Service:
         return workspace
 
 
-def _listed(change: Change) -> tuple[Diagnostic, ...]:
+def _listed(change: Comparison) -> tuple[Diagnostic, ...]:
     return tuple(diagnostic_of(found.diagnostic, introduced=found.introduced) for found in findings(change))
 
 
 def _text(
-    workspace: Workspace, touch: Touch, changes: Mapping[AbsPath, Change], others: Mapping[AbsPath, Change]
+    workspace: Workspace, touch: Touch, changes: Mapping[AbsPath, Comparison], others: Mapping[AbsPath, Comparison]
 ) -> str:
     if touch.kind == "read":
         return ""
@@ -313,7 +313,7 @@ def _text(
     return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most))
 
 
-def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Change], effort: Effort) -> Feedback:
+def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Comparison], effort: Effort) -> Feedback:
     deltas = [change for change in changes if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in verdicts}
     meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta

@@ -31,8 +31,17 @@ from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.default_watches import own_files
 from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
-from pilotfish.servers.locate import Found, Gated, Located, Lookup, Missing, find_npm_file, locate, tool_folders
-from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Choice, Resolver, Scope, choose
+from pilotfish.servers.locate import (
+    Gated,
+    Lookup,
+    ProgramFound,
+    ProgramLocation,
+    ProgramMissing,
+    find_npm_file,
+    locate,
+    tool_folders,
+)
+from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
 from pilotfish.servers.spec import Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
@@ -53,13 +62,15 @@ class _Whereabouts(Struct):
     """When each of these folders was last changed."""
     fingerprint: str = ""
     """The same in one word."""
-    found: dict[tuple[str, AbsPath], Located] = field(default_factory=dict[tuple[str, AbsPath], Located])
+    found: dict[tuple[str, AbsPath], ProgramLocation] = field(
+        default_factory=dict[tuple[str, AbsPath], ProgramLocation]
+    )
     installed: dict[str, bool] = field(default_factory=dict[str, bool])
     """Package managers."""
     shortcomings: Mapping[str, str] | None = None
     """What `Workspace.shortcomings` said: working it out means looking for every program of the catalogue."""
     keys: dict[tuple[str, AbsPath, str], Key] = field(default_factory=dict[tuple[str, AbsPath, str], Key])
-    choices: Recent[tuple[AbsPath, str | None], tuple[Choice, Evidence]] = field(
+    choices: Recent[tuple[AbsPath, str | None], tuple[ServerChoice, Evidence]] = field(
         default_factory=lambda: Recent(MAX_CHOICES)
     )
     """The servers of each file, and what that rests on."""
@@ -84,7 +95,7 @@ class Workspace:
         self._pythons = PythonEnvironments(boundary.workspace, environment, os.path.join(places.state, "pythons"))
         self._tree = DiskTree()
         self._resolver = Resolver(self.specs.values(), self._tree)
-        self._scope = Scope(boundary.workspace, boundary.worktree)
+        self._scope = SearchScope(boundary.workspace, boundary.worktree)
         self._searched = (*self._lookup.tools, *self._lookup.path)
         """Folders whose times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
@@ -143,10 +154,10 @@ class Workspace:
         """What the configuration says about one server."""
         return self.config.servers[server]
 
-    def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
+    def servers_for(self, path: AbsPath, first_line: str | None = None) -> ServerChoice:
         """What to ask about a file; with `expected`, the server that should serve it and is not there."""
         if not self.config.enabled:
-            return Choice(())
+            return ServerChoice(())
         self._look_again()
         key = path, None if first_line is None else first_line[:MAX_FIRST_LINE]
         kept = self._whereabouts.choices.get(key)
@@ -165,7 +176,7 @@ class Workspace:
         """Every server for a file, here or not; best first."""
         return self._resolver.candidates(path, self._scope) if self.config.enabled else ()
 
-    def located(self, candidate: Candidate) -> Located:
+    def located(self, candidate: Candidate) -> ProgramLocation:
         """Where the program of a server is."""
         self._look_again()
         return self._located(candidate.spec, candidate.root)
@@ -173,7 +184,7 @@ class Workspace:
     def program(self, name: str) -> AbsPath | None:
         """A program of the user's own, never one of the project's."""
         located = locate(name, self.root, replace(self._lookup, trusted=False))
-        return located.path if isinstance(located, Found) else None
+        return located.path if isinstance(located, ProgramFound) else None
 
     def serves(self, path: AbsPath) -> bool:
         return self.config.enabled and self._resolver.serves(path)
@@ -195,7 +206,7 @@ class Workspace:
             hint = f"Look at what it would run and allow it: pilotfish trust {self.root}"
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
         located = self._located(spec, candidate.root)
-        if isinstance(located, Found):
+        if isinstance(located, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{spec.name} is there, but was not chosen", scene=scene)
         message = unavailable(spec, located, self.install_hint(spec))
         code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
@@ -222,7 +233,7 @@ class Workspace:
     def _what_is_lacking(self, candidate: Candidate) -> str:
         """Trust is no use before the program is there."""
         spec, located = candidate.spec, self._located(candidate.spec, candidate.root)
-        if isinstance(located, Missing):
+        if isinstance(located, ProgramMissing):
             return unavailable(spec, located, self.install_hint(spec))
         return self.why_unavailable(candidate).message
 
@@ -240,7 +251,7 @@ class Workspace:
         place = (spec.id, root, python)
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
-            program = f"{located.path} {located.identity}" if isinstance(located, Found) else ""
+            program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
             config = f"{self._configured(spec.id)} {self.config.trusted} {program} {python}"
             self._whereabouts.keys[place] = Key(spec.id, root, config)
         return self._whereabouts.keys[place]
@@ -254,7 +265,7 @@ class Workspace:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
         allowed = self._admitted(spec)
-        if isinstance(allowed, Withheld) or not isinstance(located, Found):
+        if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self.why_unavailable(candidate)
         ready = self._filled(allowed, root, located)
         environment = child_environment(self._environment, ready.env, self._lookup.path)
@@ -277,7 +288,7 @@ class Workspace:
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
         server = self._located(spec, root)
         allowed = self._admitted(spec)
-        if isinstance(allowed, Withheld) or not isinstance(server, Found):
+        if isinstance(allowed, Withheld) or not isinstance(server, ProgramFound):
             return None
         command = sidecar(self._filled(allowed, root, server))
         if command is None:
@@ -286,12 +297,12 @@ class Workspace:
             # It follows from options that a project may set by itself.
             return Unavailable(Code.UNTRUSTED, f"{command[0]} is not run: the workspace is not trusted", scene=scene)
         program = locate(command[0], root, self._lookup)
-        if not isinstance(program, Found):
+        if not isinstance(program, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{command[0]} was not found, or may not run here", scene=scene)
         environment = child_environment(self._environment, spec.env, self._lookup.path)
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
-    def _filled(self, allowed: Allowed, root: AbsPath, located: Found) -> ServerSpec:
+    def _filled(self, allowed: Allowed, root: AbsPath, located: ProgramFound) -> ServerSpec:
         def fill(name: str) -> Json:
             kind, _, rest = name.partition(":")
             if kind == "npm":
@@ -350,13 +361,13 @@ class Workspace:
     def _is_available(self, candidate: Candidate) -> bool:
         if isinstance(self._admitted(candidate.spec), Withheld):
             return False
-        return isinstance(self._located(candidate.spec, candidate.root), Found)
+        return isinstance(self._located(candidate.spec, candidate.root), ProgramFound)
 
     def _is_withheld(self, candidate: Candidate) -> bool:
         """Whether it is there and only trust is missing."""
         located = self._located(candidate.spec, candidate.root)
         return isinstance(located, Gated) or (
-            isinstance(located, Found) and isinstance(self._admitted(candidate.spec), Withheld)
+            isinstance(located, ProgramFound) and isinstance(self._admitted(candidate.spec), Withheld)
         )
 
     def _admitted(self, spec: ServerSpec) -> Allowed | Withheld:
@@ -371,17 +382,17 @@ class Workspace:
             fingerprint = " ".join(f"{folder}:{when}" for folder, when in zip(self._searched, modified, strict=True))
             self._whereabouts = _Whereabouts(modified, fingerprint)
 
-    def _located(self, spec: ServerSpec, root: AbsPath) -> Located:
+    def _located(self, spec: ServerSpec, root: AbsPath) -> ProgramLocation:
         key = (spec.id, root)
         if key not in self._whereabouts.found:
-            located = locate(spec.command[0], root, self._lookup) if spec.command else Missing(spec.id, ())
+            located = locate(spec.command[0], root, self._lookup) if spec.command else ProgramMissing(spec.id, ())
             self._whereabouts.found[key] = located
         return self._whereabouts.found[key]
 
     def _is_installed(self, program: str) -> bool:
         known = self._whereabouts.installed
         if program not in known:
-            known[program] = isinstance(locate(program, self.root, self._lookup), Found)
+            known[program] = isinstance(locate(program, self.root, self._lookup), ProgramFound)
         return known[program]
 
 

@@ -81,7 +81,7 @@ def main(control: int, owner: int) -> int:
     if failure:
         report(control, b"failed %s\nexited 127" % failure)
         return 127
-    tree = Tree(server, wake)
+    tree = ProcessTree(server, wake)
     try:
         report(control, b"started %d" % server)
         serve(tree, control, death)
@@ -157,7 +157,7 @@ def become(
         os.write(failing, b"%s %d" % (stage, error.errno or 0))
 
 
-def serve(tree: "Tree", control: int, death: int | None) -> None:
+def serve(tree: "ProcessTree", control: int, death: int | None) -> None:
     """Pass on what the owner says, until the server or the owner is gone."""
     poller = poll_for(control, tree.wake, death)
     while tree.status is None:
@@ -172,7 +172,7 @@ def serve(tree: "Tree", control: int, death: int | None) -> None:
         tree.reap()
 
 
-class Tree:
+class ProcessTree:
     """Everything below this process. `status` is how the server ended, in the words of `waitpid`."""
 
     def __init__(self, server: int, wake: int) -> None:

@@ -5,7 +5,7 @@ from msgspec import Raw
 from fuzz.pieces import Pieces
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import Encoding
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import Backdrop, resolved, selected
 from pilotfish.protocol.codec import Malformed, encode
@@ -53,7 +53,7 @@ def run(data: bytes) -> None:
     row, question = ROWS[operation], Question(operation=operation, query="q", new_name="n")
     assert row.request is not None
     try:
-        reading = row.request.read(Raw(pieces.rest()), Asked(question, uri=uri("a.py"), item=Raw(b"{}")))
+        reading = row.request.read(Raw(pieces.rest()), RequestContext(question, uri=uri("a.py"), item=Raw(b"{}")))
         selection = selected(row, question, {"s": reading}, WORKSPACE)
         found = resolved(row, selection, BACKDROP)
     except Malformed:

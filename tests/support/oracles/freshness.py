@@ -21,7 +21,7 @@ from pilotfish.policy.boundary import Boundary, boundary_of
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.pool.pool import Pool
-from pilotfish.servers.resolve import Candidate, Choice
+from pilotfish.servers.resolve import Candidate, ServerChoice
 from pilotfish.servers.spec import FileRule, Restricted, RootRule, ServerSpec
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.ledgers import Ledgers
@@ -211,8 +211,8 @@ class OneServer(Workspace):
     def restriction(self, spec: ServerSpec) -> Restricted | None:
         return None
 
-    def servers_for(self, path: AbsPath, first_line: str | None = None) -> Choice:
-        return Choice((Candidate(self._spec, self._world.root, "x"),))
+    def servers_for(self, path: AbsPath, first_line: str | None = None) -> ServerChoice:
+        return ServerChoice((Candidate(self._spec, self._world.root, "x"),))
 
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
         root = self._world.root

@@ -9,7 +9,7 @@ import anyio
 from pilotfish.model import AbsPath
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.protocol.uris import path_of, uri_of
-from pilotfish.servers.spec import Freshness, OnDemand, Phases, Pull
+from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
 from support.servers.honest import TICK, Honest, Kind, Surroundings, stem, truth
 from support.servers.script import SILENCE
 from support.servers.scripted import ScriptedServer
@@ -330,18 +330,18 @@ ON_DEMAND = OnDemand("check", ("syntactic", "semantic"), "tsserver")
 BARRIER = "textDocument/documentSymbol"
 
 KINDS = (
-    Kind("pull", Freshness(pull=Pull.STATIC), Pulled, {"diagnosticProvider": {}}, asked=True),
-    Kind("pull registered late", Freshness(pull=Pull.DYNAMIC), Registering, asked=True),
-    Kind("pull, quiescent", Freshness(pull=Pull.STATIC, phases=Phases.UNTIL_QUIESCENT), Quiescing,
+    Kind("pull", Freshness(pull=PullSupport.STATIC), Pulled, {"diagnosticProvider": {}}, asked=True),
+    Kind("pull registered late", Freshness(pull=PullSupport.DYNAMIC), Registering, asked=True),
+    Kind("pull, quiescent", Freshness(pull=PullSupport.STATIC, phases=Phases.UNTIL_QUIESCENT), Quiescing,
          {"diagnosticProvider": {}}, asked=True),
-    Kind("versioned", Freshness(pull=Pull.NONE, versioned=True), Versioned),
-    Kind("versioned in phases", Freshness(pull=Pull.NONE, phases=Phases.UNTIL_PROGRESS_ENDS), Phased),
-    Kind("unversioned", Freshness(pull=Pull.NONE, versioned=False), Unversioned),
-    Kind("unversioned, paused", Freshness(pull=Pull.NONE, versioned=False, debounce_ms=200), Debounced),
-    Kind("silent, barrier", Freshness(pull=Pull.NONE, barrier=BARRIER, publishes_unchanged=False), Silent,
+    Kind("versioned", Freshness(pull=PullSupport.NONE, versioned=True), Versioned),
+    Kind("versioned in phases", Freshness(pull=PullSupport.NONE, phases=Phases.UNTIL_PROGRESS_ENDS), Phased),
+    Kind("unversioned", Freshness(pull=PullSupport.NONE, versioned=False), Unversioned),
+    Kind("unversioned, paused", Freshness(pull=PullSupport.NONE, versioned=False, debounce_ms=200), Debounced),
+    Kind("silent, barrier", Freshness(pull=PullSupport.NONE, barrier=BARRIER, publishes_unchanged=False), Silent,
          {"documentSymbolProvider": True}),
-    Kind("silent, barrier, versioned", Freshness(pull=Pull.NONE, barrier=BARRIER, publishes_unchanged=False),
+    Kind("silent, barrier, versioned", Freshness(pull=PullSupport.NONE, barrier=BARRIER, publishes_unchanged=False),
          SilentVersioned, {"documentSymbolProvider": True}),
-    Kind("on demand", Freshness(pull=Pull.NONE, on_demand=ON_DEMAND), Commanded,
+    Kind("on demand", Freshness(pull=PullSupport.NONE, on_demand=ON_DEMAND), Commanded,
          {"executeCommandProvider": {"commands": ["check"]}}, asked=True),
 )  # fmt: skip

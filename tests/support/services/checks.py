@@ -10,7 +10,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
-from pilotfish.servers.spec import Freshness, OnDemand, Pull
+from pilotfish.servers.spec import Freshness, OnDemand, PullSupport
 from pilotfish.service.diagnostics.check import Check, Outcome
 from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
 from support.servers.script import SILENCE, Script
@@ -19,11 +19,11 @@ from support.servers.sessions import FILE, session_on
 
 OTHER = AbsPath("/w/b.py")
 
-PULL = Freshness(pull=Pull.STATIC)
-PUSH = Freshness(pull=Pull.NONE, versioned=True)
-UNVERSIONED = Freshness(pull=Pull.NONE, versioned=False)
-SILENT = Freshness(pull=Pull.NONE, barrier="textDocument/documentSymbol", publishes_unchanged=False)
-COMMAND = Freshness(pull=Pull.NONE, on_demand=OnDemand("ts.request", ("syntactic", "semantic"), "tsserver"))
+PULL = Freshness(pull=PullSupport.STATIC)
+PUSH = Freshness(pull=PullSupport.NONE, versioned=True)
+UNVERSIONED = Freshness(pull=PullSupport.NONE, versioned=False)
+SILENT = Freshness(pull=PullSupport.NONE, barrier="textDocument/documentSymbol", publishes_unchanged=False)
+COMMAND = Freshness(pull=PullSupport.NONE, on_demand=OnDemand("ts.request", ("syntactic", "semantic"), "tsserver"))
 
 PULLED: dict[str, Any] = {"diagnosticProvider": {}}
 SYMBOLS: dict[str, Any] = {"documentSymbolProvider": True}

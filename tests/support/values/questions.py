@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import View
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
@@ -39,8 +39,8 @@ def wire(line: int, start: int, end: int) -> WireRange:
     return WireRange(WirePosition(line, start), WirePosition(line, end))
 
 
-def asked(operation: Operation = Operation.DEFINITION, name: str = "a.py", **fields: object) -> Asked:
-    return Asked(Question(operation=operation), uri=uri(name), **fields)  # pyright: ignore[reportArgumentType] -- rows of tests
+def asked(operation: Operation = Operation.DEFINITION, name: str = "a.py", **fields: object) -> RequestContext:
+    return RequestContext(Question(operation=operation), uri=uri(name), **fields)  # pyright: ignore[reportArgumentType] -- rows of tests
 
 
 def view(encoding: Encoding = Encoding.UTF16, **texts: str) -> View:

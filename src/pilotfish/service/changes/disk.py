@@ -8,7 +8,7 @@ import stat
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.staged import Disk, Folder, Free, Regular, Tree
+from pilotfish.operations.staged import Disk, Free, Regular, StagedFolder, StagedTree
 from pilotfish.operations.staging import MAX_FILES
 from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
 from pilotfish.policy.openat import identity_of, parent_of, status_of
@@ -19,7 +19,7 @@ class DiskNow(Disk):
     def __init__(self, boundary: Boundary) -> None:
         self._boundary = boundary
 
-    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | Folder:
+    def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | StagedFolder:
         try:
             place = admit(path, self._boundary, Want.TARGET)
         except Refused as refusal:
@@ -42,7 +42,7 @@ class DiskNow(Disk):
             raise Refused(Code.LIMIT_EXCEEDED, f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB: {file.place.path}")
         return decoded(file.place.path, content), content.startswith(UTF8_MARK)
 
-    def tree(self, folder: Folder) -> Tree:
+    def tree(self, folder: StagedFolder) -> StagedTree:
         files: list[Regular] = []
         folders = [folder.place]
         for place in folders:
@@ -50,16 +50,16 @@ class DiskNow(Disk):
                 paths = sorted(entry.path for entry in entries)
             for path in paths:
                 entry = self.at(AbsPath(path), itself=True)
-                if isinstance(entry, Folder):
+                if isinstance(entry, StagedFolder):
                     folders.append(entry.place)
                 elif isinstance(entry, Regular):
                     files.append(entry)
             if len(files) + len(folders) > MAX_FILES:
                 raise Refused(Code.LIMIT_EXCEEDED, f"more than {MAX_FILES} files are below {folder.place.path}")
-        return Tree(tuple(files), tuple(folders))
+        return StagedTree(tuple(files), tuple(folders))
 
 
-def _entry(place: Admitted) -> Free | Regular | Folder:
+def _entry(place: Admitted) -> Free | Regular | StagedFolder:
     try:
         with parent_of(place.root, place.segments) as (folder, name):
             status = status_of(folder, name)
@@ -70,5 +70,5 @@ def _entry(place: Admitted) -> Free | Regular | Folder:
     if status is None:
         return Free(place)
     if stat.S_ISDIR(status.st_mode):
-        return Folder(place)
+        return StagedFolder(place)
     return Regular(place, identity_of(status), stat.S_IMODE(status.st_mode))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pilotfish.feedback.delta import Change, Snapshot, delta
+from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.recent import Recent
@@ -11,15 +11,15 @@ from pilotfish.service.workspaces import ClientSession
 MAX_BASELINES = 500
 """Files whose last fresh state is kept with its text; for one that fell out, nothing is said to be new."""
 
-NO_FILE = Snapshot("", ())
+NO_FILE = CheckedText("", ())
 """The state of a file that is not there yet."""
 
 
 class Baselines:
     def __init__(self) -> None:
-        self._kept: Recent[tuple[AbsPath, str | None], Snapshot] = Recent(MAX_BASELINES)
+        self._kept: Recent[tuple[AbsPath, str | None], CheckedText] = Recent(MAX_BASELINES)
 
-    def compared(self, client: ClientSession, verdict: FileVerdict) -> Change:
+    def compared(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
         """The change since the last fresh state of this file; a fresh verdict becomes the next one."""
         change = self.since(client, verdict)
         if verdict.is_fresh:
@@ -30,11 +30,11 @@ class Baselines:
         """Forget the state of these files: nobody compares it with a new one."""
         self._kept.drop(lambda key: is_meant(key[0]))
 
-    def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Change:
+    def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Comparison:
         """The same for a text that nobody has written: nothing is kept of it."""
         before = NO_FILE if created else self._kept.get((verdict.path, client.host))
         return delta(before, _snapshot(verdict))
 
 
-def _snapshot(verdict: FileVerdict) -> Snapshot:
-    return Snapshot(verdict.text, verdict.diagnostics)
+def _snapshot(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)

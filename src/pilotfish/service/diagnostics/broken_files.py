@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import anyio
 from msgspec import Struct, field
 
-from pilotfish.feedback.delta import Change, Delta, NoBaseline, Snapshot, delta
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
 from pilotfish.model import AbsPath, Severity
 from pilotfish.servers.spec import Role
 from pilotfish.service.diagnostics.affected import AffectedFiles, Edit
@@ -40,7 +40,7 @@ class BrokenFiles(Struct, frozen=True):
     """What was found in other files. `complete`: every file that may be affected is known and was checked."""
 
     verdicts: tuple[FileVerdict, ...] = ()
-    changes: Mapping[AbsPath, Change] = field(default_factory=dict[AbsPath, Change])
+    changes: Mapping[AbsPath, Comparison] = field(default_factory=dict[AbsPath, Comparison])
     candidates: int = 0
     complete: bool = True
 
@@ -71,7 +71,7 @@ class ProjectCheck:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
         broken = self._broken_of(client, workspace)
         found: dict[AbsPath, FileVerdict] = {}
-        changes: dict[AbsPath, Change] = {}
+        changes: dict[AbsPath, Comparison] = {}
         candidates: dict[AbsPath, None] = {}
         complete = True
         for target in _targets(workspace, edits):
@@ -126,7 +126,7 @@ class ProjectCheck:
         edits: Sequence[Edit],
         verdicts: Mapping[AbsPath, FileVerdict],
         deadline: float,
-    ) -> dict[AbsPath, Change]:
+    ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
         changes = {path: self._baselines.compared(client, verdict) for path, verdict in judged.items()}
@@ -143,9 +143,9 @@ class ProjectCheck:
             time = Time(_left(deadline), _left(deadline))
             for earlier in await self._supposing.run(client, workspace, Supposed(known, others), time):
                 if earlier.path in unknown and earlier.is_fresh:
-                    state = Snapshot(earlier.text, earlier.diagnostics)
+                    state = CheckedText(earlier.text, earlier.diagnostics)
                     now = unknown[earlier.path]
-                    changes[earlier.path] = delta(state, Snapshot(now.text, now.diagnostics))
+                    changes[earlier.path] = delta(state, CheckedText(now.text, now.diagnostics))
         return changes
 
     def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
@@ -157,7 +157,7 @@ class ProjectCheck:
         return known
 
     @staticmethod
-    def _remember(broken: set[AbsPath], changes: Mapping[AbsPath, Change]) -> None:
+    def _remember(broken: set[AbsPath], changes: Mapping[AbsPath, Comparison]) -> None:
         for path, change in changes.items():
             if _introduced(change):
                 broken.add(path)
@@ -180,7 +180,7 @@ def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[Edit]) -> boo
     return all(path != edit.path for edit in edits) and os.path.isfile(path) and workspace.serves(path)
 
 
-def _introduced(change: Change) -> bool:
+def _introduced(change: Comparison) -> bool:
     return isinstance(change, Delta) and bool(change.introduced)
 
 

@@ -7,7 +7,7 @@ findings needs no past.
 
 from collections.abc import Mapping, Sequence
 
-from pilotfish.feedback.delta import Change, Snapshot, delta
+from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import NO_FILE
 from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
@@ -30,7 +30,7 @@ class Earlier:
         verdicts: Sequence[FileVerdict],
         said: Mapping[AbsPath, str],
         seconds: float,
-    ) -> dict[AbsPath, Change]:
+    ) -> dict[AbsPath, Comparison]:
         """The change of each file whose earlier state can be had in time. `said`: old texts that the host told."""
         now = {verdict.path: verdict for verdict in verdicts}
         before = {path: await self._before(workspace, now[path], said.get(path)) for path in now}
@@ -52,5 +52,5 @@ class Earlier:
         return await self._texts.before(verdict.path, verdict.text, said, committed)
 
 
-def _state(verdict: FileVerdict) -> Snapshot:
-    return Snapshot(verdict.text, verdict.diagnostics)
+def _state(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)

@@ -15,8 +15,7 @@ from pilotfish.feedback.settle import Asked, Behind
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
-from pilotfish.servers.spec import Freshness, Phases
-from pilotfish.servers.spec import Pull as Offer
+from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.ledger import Answer, Ledger, Reach
 from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
 from pilotfish.system.clock import current_time
@@ -62,7 +61,7 @@ class Counterpart(Struct, frozen=True):
     def registration_left(self) -> float:
         """For how long it may still register the pull that the catalogue promises."""
         left = self.ledger.since + REGISTRATION_SECONDS - current_time()
-        return max(0.0, left) if self.freshness.pull is Offer.DYNAMIC else 0.0
+        return max(0.0, left) if self.freshness.pull is PullSupport.DYNAMIC else 0.0
 
     def reach(self) -> Reach:
         """What a question that is asked now takes into account."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from pilotfish.errors import Refused
-from pilotfish.feedback.delta import Change, Delta
+from pilotfish.feedback.delta import Comparison, Delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.baselines import Baselines
@@ -26,7 +26,7 @@ class Previewed(Struct, frozen=True):
     """The verdicts on the files that were asked about, and what changed in those and in the ones they would break."""
 
     asked: tuple[FileVerdict, ...]
-    changes: Mapping[AbsPath, Change]
+    changes: Mapping[AbsPath, Comparison]
     related: tuple[FileVerdict, ...] = ()
     """Files elsewhere that the texts may break."""
 
@@ -92,5 +92,5 @@ def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
     return {path for path in paths if not os.path.isfile(path)}
 
 
-def _breaks(change: Change) -> bool:
+def _breaks(change: Comparison) -> bool:
     return isinstance(change, Delta) and bool(change.introduced)

@@ -13,7 +13,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Key
-from pilotfish.servers.resolve import Choice
+from pilotfish.servers.resolve import ServerChoice
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
@@ -75,7 +75,9 @@ class Supposing:
             for path in (*supposed.proposed, *supposed.others)
         )
 
-    def _shares(self, workspace: Workspace, supposed: Supposed, choices: Mapping[AbsPath, Choice]) -> list[_Share]:
+    def _shares(
+        self, workspace: Workspace, supposed: Supposed, choices: Mapping[AbsPath, ServerChoice]
+    ) -> list[_Share]:
         shares: dict[Key, _Share] = {}
         for path, text in {**supposed.proposed, **supposed.others}.items():
             for candidate in choices[path].servers:
@@ -136,7 +138,7 @@ def _verdict(
     path: AbsPath,
     text: str,
     workspace: Workspace,
-    choice: Choice,
+    choice: ServerChoice,
     outcomes: Mapping[tuple[AbsPath, str], Outcome],
 ) -> FileVerdict:
     ordered = [outcomes[path, one.spec.id] for one in choice.servers if (path, one.spec.id) in outcomes]

@@ -16,7 +16,7 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.operations.locate import place_in
-from pilotfish.operations.request_context import Asked
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.protocol.positions import position_to_wire
 from pilotfish.protocol.uris import uri_of
@@ -99,7 +99,7 @@ class Ahead:
         except Refused:
             return None
         place = position_to_wire(position, text, session.encoding)
-        asked = Asked(question, uri=uri_of(path), position=place)
+        asked = RequestContext(question, uri=uri_of(path), position=place)
         return session.ask_early(request.method, request.build(asked), path)
 
 

@@ -29,11 +29,11 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
-from pilotfish.operations.locate import Located, line_in, located, located_on_line, name_of, place_in, refusal
-from pilotfish.operations.request_context import Asked
-from pilotfish.operations.results import Found, Reading
-from pilotfish.operations.rows import ROWS, Request, Row
-from pilotfish.operations.selection import Backdrop, Selection, resolved, selected
+from pilotfish.operations.locate import LocatedSymbol, line_in, located, located_on_line, name_of, place_in, refusal
+from pilotfish.operations.request_context import RequestContext
+from pilotfish.operations.results import Reading, ServerResult
+from pilotfish.operations.rows import ROWS, OperationRow, Request
+from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
 from pilotfish.operations.tokens import word_at
 from pilotfish.policy.boundary import Place, Want, admit, classify, require_file
 from pilotfish.pool.plan import Running
@@ -43,7 +43,7 @@ from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
-from pilotfish.servers.spec import Pull
+from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileAtHand
 from pilotfish.service.questions.ahead import Ahead, Errand
 from pilotfish.service.use_server import Access
@@ -71,7 +71,7 @@ class Reply(Struct, frozen=True):
 
     server: str
     encoding: Encoding = Encoding.UTF16
-    reading: Reading[Found] | None = None
+    reading: Reading[ServerResult] | None = None
     caveat: str | None = None
     failure: Failure | None = None
 
@@ -154,7 +154,7 @@ class Asking:
             finding = located_on_line(name, subject.text, path, question.line, symbols)
         else:
             finding = located(name, symbols)
-        if not isinstance(finding, Located):
+        if not isinstance(finding, LocatedSymbol):
             raise refusal(finding)
         return replace(subject, position=finding.position)
 
@@ -164,7 +164,7 @@ class Asking:
         everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
         inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
         finding = located(name, inside)
-        if not isinstance(finding, Located):
+        if not isinstance(finding, LocatedSymbol):
             raise refusal(finding)
         subject = await self._file(finding.location.path, workspace)
         return replace(subject, position=finding.position)
@@ -241,7 +241,7 @@ class Asking:
 
     async def _ask(
         self,
-        row: Row,
+        row: OperationRow,
         question: Question,
         subject: Subject,
         errand: Errand,
@@ -293,7 +293,7 @@ class Asking:
     @staticmethod
     async def _said_first_diagnostics(session: Session, candidate: Candidate) -> bool:
         """False when there is no document yet to ask it about."""
-        if candidate.spec.freshness.pull is not Pull.DYNAMIC:
+        if candidate.spec.freshness.pull is not PullSupport.DYNAMIC:
             return True
         while not session.supports("textDocument/diagnostic"):
             await session.changed.wait()
@@ -301,10 +301,10 @@ class Asking:
             await session.pull(path)
         return bool(session.documents.paths)
 
-    async def asked(self, session: Session, request: Request, question: Question, subject: Subject) -> Asked:
+    async def asked(self, session: Session, request: Request, question: Question, subject: Subject) -> RequestContext:
         text = subject.text or Text("")
         place = subject.range if question.operation is Operation.CODE_ACTIONS else None
-        asked = Asked(
+        asked = RequestContext(
             question,
             uri=None if subject.path is None else uri_of(subject.path),
             position=None if subject.position is None else position_to_wire(subject.position, text, session.encoding),
@@ -325,7 +325,7 @@ class Asking:
     # --- The answer --------------------------------------------------------------------------------------------------
 
     async def _answer(
-        self, row: Row, question: Question, replies: Sequence[Reply], workspace: Workspace, started: float
+        self, row: OperationRow, question: Question, replies: Sequence[Reply], workspace: Workspace, started: float
     ) -> Answer[Any]:
         answered = [reply for reply in replies if reply.reading is not None]
         readings = {reply.server: reply.reading for reply in answered if reply.reading is not None}
@@ -346,7 +346,7 @@ class Asking:
         )
         return answer_from(question.operation, data, effort)
 
-    async def _backdrop(self, selection: Selection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
+    async def _backdrop(self, selection: ResultSelection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
         texts: dict[AbsPath, Text] = {}
         outside: set[AbsPath] = set()
         for path in selection.paths:
@@ -363,7 +363,7 @@ class Asking:
         return Backdrop(workspace.root, texts, encodings, frozenset(outside))
 
 
-def _place(asked: Asked) -> dict[str, object]:
+def _place(asked: RequestContext) -> dict[str, object]:
     return {"textDocument": {"uri": asked.document}, "position": asked.place}
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 
 import anyio
 
-from pilotfish.api.status import Exchange as ShownExchange
-from pilotfish.api.status import InstanceDetails, Latencies, ServerStats, Snapshot, Stats
-from pilotfish.client.calls import Exchange
+from pilotfish.api.status import Exchange, InstanceDetails, Latencies, ServerStats, Snapshot, Stats
+from pilotfish.client.calls import EndedCall
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.feedback.text import named
@@ -137,8 +136,8 @@ def _by_file(workspace: Workspace, session: Session) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_DOCUMENTS])
 
 
-def _shown(exchange: Exchange, ahead: float) -> ShownExchange:
-    return ShownExchange(
+def _shown(exchange: EndedCall, ahead: float) -> Exchange:
+    return Exchange(
         method=exchange.method,
         asked_at=round((exchange.asked_at + ahead) * 1000),
         duration_ms=round(exchange.seconds * 1000),

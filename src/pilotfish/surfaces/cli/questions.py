@@ -17,7 +17,7 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.rows import ROWS, Row
+from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Optional fields as options; a place has its own argument."""
 
 
-def verb(row: Row) -> click.Command:
+def verb(row: OperationRow) -> click.Command:
     """The command of an operation."""
     form, needs_line = row.forms[0], "line" in row.forms[0].required
     needed = () if row.takes_place or needs_line else form.required
@@ -207,7 +207,7 @@ class _Directions(click.Group):
         return super().parse_args(ctx, args)
 
 
-def _both(name: str, rows: Sequence[Row]) -> click.Command:
+def _both(name: str, rows: Sequence[OperationRow]) -> click.Command:
     def ask_both(*, root: str | None, as_json: bool, place: tuple[str, ...]) -> None:
         codes: list[int] = []
         for row in rows:

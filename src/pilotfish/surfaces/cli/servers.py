@@ -58,7 +58,7 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     from pilotfish.model import AbsPath
     from pilotfish.servers.advice import PROGRAMS, install_command
     from pilotfish.servers.environment import search_path
-    from pilotfish.servers.locate import Lookup, Missing, locate, tool_folders
+    from pilotfish.servers.locate import Lookup, ProgramMissing, locate, tool_folders
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, is_wanted
 
     places = user_places(os.environ)
@@ -70,7 +70,7 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     rows: list[ListedServer] = []
     for spec in specs.values():
         if all(is_wanted(spec, word) for word in words):
-            located = locate(spec.command[0], territory[0], lookup) if spec.command else Missing(spec.id, ())
+            located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
             rows.append(ListedServer(spec, located, install_command(spec, managers.__contains__)))
     return rows
 

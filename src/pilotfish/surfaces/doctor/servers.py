@@ -25,7 +25,7 @@ from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import Withheld, admitted
-from pilotfish.servers.locate import Found, Gated, Missing
+from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.service.workspace import Workspace
@@ -117,7 +117,7 @@ def _chosen(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
 async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) -> ServerReport:
     spec, located = candidate.spec, workspace.located(candidate)
     blank = ServerReport(spec.id, spec.name, candidate.root, "missing")
-    if isinstance(located, Missing):
+    if isinstance(located, ProgramMissing):
         # Before trust: that is no use as long as the program is not there.
         return _missing(workspace, spec, located, blank)
     allowed = admitted(spec, trusted=workspace.config.trusted)
@@ -126,11 +126,11 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
     match located:
         case Gated(path, reason):
             return replace(blank, state="withheld", path=path, problem=reason, advice=(_trust(workspace),))
-        case Found(path):
+        case ProgramFound(path):
             return await _started(workspace, candidate, spawn, replace(blank, path=path, given_up=allowed.given_up))
 
 
-def _missing(workspace: Workspace, spec: ServerSpec, located: Missing, blank: ServerReport) -> ServerReport:
+def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:
     program = spec.command[0] if spec.command else spec.id
     what = f"{program} was not found"
     if located.unusable is not None:

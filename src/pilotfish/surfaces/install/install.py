@@ -28,7 +28,7 @@ from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.environment import search_path
-from pilotfish.servers.install import Bundle, Tools
+from pilotfish.servers.install import Bundle, ToolsFolder
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 
@@ -59,7 +59,7 @@ Told = Callable[[float], None]
 """How much of a bundle is done, between 0 and 1."""
 
 
-def install(bundle: Bundle, tools: Tools, environment: Mapping[str, str], told: Told) -> None:
+def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], told: Told) -> None:
     """Install a bundle and make its programs those that are found. Raises `Refused` or `Unavailable`."""
     folder = tools.folder(bundle)
     with _alone(tools):
@@ -79,7 +79,7 @@ def install(bundle: Bundle, tools: Tools, environment: Mapping[str, str], told: 
     told(1.0)
 
 
-def remove(bundle: Bundle, tools: Tools) -> bool:
+def remove(bundle: Bundle, tools: ToolsFolder) -> bool:
     """Remove a bundle, all versions of it; False when there was none."""
     with _alone(tools):
         return tools.remove(bundle)
@@ -135,7 +135,7 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
     _run([npm, "ci", *flags], folder, environment, heard)
 
 
-def _check(bundle: Bundle, tools: Tools) -> None:
+def _check(bundle: Bundle, tools: ToolsFolder) -> None:
     for program in bundle.programs.values():
         if not os.access(os.path.join(tools.programs(bundle), program), os.X_OK):
             raise Bug(f"{bundle.name} was installed, and has no program {program}")
@@ -180,7 +180,7 @@ def _failed(program: str, said: str) -> Unavailable | Refused:
 
 
 @contextmanager
-def _alone(tools: Tools) -> Generator[None]:
+def _alone(tools: ToolsFolder) -> Generator[None]:
     """One at a time: two that install the same would remove each other's work."""
     os.makedirs(tools.state, mode=0o700, exist_ok=True)
     place = os.path.join(tools.state, "tools")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from pilotfish.servers.install import Bundle, Tools
+    from pilotfish.servers.install import Bundle, ToolsFolder
 
 BAR = 1000
 """Steps of the bar."""
@@ -35,9 +35,9 @@ def install(
     pilotfish's own, and are found before those on the PATH.
     """
     from pilotfish.config.places import user_places
-    from pilotfish.servers.install import Tools
+    from pilotfish.servers.install import ToolsFolder
 
-    tools = Tools(user_places(os.environ).state)
+    tools = ToolsFolder(user_places(os.environ).state)
     if listing:
         _list(tools, as_json=as_json)
         return
@@ -51,7 +51,7 @@ def install(
         click.echo(f"{', '.join(one['servers'])}: {one['done']}")
 
 
-def _installed(bundle: Bundle, tools: Tools) -> dict[str, Any]:
+def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
     from pilotfish.surfaces.install.install import install as carry_out
 
     if tools.is_installed(bundle):
@@ -65,13 +65,13 @@ def _installed(bundle: Bundle, tools: Tools) -> dict[str, Any]:
     return _done(bundle, tools, f"installed {' '.join(bundle.asked)} from {bundle.source}")
 
 
-def _removed(bundle: Bundle, tools: Tools) -> dict[str, Any]:
+def _removed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
     from pilotfish.surfaces.install.install import remove
 
     return _done(bundle, tools, "removed" if remove(bundle, tools) else "was not installed")
 
 
-def _done(bundle: Bundle, tools: Tools, what: str) -> dict[str, Any]:
+def _done(bundle: Bundle, tools: ToolsFolder, what: str) -> dict[str, Any]:
     return {"servers": list(bundle.programs), "done": what, "folder": tools.bin}
 
 
@@ -103,7 +103,7 @@ def _is_here(program: str) -> bool:
     return shutil.which(program) is not None
 
 
-def _list(tools: Tools, *, as_json: bool) -> None:
+def _list(tools: ToolsFolder, *, as_json: bool) -> None:
     from pilotfish.servers.install import bundles
 
     rows = [

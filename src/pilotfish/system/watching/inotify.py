@@ -30,7 +30,7 @@ from pilotfish.protocol.watching import FileChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.pruning import tops
-from pilotfish.system.watching.tree import MAX_FOLDERS, Tree
+from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
 from pilotfish.system.watching.watches import Watches
 
 WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO
@@ -78,7 +78,7 @@ class InotifyWatcher:
 
     def __init__(self, sentry: "_Sentry", clock: Clock) -> None:
         self._sentry = sentry
-        self._tree = Tree(sentry, clock.wall)
+        self._tree = WatchedTree(sentry, clock.wall)
         self._interest = Interest(())
         self._lock = anyio.Lock()
         self._renewed = anyio.Event()

@@ -10,16 +10,16 @@ from msgspec import Struct
 from pilotfish.model import AbsPath
 
 
-class Kind(Enum):
+class NameKind(Enum):
     FILE = auto()
     """A regular file, or a link to anything."""
     FOLDER = auto()
 
 
-class Entry(Struct, frozen=True):
+class ListedName(Struct, frozen=True):
     """One name. `stamp` is the time of the last change of status in nanoseconds: nobody can set that."""
 
-    kind: Kind
+    kind: NameKind
     inode: int
     stamp: int
 
@@ -39,14 +39,14 @@ class Shortage(Struct, frozen=True):
     reason: str
 
 
-def look_at(path: AbsPath) -> Entry | None:
+def look_at(path: AbsPath) -> ListedName | None:
     """What has that name; None when nothing has that counts."""
     try:
         status = os.lstat(path)
     except OSError:
         return None
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
-    return None if kind is None else Entry(kind, status.st_ino, status.st_ctime_ns)
+    return None if kind is None else ListedName(kind, status.st_ino, status.st_ctime_ns)
 
 
 def inode_of(folder: AbsPath) -> int | None:
@@ -90,6 +90,6 @@ def join(folder: AbsPath, name: str) -> AbsPath:
     return AbsPath(f"{folder}{os.sep}{name}" if folder != os.sep else os.sep + name)
 
 
-_KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.FILE, stat.S_IFDIR: Kind.FOLDER}
+_KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFLNK: NameKind.FILE, stat.S_IFDIR: NameKind.FOLDER}
 
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})

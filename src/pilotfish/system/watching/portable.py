@@ -17,7 +17,7 @@ from pilotfish.protocol.watching import FileChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.pruning import tops
-from pilotfish.system.watching.tree import MAX_FOLDERS, Tree
+from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
 
 DEBOUNCE_MILLISECONDS = 50
 STEP_MILLISECONDS = 10
@@ -41,7 +41,7 @@ class EventsWatcher:
     """The `Watcher` port over `watchfiles`."""
 
     def __init__(self, clock: Clock) -> None:
-        self._tree = Tree(_Everywhere(), clock.wall)
+        self._tree = WatchedTree(_Everywhere(), clock.wall)
         self._interest = Interest(())
         self._paths: tuple[AbsPath, ...] = ()
         self._hints: dict[tuple[AbsPath, str], None] = {}

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, FileChange
 from pilotfish.system.watching.ignoring import IGNORE_FILE
-from pilotfish.system.watching.listing import Kind, Listing, Shortage, inode_of, join, listing, look_at
+from pilotfish.system.watching.listing import Listing, NameKind, Shortage, inode_of, join, listing, look_at
 from pilotfish.system.watching.pruning import SHALLOW, Rules
 from pilotfish.system.watching.watches import Sentry, Watches
 
@@ -35,7 +35,7 @@ MAX_ROUNDS = 4
 """How often a folder that was found elsewhere may turn up yet again; one that is mounted twice does so for ever."""
 
 
-class Folder(Struct):
+class WatchedFolder(Struct):
     rules: Rules
     inode: int = 0
     files: dict[str, int] = field(default_factory=dict[str, int])
@@ -46,7 +46,7 @@ class Folder(Struct):
     """Files that may have changed again within the same tick of the clock as when they were looked at."""
 
 
-class Tree:
+class WatchedTree:
     """The only keeper of the picture. Not for several threads at once."""
 
     def __init__(self, sentry: Sentry, now: Callable[[], float]) -> None:
@@ -58,7 +58,7 @@ class Tree:
         self._now = now
         self._tops: dict[AbsPath, Rules] = {}
         self._attended: frozenset[AbsPath] = frozenset()
-        self._folders: dict[AbsPath, Folder] = {}
+        self._folders: dict[AbsPath, WatchedFolder] = {}
         """A folder stands behind the one that it is in."""
         self._replaced: list[AbsPath] = []
         """Folders whose place another one has taken."""
@@ -127,13 +127,13 @@ class Tree:
             return
         inside = join(path, name)
         entry = look_at(inside)
-        if name in folder.folders and (entry is None or entry.kind is not Kind.FOLDER):
+        if name in folder.folders and (entry is None or entry.kind is not NameKind.FOLDER):
             self._remove_folder(folder, inside, name)
-        if name in folder.files and (entry is None or entry.kind is not Kind.FILE):
+        if name in folder.files and (entry is None or entry.kind is not NameKind.FILE):
             self._remove_file(folder, inside, name)
         if entry is None:
             return
-        if entry.kind is Kind.FOLDER:
+        if entry.kind is NameKind.FOLDER:
             self._look_at_folder(folder, inside, name, entry.inode)
         else:
             self._look_at_file(folder, inside, name, entry.stamp, written=written)
@@ -186,7 +186,7 @@ class Tree:
         elif inode != known.inode:
             self._compare(top)
 
-    def _look_at_folder(self, parent: Folder, path: AbsPath, name: str, inode: int) -> None:
+    def _look_at_folder(self, parent: WatchedFolder, path: AbsPath, name: str, inode: int) -> None:
         known = parent.folders.get(name)
         parent.folders[name] = inode
         if known is None:
@@ -199,7 +199,7 @@ class Tree:
             # Another folder has taken its place. What is below differs, too, or was moved along, watch and all.
             self._replaced.append(path)
 
-    def _look_at_file(self, folder: Folder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
+    def _look_at_file(self, folder: WatchedFolder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
         known = folder.files.get(name)
         changed = written or known != stamp or name in folder.doubted
         folder.files[name] = stamp
@@ -290,7 +290,7 @@ class Tree:
             waiting += self._ways_below(path, folder)
         return entered
 
-    def _entered(self, path: AbsPath, rules: Rules) -> Folder | None:
+    def _entered(self, path: AbsPath, rules: Rules) -> WatchedFolder | None:
         """One folder, watched and listed; None when it cannot be, or was before."""
         known = self._folders.get(path)
         if known is not None and known.rules.shallow and not rules.shallow:
@@ -305,7 +305,7 @@ class Tree:
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             listed = Listing(0, {}, {})
-        folder = self._folders[path] = Folder(rules, listed.inode, listed.files, listed.folders)
+        folder = self._folders[path] = WatchedFolder(rules, listed.inode, listed.files, listed.folders)
         tick = self._tick()
         folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
         if IGNORE_FILE in folder.files:
@@ -317,20 +317,20 @@ class Tree:
         self.trouble = shortage.reason
         self.watches.without[path] = None
 
-    def _ways_below(self, path: AbsPath, folder: Folder) -> Iterator[tuple[AbsPath, Rules]]:
+    def _ways_below(self, path: AbsPath, folder: WatchedFolder) -> Iterator[tuple[AbsPath, Rules]]:
         for name in folder.folders:
             inside = join(path, name)
             below = folder.rules.below(inside)
             if below is not None:
                 yield inside, below
 
-    def _remove_file(self, folder: Folder, path: AbsPath, name: str) -> None:
+    def _remove_file(self, folder: WatchedFolder, path: AbsPath, name: str) -> None:
         del folder.files[name]
         folder.doubted.discard(name)
         self._tell(path, Change.DELETED)
         self._mind_rules(path, name)
 
-    def _remove_folder(self, parent: Folder, path: AbsPath, name: str) -> None:
+    def _remove_folder(self, parent: WatchedFolder, path: AbsPath, name: str) -> None:
         del parent.folders[name]
         self._forget(path)
         self._tell(path, Change.DELETED)

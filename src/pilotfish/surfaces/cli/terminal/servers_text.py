@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from msgspec import Struct
 
-from pilotfish.servers.locate import Found, Gated, Located, Missing
+from pilotfish.servers.locate import Gated, ProgramFound, ProgramLocation, ProgramMissing
 from pilotfish.servers.spec import ServerSpec
 
 HEADINGS = ("SERVER", "STATE", "LANGUAGES", "WHERE, OR HOW TO INSTALL IT")
@@ -19,7 +19,7 @@ class ListedServer(Struct, frozen=True):
     """One server, and what was found of it."""
 
     spec: ServerSpec
-    located: Located
+    located: ProgramLocation
     install: str | None
 
     @property
@@ -27,11 +27,11 @@ class ListedServer(Struct, frozen=True):
         if self.spec.disabled:
             return "disabled"
         match self.located:
-            case Found():
+            case ProgramFound():
                 return "installed"
             case Gated():
                 return "untrusted"
-            case Missing():
+            case ProgramMissing():
                 return "missing"
             case _:
                 assert_never(self.located)
@@ -83,8 +83,8 @@ def _row_json(row: ListedServer) -> dict[str, Any]:
     }
 
 
-def _where(located: Located) -> str | None:
-    return None if isinstance(located, Missing) else located.path
+def _where(located: ProgramLocation) -> str | None:
+    return None if isinstance(located, ProgramMissing) else located.path
 
 
 def _cut(text: str, width: int | None) -> str:

@@ -18,7 +18,7 @@ from pilotfish.servers.spec import Role
 from pilotfish.service.diagnostics.affected import AffectedFiles, Edit
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.runner import Checks, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
@@ -57,7 +57,7 @@ class _Target(Struct, frozen=True):
 
 
 class ProjectCheck:
-    def __init__(self, checks: Checks, supposing: Supposing, baselines: Baselines, words: ProjectWords) -> None:
+    def __init__(self, checks: CheckRunner, supposing: Supposing, baselines: Baselines, words: ProjectWords) -> None:
         self._checks = checks
         self._supposing = supposing
         self._baselines = baselines

@@ -1,8 +1,8 @@
 """Follows the guide word by word as a new user would: `python3 tools/newcomer.py`.
 
-A fresh clone of what is committed and changed here, an empty home, and nothing on the `PATH` but the system's folders
-and `~/.local/bin`. Every block of `docs/guide/install.md` is run, those that install included, and what is shown must
-be printed. It needs PyPI. Ends with 1 when the guide and the program say different things.
+A fresh clone of what is committed and changed here, a home in which only Claude Code was used, and nothing on the
+`PATH` but the system's folders and `~/.local/bin`. Every block of `docs/guide/install.md` is run, those that install
+included, and what is shown must be printed. It needs PyPI. Ends with 1 when the guide and the program say different things.
 Runs on the bare interpreter: standard library only.
 """
 
@@ -29,7 +29,8 @@ KEPT = ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pilotfish-newcomer-") as base:
         clone, home = Path(base).resolve() / "pilotfish", Path(base).resolve() / "home"
-        home.mkdir()
+        # The guide connects a host that is installed.
+        (home / ".claude").mkdir(parents=True)
         cloned(clone)
         environment = {
             **{name: os.environ[name] for name in KEPT if name in os.environ},

@@ -1,5 +1,6 @@
 """Which tests of real hosts run: those of the gate always, the others with `--hosts`; and whose homes they run in."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from support.daemon.homes import DaemonHome, daemon_home
 from support.hosts.real import MANIFEST, host_home
+from support.hosts.users import User
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,6 +40,20 @@ def own(tmp_path: Path) -> Iterator[DaemonHome]:
     with daemon_home(tmp_path) as made:
         made.write("a.x", "bad\n")
         yield made
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
+    user = User(tmp_path.resolve())
+    user.home.mkdir()
+    (user.project / ".git").mkdir(parents=True)
+    for name in list(os.environ):
+        if name.endswith(("_HOME", "_DIR")) or name.startswith("XDG_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(user.home))
+    monkeypatch.setenv("PILOTFISH_HOME", str(user.state))
+    monkeypatch.chdir(user.project)
+    return user
 
 
 def _in_gate(mark: pytest.Mark) -> bool:

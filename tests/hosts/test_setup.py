@@ -1,8 +1,9 @@
 """`pilotfish setup` on real files: shown, written, kept a copy of, and taken back to the byte."""
 
+import io
 import json
 import os
-import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,13 @@ from pilotfish.hosts.claude_code import EDIT_TOOLS
 from pilotfish.hosts.edits.json_text import value_of
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared import changes
+from pilotfish.hosts.shared.host_spec import Where
+from pilotfish.hosts.shared.installed import is_installed
+from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import no_daemon_left
+from support.hosts.users import User, install
 
 pytestmark = pytest.mark.proves("HOOK-3")
 
@@ -46,43 +52,6 @@ EXISTING = {
     ".cursor/mcp.json": '{"mcpServers": {"other": {}}}',
     ".config/zed/settings.json": COMMENTED,
 }
-
-
-class User:
-    """A home, a project, and what lies in them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home, self.project, self.state = folder / "home", folder / "project", folder / "state"
-
-    def files(self) -> dict[str, tuple[int, bytes | None]]:
-        """Every path below both, with mode and content."""
-        found: dict[str, tuple[int, bytes | None]] = {}
-        for top in (self.home, self.project):
-            for path in sorted(top.rglob("*")):
-                content = path.read_bytes() if path.is_file() else None
-                found[str(path)] = (stat.S_IMODE(path.lstat().st_mode), content)
-        return found
-
-    def give(self, files: dict[str, str]) -> None:
-        for top in (self.home, self.project):
-            for name, text in files.items():
-                (top / name).parent.mkdir(parents=True, exist_ok=True)
-                (top / name).write_bytes(text.encode())
-                (top / name).chmod(0o640)
-
-
-@pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
-    user = User(tmp_path.resolve())
-    user.home.mkdir()
-    (user.project / ".git").mkdir(parents=True)
-    for name in list(os.environ):
-        if name.endswith(("_HOME", "_DIR")) or name.startswith("XDG_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(user.home))
-    monkeypatch.setenv("PILOTFISH_HOME", str(user.state))
-    monkeypatch.chdir(user.project)
-    return user
 
 
 def at(scope: str) -> list[str]:
@@ -143,7 +112,10 @@ def test_all_means_the_hosts_that_are_there(user: User, capsys: pytest.CaptureFi
     (user.home / "bin" / "qwen").touch(0o755)
     (user.home / ".codex").mkdir()
     assert run(["setup", "--all"]) == 0
-    assert "Found here: Codex, Qwen Code." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Found here: Codex, Qwen Code." in said
+    assert "Wired: Codex, Qwen Code." in said
+    assert said.count("Undo it with `pilotfish setup --all --remove`.") == 1
     assert (user.home / ".qwen" / "settings.json").exists()
     assert not (user.home / ".gemini").exists()
     (user.home / ".codex" / "hooks.json").write_text("{")
@@ -151,6 +123,39 @@ def test_all_means_the_hosts_that_are_there(user: User, capsys: pytest.CaptureFi
     assert "Codex" in capsys.readouterr().err
     assert run(["setup", "--all", "--remove", "--global"]) == 1
     assert not (user.home / ".qwen").exists()
+
+
+class Terminal(io.StringIO):
+    """Where a person types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("\n", True), ("n\n", False)])
+def test_all_asks_a_person_once_and_sums_up_once(
+    answer: str, written: bool, user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".gemini", ".qwen"):
+        (user.home / name).mkdir()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    assert run(["setup", "--all"]) == (0 if written else 1)
+    said = capsys.readouterr().out
+    assert said.count("Write these files?") == 1
+    assert f"{user.home}/.qwen/settings.json (new)" in said
+    assert (user.home / ".qwen" / "settings.json").exists() is written
+    assert said.count("Wired: Gemini CLI, Qwen Code.") == (1 if written else 0)
+    assert said.count("started again") == (1 if written else 0)
+
+
+def test_all_asks_nothing_with_yes(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    (user.home / ".qwen").mkdir()
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    assert run(["setup", "--all", "--yes"]) == 0
+    assert (user.home / ".qwen" / "settings.json").exists()
+    assert run(["setup", "--all", "--yes", "--remove"]) == 0
+    assert list((user.home / ".qwen").iterdir()) == []
 
 
 # --- What a host finds ----------------------------------------------------------------------------------------------
@@ -183,6 +188,15 @@ def test_the_plugin_of_claude_code_says_what_setup_writes(user: User) -> None:
             groups[0]["hooks"][0]["command"] = ""
     assert packaged == written
     assert json.loads((folder / ".claude-plugin" / "plugin.json").read_text())["mcpServers"]["pilotfish"]
+
+
+def test_codex_gets_no_longer_time_for_the_end_of_a_session_than_it_allows(user: User) -> None:
+    assert run(["setup", "codex"]) == 0
+    hooks = json.loads((user.home / ".codex" / "hooks.json").read_text())["hooks"]
+    (hook,) = hooks["SessionEnd"][0]["hooks"]
+    assert hook["timeout"] <= 3
+    words = hook["command"].split()
+    assert int(words[words.index("--deadline-ms") + 1]) < hook["timeout"] * 1000
 
 
 def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
@@ -362,6 +376,29 @@ def test_copies_are_for_the_user_alone(user: User) -> None:
     assert any(path.read_text() == COMMENTED for path in kept[1:])
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("claude", "claude-code"),
+        ("claude_code", "claude-code"),
+        ("gemini-cli", "gemini"),
+        ("open-code", "opencode"),
+        ("cursor-agent", "cursor"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(
+    said: str, meant: str, user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["setup", said]) == 3
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_the_help_names_every_host(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"HOST is one of: {', '.join(load_hosts())}." in said
+
+
 @pytest.mark.parametrize("words", [[], ["nobody"], ["claude-code", "--all"], ["zed", "--project"]], ids=str)
 def test_wrong_use_is_said(words: list[str], user: User) -> None:
     assert run(["setup", *words]) == 3
@@ -378,7 +415,10 @@ def daemon(user: User) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("daemon")
-def test_status_sends_a_real_event_and_says_what_works(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_sends_a_real_event_and_says_what_works(
+    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(user, monkeypatch, "claude", "codex", "cline", "pi")
     assert run(["setup", "--status"]) == 0
     assert "No host is wired" in capsys.readouterr().out
     for host in ("claude-code", "codex", "cline", "aider", "pi"):
@@ -389,7 +429,30 @@ def test_status_sends_a_real_event_and_says_what_works(user: User, capsys: pytes
     found = {(row["host"], row["scope"]): row["works"] for row in json.loads(capsys.readouterr().out)}
     wired = [("claude-code", "global"), ("claude-code", "project")]
     wired += [(host, "global") for host in ("codex", "cline", "aider", "pi")]
-    assert found == dict.fromkeys(wired, True)
+    assert found == dict.fromkeys(wired, True) | {("aider", "global"): False}
+    assert run(["setup", "--status"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "Aider (global): not installed" in said
+    assert "Codex (global): works" in said
+
+
+def test_a_host_is_installed_when_something_of_it_is_there_that_setup_did_not_write(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    for host in ("claude-code", "aider", "codex"):
+        assert run(["setup", host]) == 0
+    assert installed(user) == set()
+    (user.home / ".claude" / "projects").mkdir()
+    (user.home / ".config" / "zed").mkdir(parents=True)
+    assert installed(user) == {"claude-code", "zed"}
+
+
+def installed(user: User) -> set[str]:
+    environment = {"HOME": str(user.home), "PATH": ""}
+    where = Where("global", str(user.home), str(user.home / ".config"), "", environment, installed_programs({}))
+    receipts = Receipts(str(user.state / "setup"))
+    return {name for name, host in load_hosts().items() if is_installed(host, where, receipts)}
 
 
 @pytest.mark.usefixtures("daemon")

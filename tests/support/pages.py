@@ -136,10 +136,10 @@ def is_silent(typed: list[Command], command: Command) -> bool:
 
 
 def make_reader(base: Path, programs: Mapping[str, Path]) -> Reader:
-    """Somebody with an empty home and a folder with the two files, whose `PATH` has these programs and the system's."""
+    """Somebody who uses two hosts, in a folder with the two files; `PATH` has these programs and the system's."""
     real = Path(os.path.realpath(base))
     folder, home, tools = real / "hello", real / "home", real / "bin"
-    for made in (folder, home, tools):
+    for made in (folder, home, tools, home / ".claude", home / ".gemini"):
         made.mkdir()
     for name, text in HELLO.items():
         (folder / name).write_text(text)

@@ -49,6 +49,14 @@ class JsonEdit(Struct, frozen=True):
                 raise unsuitable(f"`{occupied}` in it is of another kind than it should be", _by_hand(part)) from None
         return mark + text
 
+    def is_in(self, text: str) -> bool:
+        value = _read(_unmarked(text)[1])
+        members = [part for part in self.parts if isinstance(part, Member)]
+        if not all(_has(value, part.path) and _covers(_at(value, part.path), part.value) for part in members):
+            return False
+        wanted = [(part.path, part.group) for part in self.parts if isinstance(part, Hooks)]
+        return _same_hooks(list(_hooks_in(value, {path[:-1] for path, _ in wanted})), wanted)
+
     def removed(self, text: str, before: str | None) -> str | None:
         mark, whole = _unmarked(text)
         _read(whole)
@@ -67,6 +75,41 @@ class JsonEdit(Struct, frozen=True):
         if rest == whole:
             return text
         return None if not before and _read(rest) == {} else mark + rest
+
+
+HookGroup = tuple[tuple[str, ...], Json]
+"""Where a group of hooks is, and what it says."""
+
+
+def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[HookGroup]:
+    """Our hooks in the lists below these objects: each with what its group says, and without the hooks of others."""
+    for parent in parents:
+        lists = _at(value, parent)
+        for event, groups in lists.items() if isinstance(lists, dict) else ():
+            for group in cast("list[Json]", groups) if isinstance(groups, list) else []:
+                if isinstance(group, dict) and isinstance(hooks := group.get("hooks"), list):
+                    for hook in cast("list[Json]", hooks):
+                        if next(_our_hooks(hook), None) is not None:
+                            yield (*parent, event), {**group, "hooks": [hook]}
+
+
+def _same_hooks(found: list[HookGroup], wanted: list[HookGroup]) -> bool:
+    """Whether these are the wanted groups, each once, and no others of ours."""
+    for path, group in wanted:
+        match = next((one for one in found if one[0] == path and _covers(one[1], group)), None)
+        if match is None:
+            return False
+        found.remove(match)
+    return not found
+
+
+def _covers(found: Json, wanted: Json) -> bool:
+    """Whether a value says what is wanted. Hosts add members to objects when they write their files anew."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(key in found and _covers(found[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(found) == len(wanted) and all(map(_covers, found, wanted))
+    return found == wanted
 
 
 def _by_hand(part: Member | Hooks) -> str:

@@ -1,4 +1,4 @@
-"""Our part of a TOML file: one table, written at the end. The parser only checks; the text is changed line by line."""
+"""Our part of a TOML file: one table, appended. The parser only checks; the text is changed line by line."""
 
 import json
 import tomllib
@@ -45,6 +45,11 @@ class TomlEdit(Struct, frozen=True):
         raise unsuitable(
             f"`{self.parent}.{self.name}` in it is not written as a table of its own", "nothing; remove it"
         )
+
+    def is_in(self, text: str) -> bool:
+        table = _table((_table(_read(text).get(self.parent)) or {}).get(self.name)) or {}
+        # A host may have added settings of its own to the table.
+        return all(table.get(key) == value for key, value in self.values.items())
 
     def _cut(self, lines: list[str], start: int) -> list[str]:
         """Without the table whose header is there, and without the blank line that came with it."""

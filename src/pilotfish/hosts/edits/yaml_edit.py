@@ -61,6 +61,21 @@ class YamlEdit(Struct, frozen=True):
                 del rest[at]
         return None if not before and not "".join(rest).strip() else "".join(rest)
 
+    def is_in(self, text: str) -> bool:
+        lines = _lines(text)
+        at = _line_of(lines, self.key)
+        if at is None:
+            return False
+        if isinstance(self.value, str):
+            named = KEY.match(lines[at])
+            return named is not None and _value(named["value"] or "") == self.value
+        ((name, wanted),) = self.value.items()
+        start = _child_of(lines, at, name)
+        if start is None:
+            return False
+        found = _members(lines[start + 1 : _below(lines, start)])
+        return all(found.get(key) == value for key, value in wanted.items())
+
     def _child(self, indent: str) -> list[str]:
         assert not isinstance(self.value, str)
         ((name, members),) = self.value.items()
@@ -70,6 +85,31 @@ class YamlEdit(Struct, frozen=True):
 def _scalar(value: Value) -> str:
     """JSON's scalars and lists are YAML's."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def _members(lines: list[str]) -> dict[str, object]:
+    """The members of a block: scalars and lists of scalars, in the style of JSON or of YAML libraries."""
+    members: dict[str, object] = {}
+    items: list[object] = []
+    for line in filter(_says_something, lines):
+        bare = line.strip()
+        if bare.startswith("- "):
+            items.append(_value(bare[2:]))
+        elif (named := KEY.match(bare)) is not None:
+            items = []
+            members[named["key"].strip("\"'")] = items if named["value"] is None else _value(named["value"])
+    return members
+
+
+def _value(text: str) -> object:
+    """A scalar or a list in flow style; what is neither in quotes nor a value of JSON is a string."""
+    text = text.strip()
+    if text.startswith("'") and text.endswith("'"):
+        return text[1:-1].replace("''", "'")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _appended(text: str, lines: list[str], end: str) -> str:

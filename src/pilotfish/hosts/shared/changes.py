@@ -50,6 +50,10 @@ def plan_setup(wired: WiredFile, receipts: Receipts) -> HostFileChange | None:
     """The change that puts our part in; None for an optional file that is not ours. Raises `Refused`, with its name."""
     now, kept, without = _read_without(wired, receipts)
     try:
+        text = _decoded(now.content)
+        if text is not None and wired.edit.is_in(text):
+            # The host may have written the file anew, in an order and a layout of its own.
+            return HostFileChange(wired, now, without, now.content, kept)
         then = wired.edit.added(_decoded(without)).encode()
     except Refused as refused:
         if wired.optional:

@@ -1,4 +1,4 @@
-"""What is wired of one host in one place, and whether it works."""
+"""Which files of a host are wired in one scope, and whether what they start works."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from pilotfish.errors import Failure
 from pilotfish.hosts.shared.changes import read_state
 from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, SetupScope, Where, WiredFile
+from pilotfish.hosts.shared.installed import is_installed
 from pilotfish.hosts.shared.probe import try_daemon, try_hook, try_lint, try_mcp_server
 from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.protocol.wire import Json
@@ -15,7 +16,7 @@ WORDS = {
     "wired": "wired",
     "outdated": "wired by another installation or version: run setup again",
     "missing": "not wired",
-    "unused": "not wired: another file of that name is there",
+    "unused": "not wired: a file of this name exists and is not ours",
 }
 
 
@@ -25,13 +26,13 @@ class HostStatus:
     title: str
     scope: SetupScope
     files: dict[str, str]
-    """By path: its state in words, or why that cannot be told."""
+    """By path: its state in words, or why it cannot be read."""
     trouble: tuple[str, ...]
+    installed: bool
     unseen: str = ""
 
     def lines(self) -> list[str]:
-        works = "works" if not self.trouble else "does not work"
-        lines = [f"{self.title} ({self.scope}): {works}"]
+        lines = [f"{self.title} ({self.scope}): {self._verdict}"]
         lines += [f"  {path}: {state}" for path, state in self.files.items()]
         lines += [f"  {trouble}" for trouble in self.trouble]
         return [*lines, *([f"  {self.unseen}"] if self.unseen else [])]
@@ -40,19 +41,28 @@ class HostStatus:
         return {
             "host": self.name,
             "scope": self.scope,
-            "works": not self.trouble,
+            "works": self.installed and not self.trouble,
+            "installed": self.installed,
             "files": dict(self.files),
             "trouble": list(self.trouble),
         }
 
+    @property
+    def _verdict(self) -> str:
+        if not self.installed:
+            return "not installed"
+        return "does not work" if self.trouble else "works"
+
 
 def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus | None:
-    """None when nothing of it is wired there."""
+    """Its status; None when none of its files is wired."""
     files = _read_files(host, where, receipts)
     if not any(said in {WORDS["wired"], WORDS["outdated"]} for said in files.values()):
         return None
     trouble = [f"{path}: {said}" for path, said in files.items() if said not in {WORDS["wired"], WORDS["unused"]}]
-    return HostStatus(host.name, host.title, where.scope, files, (*trouble, *_try(host, where)), host.unseen)
+    trouble += _try(host, where)
+    installed = is_installed(host, where, receipts)
+    return HostStatus(host.name, host.title, where.scope, files, tuple(trouble), installed, host.unseen)
 
 
 def _read_files(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:

@@ -1,16 +1,18 @@
-"""`pilotfish setup`: write what a host needs in order to call us, show it, and take it back.
+"""`pilotfish setup`: change a host's files so that it calls Pilotfish, and undo it.
 
-Nothing is written before it was shown and kept a copy of; what cannot be read is refused, and then nothing is changed.
+Every change is shown and backed up before it is written; a file that cannot be parsed is refused, and then nothing is
+changed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.surfaces.cli.completion import hosts
@@ -23,21 +25,32 @@ if TYPE_CHECKING:
     from pilotfish.hosts.shared.receipts import Receipts
 
 
-@click.command()
+class SetupCommand(click.Command):
+    """The verb, whose help names the hosts without importing them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's
+        from pilotfish.hosts.registry import host_names
+
+        formatter.write_paragraph()
+        formatter.write_text(f"HOST is one of: {', '.join(host_names())}.")
+
+
+@click.command(cls=SetupCommand)
 @click.argument("host", required=False, shell_complete=hosts)
 @click.option("--project", "scope", flag_value="project", help="In this project's files.")
 @click.option("--global", "scope", flag_value="global", help="In your own files, for every project. (default)")
-@click.option("--all", "every", is_flag=True, help="Every host that is on this machine.")
+@click.option("--all", "every", is_flag=True, help="Every host that is installed.")
+@click.option("--yes", is_flag=True, help="With --all: do not ask before writing.")
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @click.option("--remove", is_flag=True, help="Take out what setup put in.")
-@click.option("--status", is_flag=True, help="What is wired where, and whether it works.")
+@click.option("--status", is_flag=True, help="Show which files are wired, and try what they start.")
 @click.option(
     "--by",
     "way",
     type=click.Choice(["command", "mcp"]),
     default="command",
     show_default=True,
-    help="How the host calls after an edit, where it knows both: it starts a program, or asks the MCP server.",
+    help="How the host calls after an edit, where it knows both: it runs a program, or calls a tool of the MCP server.",
 )
 @click.option("--root", metavar="DIR", help="The project, for --project; by default the one around this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
@@ -46,37 +59,34 @@ def setup(
     context: click.Context,
     host: str | None,
     scope: SetupScope | None,
-    every: bool,  # noqa: FBT001 -- click passes flags
-    dry_run: bool,  # noqa: FBT001
-    remove: bool,  # noqa: FBT001
-    status: bool,  # noqa: FBT001
     way: Way,
     root: str | None,
-    as_json: bool,  # noqa: FBT001
+    *,
+    every: bool,
+    yes: bool,
+    dry_run: bool,
+    remove: bool,
+    status: bool,
+    as_json: bool,
 ) -> None:
     """Wire a coding agent to Pilotfish, and undo it.
 
-    It gets hooks after its edits, and tools for its model. What is changed is shown first, and a copy is kept. HOST is
-    one of: aider, claude-code, cline, codex, crush, cursor, gemini, goose, llxprt, opencode, pi, qwen, zed.
+    It gets hooks after its edits, and tools for its model. Changes are shown first, and a backup is kept.
     """
     from pilotfish.config.places import user_places
     from pilotfish.hosts.shared.receipts import Receipts
 
     receipts = Receipts(os.path.join(user_places(os.environ).state, "setup"))
-    rows = _rows(host, every=every or (status and host is None))
+    chosen = _chosen_hosts(host, every=every or (status and host is None))
     if status:
-        context.exit(_print_status(rows, root, receipts, as_json=as_json))
-    where = _where(scope or "global", root, way)
+        context.exit(_print_status(chosen, root, receipts, as_json=as_json))
+    run = SetupRun(_where(scope or "global", root, way), receipts, dry_run=dry_run, remove=remove)
     if every:
-        rows = [row for row in rows if _is_here(row, where) and where.scope in row.scopes]
-        click.echo(f"Found here: {', '.join(row.title for row in rows) or 'none'}.")
-    refused = [
-        row for row in rows if not _carried_out(row, where, receipts, dry_run=dry_run, remove=remove, every=every)
-    ]
-    context.exit(1 if refused else 0)
+        context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
+    run.change(chosen[0])
 
 
-def _rows(host: str | None, *, every: bool) -> list[HostSpec]:
+def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
     from pilotfish.hosts.registry import load_host, load_hosts
 
     if every == (host is not None):
@@ -95,77 +105,164 @@ def _where(scope: SetupScope, root: str | None, way: Way = "command") -> Where:
     return Where(scope, places.home, places.config, folder, os.environ, installed_programs(os.environ), way)
 
 
-def _is_here(row: HostSpec, where: Where) -> bool:
-    programs = any(shutil.which(name) for name in row.programs)
-    return programs or any(os.path.exists(os.path.join(where.home, folder)) for folder in row.folders)
+class HostPlan(Struct, frozen=True):
+    """The changes of one host's files, or why there can be none."""
+
+    host: HostSpec
+    changes: tuple[HostFileChange, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def needed(self) -> list[HostFileChange]:
+        return [change for change in self.changes if change.is_needed]
 
 
-def _carried_out(row: HostSpec, where: Where, receipts: Receipts, *, dry_run: bool, remove: bool, every: bool) -> bool:
-    """Do one host; with several, one that is refused does not keep the others from it."""
-    from pilotfish.hosts.shared.changes import carry_out, plan_removal, plan_setup
+class SetupRun:
+    """One run of `setup` or of its removal."""
 
-    if where.scope not in row.scopes:
-        raise Refused(Code.INVALID_INPUT, f"{row.title} has no files in a project", hint="Say --global.")
-    try:
-        if remove:
-            changes = [plan_removal(file, receipts) for file in row.files(where)]
-        else:
-            planned = [plan_setup(file, receipts) for file in row.files(where)]
-            changes = [change for change in planned if change is not None]
-        _show(row, changes)
-        if not dry_run:
-            carry_out(changes, receipts, remove=remove)
-    except Failure as failure:
-        if not every:
-            raise
-        click.echo(f"{row.title}: {failure.message} {failure.hint or ''}".rstrip(), err=True)
-        return False
-    if not remove:
-        _say_what_is_left(row, where, changes, receipts, dry_run=dry_run)
-    return True
+    def __init__(self, where: Where, receipts: Receipts, *, dry_run: bool, remove: bool) -> None:
+        self._where = where
+        self._receipts = receipts
+        self._dry_run = dry_run
+        self._remove = remove
+
+    def change(self, host: HostSpec) -> None:
+        """Show the changes of one host and make them; raises `Failure`."""
+        if self._where.scope not in host.scopes:
+            raise Refused(Code.INVALID_INPUT, f"{host.title} has no files in a project", hint="Say --global.")
+        plan = self._plan(host)
+        _show_diffs(plan)
+        if not self._dry_run:
+            self._write(plan)
+        if self._remove:
+            return
+        self._show_cautions(host)
+        if not self._dry_run and plan.needed:
+            self._show_backups(plan)
+            for sentence in host.afterwards:
+                click.echo(f"{host.title}: {sentence}")
+            self._show_undo(host.name)
+
+    def change_all(self, every: Sequence[HostSpec], *, ask: bool) -> int:
+        """Change all hosts that are installed; one that is refused does not keep the others from it. The exit code."""
+        hosts = self._concerned(every)
+        if not self._remove:
+            click.echo(f"Found here: {', '.join(host.title for host in hosts) or 'none'}.")
+        plans = [self._try_plan(host) for host in hosts]
+        for plan in plans:
+            if plan.failure is None:
+                _show_diffs(plan) if self._dry_run else _show_files(plan)
+        needed = [plan for plan in plans if plan.needed]
+        if needed and ask and not self._dry_run and not click.confirm("Write these files?", default=True):
+            click.echo("Nothing was changed.")
+            return 1
+        done = plans if self._dry_run else [self._try_write(plan) for plan in plans]
+        for plan in done:
+            if plan.failure is not None:
+                why = f"{plan.failure.message} {plan.failure.hint or ''}".rstrip()
+                click.echo(f"{plan.host.title}: {why}", err=True)
+        if not self._dry_run:
+            self._show_summary(done)
+        return 1 if any(plan.failure for plan in done) else 0
+
+    def _concerned(self, every: Sequence[HostSpec]) -> list[HostSpec]:
+        """To be removed is what is wired, whether its host is installed or not any more."""
+        from pilotfish.hosts.shared.installed import is_installed
+
+        in_scope = [host for host in every if self._where.scope in host.scopes]
+        return [host for host in in_scope if self._remove or is_installed(host, self._where, self._receipts)]
+
+    def _plan(self, host: HostSpec) -> HostPlan:
+        from pilotfish.hosts.shared.changes import plan_removal, plan_setup
+
+        files = host.files(self._where)
+        if self._remove:
+            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in files))
+        changes = [plan_setup(file, self._receipts) for file in files]
+        return HostPlan(host, tuple(change for change in changes if change is not None))
+
+    def _write(self, plan: HostPlan) -> None:
+        from pilotfish.hosts.shared.changes import carry_out
+
+        carry_out(plan.changes, self._receipts, remove=self._remove)
+
+    def _try_plan(self, host: HostSpec) -> HostPlan:
+        try:
+            return self._plan(host)
+        except Failure as failure:
+            return HostPlan(host, failure=failure)
+
+    def _try_write(self, plan: HostPlan) -> HostPlan:
+        try:
+            self._write(plan)
+        except Failure as failure:
+            return HostPlan(plan.host, failure=failure)
+        return plan
+
+    def _show_summary(self, plans: Sequence[HostPlan]) -> None:
+        changed = [plan for plan in plans if plan.needed]
+        verb = "Removed" if self._remove else "Wired"
+        click.echo(f"{verb}: {', '.join(plan.host.title for plan in changed) or 'nothing'}.")
+        if self._remove:
+            return
+        for plan in plans:
+            self._show_cautions(plan.host)
+        # What several hosts ask for is said once.
+        sentences: dict[str, list[str]] = {}
+        for plan in changed:
+            for sentence in plan.host.afterwards:
+                sentences.setdefault(sentence, []).append(plan.host.title)
+        for sentence, titles in sentences.items():
+            click.echo(f"{', '.join(titles)}: {sentence}")
+        if changed:
+            self._show_undo("--all")
+
+    def _show_cautions(self, host: HostSpec) -> None:
+        for caution, holds in host.cautions.items():
+            if holds(self._where):
+                click.echo(f"{host.title}: {caution}")
+
+    def _show_backups(self, plan: HostPlan) -> None:
+        for change in plan.needed:
+            if change.without is not None:
+                click.echo(f"Backup of {change.now.path}: {self._receipts.backup(change.now.target)}")
+
+    def _show_undo(self, what: str) -> None:
+        scope = "" if self._where.is_global else " --project"
+        click.echo(f"Undo it with `pilotfish setup {what}{scope} --remove`.")
 
 
-def _show(row: HostSpec, changes: Sequence[HostFileChange]) -> None:
+def _show_diffs(plan: HostPlan) -> None:
     from pilotfish.hosts.shared.changes import diff_of
 
-    needed = [change for change in changes if change.is_needed]
-    if not needed:
-        click.echo(f"{row.title}: nothing to change.")
-    for change in needed:
+    if not plan.needed:
+        click.echo(f"{plan.host.title}: nothing to change.")
+    for change in plan.needed:
         click.echo(diff_of(change))
 
 
-def _say_what_is_left(
-    row: HostSpec, where: Where, changes: Sequence[HostFileChange], receipts: Receipts, *, dry_run: bool
-) -> None:
-    for caution, holds in row.cautions.items():
-        if holds(where):
-            click.echo(f"{row.title}: {caution}")
-    if dry_run or not any(change.is_needed for change in changes):
-        return
-    for change in changes:
-        if change.without is not None and change.is_needed:
-            click.echo(f"Kept as it was: {change.now.path} in {receipts.backup(change.now.target)}")
-    for sentence in row.afterwards:
-        click.echo(f"{row.title}: {sentence}")
-    click.echo(f"Undo it with `pilotfish setup {row.name}{' --project' if not where.is_global else ''} --remove`.")
+def _show_files(plan: HostPlan) -> None:
+    """One line per file; `--dry-run` shows the changes themselves."""
+    for change in plan.needed:
+        what = "new" if change.now.content is None else "remove" if change.then is None else "change"
+        click.echo(f"{plan.host.title}: {change.now.path} ({what})")
 
 
 # --- Status ---------------------------------------------------------------------------------------------------------
 
 
-def _print_status(rows: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
-    """Print what is wired; 1 when something of it does not work."""
+def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
+    """Print which hosts are wired; 1 when one of them does not work."""
     from pilotfish.hosts.shared.status import check_host
 
-    found = [check_host(row, _where(scope, root), receipts) for row in rows for scope in row.scopes]
-    told = [status for status in found if status is not None]
+    found = [check_host(host, _where(scope, root), receipts) for host in chosen for scope in host.scopes]
+    wired = [status for status in found if status is not None]
     if as_json:
-        click.echo(json.dumps([status.as_json() for status in told]))
+        click.echo(json.dumps([status.as_json() for status in wired]))
     else:
-        for status in told:
+        for status in wired:
             for line in status.lines():
                 click.echo(line)
-        if not told:
-            click.echo("No host is wired. `pilotfish setup --all` wires those that are on this machine.")
-    return 1 if any(status.trouble for status in told) else 0
+        if not wired:
+            click.echo("No host is wired. `pilotfish setup --all` wires those that are installed.")
+    return 1 if any(status.trouble for status in wired) else 0

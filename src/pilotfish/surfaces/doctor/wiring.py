@@ -1,10 +1,9 @@
-"""The doctor's look at hosts: which coding agents are here, and whether their files call us.
+"""What the doctor says about hosts: which are installed, and whether their files are wired.
 
-Files are read, and nothing is started; `pilotfish setup --status` sends a real event through each of them.
+It reads files and starts nothing; `pilotfish setup --status` sends a real event through each host's hook.
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from pilotfish.errors import Failure
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.changes import read_state
 from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, Where
+from pilotfish.hosts.shared.installed import is_installed
 from pilotfish.hosts.shared.programs import installed_programs
 from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.surfaces.doctor.report import SetupFinding
@@ -24,40 +24,35 @@ def wiring(root: str, environment: Mapping[str, str]) -> Iterator[SetupFinding]:
     places = user_places(environment)
     where = Where("global", places.home, places.config, root, environment, installed_programs(environment))
     receipts = Receipts(os.path.join(places.state, "setup"))
-    found = [finding for row in load_hosts().values() if (finding := _host(row, where, receipts)) is not None]
+    found = [finding for host in load_hosts().values() if (finding := _host(host, where, receipts)) is not None]
     yield from found
     if not found:
         yield SetupFinding("hosts", "note", "no coding agent was found on this machine")
 
 
-def _host(row: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | None:
-    step = f"pilotfish setup {row.name}"
+def _host(host: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | None:
+    step = f"pilotfish setup {host.name}"
     try:
-        states = {scope: _states(row, replace(where, scope=scope), receipts) for scope in row.scopes}
+        states = {scope: _states(host, replace(where, scope=scope), receipts) for scope in host.scopes}
     except Failure as failure:
-        return SetupFinding(row.title, "note", failure.message) if _is_here(row, where) else None
+        return SetupFinding(host.title, "note", failure.message) if is_installed(host, where, receipts) else None
     wired = [scope for scope, found in states.items() if "wired" in found]
     outdated = [scope for scope, found in states.items() if "outdated" in found]
     if outdated:
         again = f"{step} --project" if outdated == ["project"] else step
-        return SetupFinding(row.title, "todo", "wired by another installation or version", (again,))
+        return SetupFinding(host.title, "todo", "wired by another installation or version", (again,))
     if any("missing" in states[scope] for scope in wired):
-        return SetupFinding(row.title, "todo", "only some of its files are wired", (step,))
+        return SetupFinding(host.title, "todo", "only some of its files are wired", (step,))
+    if wired and not is_installed(host, where, receipts):
+        return SetupFinding(host.title, "note", "wired, and not installed")
     if wired:
-        return SetupFinding(row.title, "ok", f"wired ({', '.join(wired)})")
-    if not _is_here(row, where):
+        return SetupFinding(host.title, "ok", f"wired ({', '.join(wired)})")
+    if not is_installed(host, where, receipts):
         return None
-    return SetupFinding(row.title, "note", "is here, and does not call pilotfish", (step,))
+    return SetupFinding(host.title, "note", "installed and not wired", (step,))
 
 
-def _states(row: HostSpec, where: Where, receipts: Receipts) -> list[str]:
+def _states(host: HostSpec, where: Where, receipts: Receipts) -> list[str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [[read_state(file, receipts) for file in row.files(replace(where, way=way))] for way in WAYS]
+    said = [[read_state(file, receipts) for file in host.files(replace(where, way=way))] for way in WAYS]
     return list(max(said, key=lambda states: states.count("wired")))
-
-
-def _is_here(row: HostSpec, where: Where) -> bool:
-    path = where.environment.get("PATH", "")
-    if any(shutil.which(name, path=path) for name in row.programs):
-        return True
-    return any(os.path.exists(os.path.join(where.home, folder)) for folder in row.folders)

@@ -2,7 +2,7 @@
 
 A fresh clone of what is committed and changed here, a home in which only Claude Code was used, and nothing on the
 `PATH` but the system's folders and `~/.local/bin`. Every block of `docs/guide/install.md` is run, those that install
-included, and what is shown must be printed. It needs PyPI. Ends with 1 when the guide and the program say different things.
+included, and what is shown must be printed. It needs PyPI. Exits with 1 when guide and program differ.
 Runs on the bare interpreter: standard library only.
 """
 

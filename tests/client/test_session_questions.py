@@ -11,7 +11,7 @@ from pilotfish.client.retries import DELAYS
 from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull
-from pilotfish.protocol.watching import Change, FileChange, watch_registrations
+from pilotfish.protocol.watching import Change, PathChange, watch_registrations
 from support.servers.script import SILENCE, Fail, Handler, Script
 from support.servers.scripted import Scenario
 from support.servers.sessions import FILE, URI, session_on
@@ -366,7 +366,7 @@ async def test_a_server_that_reads_other_files_only_after_a_save_is_told_of_one(
         session.sync(FILE, "python", "x")
         await session.request("textDocument/hover", {})
         before = len(server.received)
-        assert session.tell_changes([FileChange(header, Change.CHANGED)])
+        assert session.tell_changes([PathChange(header, Change.CHANGED)])
         await session.request("textDocument/hover", {})
     assert [message.method for message in server.received[before:]][: len(told)] == told
     assert [message.method for message in server.received].count("textDocument/didSave") == len(told) - 1

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pilotfish.api.answers import Changes, FileChange
 from pilotfish.api.questions import Operation
 from pilotfish.model import Encoding
-from pilotfish.operations.changes import preview, read_changes
-from pilotfish.operations.diffs import unified
+from pilotfish.operations.edits.changes import preview, read_changes
+from pilotfish.operations.edits.diffs import unified
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import edit_plan
 from support.values.questions import asked, raw, uri, view, wire_range

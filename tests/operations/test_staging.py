@@ -9,8 +9,8 @@ import pytest
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations import staging
-from pilotfish.operations.staged import Drop, Put
+from pilotfish.operations.edits import staging
+from pilotfish.operations.edits.staged import Drop, Put
 from pilotfish.protocol.edits import EditPlan, Overlapping, Resource, TextChange, TextEdit
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WirePosition, WireRange

@@ -22,7 +22,7 @@ from pilotfish.protocol.capabilities import (
 from pilotfish.protocol.codec import Malformed, encode
 from pilotfish.protocol.documents import SaveOptions, SyncKind, SyncOptions
 from pilotfish.protocol.selectors import fields
-from pilotfish.protocol.watching import Change, FileChange, batch
+from pilotfish.protocol.watching import Change, PathChange, batch
 from support.oracles.glob_tables import TABLES
 
 PYTHON = AbsPath("/home/me/project/a.py")
@@ -496,7 +496,7 @@ def test_watchers_come_and_go_with_their_registration(method: str) -> None:
         ("**/*.py", 7),
         ("**/*.toml", 4),
     ]
-    assert batch([FileChange(PYTHON, Change.CHANGED)], capabilities.watchers(), ()) is not None
+    assert batch([PathChange(PYTHON, Change.CHANGED)], capabilities.watchers(), ()) is not None
     capabilities.unregister(unregistration("1", method))
     assert capabilities.watchers() == ()
 

@@ -13,9 +13,9 @@ from pilotfish.protocol.edits import (
     Annotation,
     Create,
     Delete,
+    EditOperation,
     EditPlan,
     OnExisting,
-    Operation,
     Overlapping,
     Rename,
     Resource,
@@ -40,7 +40,7 @@ def plan(**members: object) -> EditPlan:
     return edit_plan(msgspec.json.encode(members))
 
 
-def operations(*document_changes: object, **members: object) -> tuple[Operation, ...]:
+def operations(*document_changes: object, **members: object) -> tuple[EditOperation, ...]:
     return plan(documentChanges=document_changes, **members).operations
 
 

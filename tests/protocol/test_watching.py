@@ -13,8 +13,8 @@ from pilotfish.protocol.codec import encode
 from pilotfish.protocol.watching import (
     Change,
     Coalescer,
-    FileChange,
     Flush,
+    PathChange,
     WatchRegistration,
     asks_for,
     batch,
@@ -30,15 +30,15 @@ LIBRARY = AbsPath("/usr/lib/python3")
 C, H, D = Change.CREATED, Change.CHANGED, Change.DELETED
 
 
-def changes(*pairs: tuple[str, Change]) -> list[FileChange]:
-    return [FileChange(AbsPath(path), change) for path, change in pairs]
+def changes(*pairs: tuple[str, Change]) -> list[PathChange]:
+    return [PathChange(AbsPath(path), change) for path, change in pairs]
 
 
 def registered(*watchers: object) -> tuple[WatchRegistration, ...]:
     return tuple(watch_registrations({"watchers": list(watchers)}))
 
 
-def told(found: Sequence[FileChange], *watchers: object) -> list[tuple[str, int]]:
+def told(found: Sequence[PathChange], *watchers: object) -> list[tuple[str, int]]:
     params = batch(found, registered(*watchers), ROOTS)
     return [(event.uri, event.type) for event in params.changes] if params else []
 
@@ -187,8 +187,8 @@ def test_paths_keep_the_order_in_which_they_reached_their_last_state(
 def test_a_branch_switch_is_one_batch() -> None:
     coalescer = Coalescer()
     for index in range(10_000):
-        coalescer.add(FileChange(AbsPath(f"{ROOT}/{index}.py"), H))
-        coalescer.add(FileChange(AbsPath(f"{ROOT}/{index}.py"), H))
+        coalescer.add(PathChange(AbsPath(f"{ROOT}/{index}.py"), H))
+        coalescer.add(PathChange(AbsPath(f"{ROOT}/{index}.py"), H))
     params = batch(coalescer.flush().changes, registered(pattern("**/*.py"), pattern("**/*.pyi")), ROOTS)
     assert params is not None
     assert len(params.changes) == 10_000
@@ -199,18 +199,18 @@ def test_a_branch_switch_is_one_batch() -> None:
 def test_too_many_paths_ask_for_a_rescan_and_hold_no_memory() -> None:
     coalescer = Coalescer(limit=3)
     for path in ("/a", "/b", "/c", "/c"):
-        coalescer.add(FileChange(AbsPath(path), H))
-    coalescer.add(FileChange(AbsPath("/d"), H))
-    coalescer.add(FileChange(AbsPath("/e"), H))
+        coalescer.add(PathChange(AbsPath(path), H))
+    coalescer.add(PathChange(AbsPath("/d"), H))
+    coalescer.add(PathChange(AbsPath("/e"), H))
     assert coalescer.flush() == Flush((), rescan=True)
-    coalescer.add(FileChange(AbsPath("/f"), H))
-    assert coalescer.flush() == Flush((FileChange(AbsPath("/f"), H),))
+    coalescer.add(PathChange(AbsPath("/f"), H))
+    assert coalescer.flush() == Flush((PathChange(AbsPath("/f"), H),))
 
 
 @pytest.mark.proves("C111")
 def test_changes_that_the_host_lost_ask_for_a_rescan() -> None:
     coalescer = Coalescer()
-    coalescer.add(FileChange(AbsPath("/a"), H))
+    coalescer.add(PathChange(AbsPath("/a"), H))
     coalescer.lose()
     assert coalescer.flush() == Flush((), rescan=True)
     assert coalescer.flush() == Flush(())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, Edit
+from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, EditedText
 from pilotfish.service.diagnostics.project_words import ProjectWords
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ class Project:
     async def edited(self, name: str, old: str, new: str, broken: tuple[str, ...] = ()) -> list[str]:
         before = FILES[name]
         assert old in before
-        edit = Edit(self.path(name), before, before.replace(old, new))
+        edit = EditedText(self.path(name), before, before.replace(old, new))
         paths = [self.path(one) for one in broken]
         return self.names(await self.affected.of_edits(AbsPath(str(self.root)), [edit], (".py",), 60.0, paths))
 
@@ -75,7 +75,7 @@ async def test_what_was_broken_comes_first(project: Project) -> None:
 
 
 async def test_a_file_that_is_gone_affects_all_who_mention_what_it_defined(project: Project) -> None:
-    edit = Edit(project.path("app/models.py"), FILES["app/models.py"], None)
+    edit = EditedText(project.path("app/models.py"), FILES["app/models.py"], None)
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)
     assert set(project.names(found)) == {"app/views.py", "app/admin.py", "app/names.py"}
 
@@ -86,6 +86,6 @@ async def test_the_importers_of_a_broken_file_follow(project: Project) -> None:
 
 
 async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> None:
-    edit = Edit(project.path("app/models.py"), "x = 1", "y = 1")
+    edit = EditedText(project.path("app/models.py"), "x = 1", "y = 1")
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 0.0)
     assert found == Affected((), complete=False)

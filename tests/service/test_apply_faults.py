@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.errors import Failure, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.staged import Staged
+from pilotfish.operations.edits.staged import Staged
 from pilotfish.service.changes import writing
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.files.faulty import Faults, Killed, error, full_disk, gone_bad, injected, kill

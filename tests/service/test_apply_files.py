@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.staged import Staged
+from pilotfish.operations.edits.staged import Staged
 from pilotfish.service.changes import writing
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.values.edits import contents, created, deleted, edited, left_in, renamed, staged, text_edit, write

@@ -36,7 +36,7 @@ from pilotfish.protocol.positions import UnknownEncoding, negotiated
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.watching import FileChange, WatchRegistration, batch
+from pilotfish.protocol.watching import PathChange, WatchRegistration, batch
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
@@ -221,7 +221,7 @@ class Session:
         """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
         return self.capabilities.watchers() or self._options.watches
 
-    def tell_changes(self, changes: Iterable[FileChange]) -> bool:
+    def tell_changes(self, changes: Iterable[PathChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""
         params = batch(changes, self.watchers(), (self.root,))
         if params is None:

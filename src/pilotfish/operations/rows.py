@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.questions import Operation
 from pilotfish.operations.actions import read_actions
-from pilotfish.operations.changes import read_changes
+from pilotfish.operations.edits.changes import read_changes
 from pilotfish.operations.form_fields import AT, PLACE, QuestionForm
 from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
 from pilotfish.operations.hovers import read_hover

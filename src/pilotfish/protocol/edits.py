@@ -89,13 +89,13 @@ class Delete(Struct, frozen=True):
     annotation: Annotation | None = None
 
 
-Operation = TextChange | Create | Rename | Delete
+EditOperation = TextChange | Create | Rename | Delete
 
 
 class EditPlan(Struct, frozen=True):
     """What to do, in this order."""
 
-    operations: tuple[Operation, ...]
+    operations: tuple[EditOperation, ...]
 
     @property
     def needs_confirmation(self) -> bool:
@@ -156,7 +156,7 @@ def _with_line_ending(new_text: str, eol: str | None) -> str:
 _Annotations = Mapping[str, object]
 
 
-def _document_changes(items: Iterable[Raw], annotations: _Annotations) -> Iterator[Operation]:
+def _document_changes(items: Iterable[Raw], annotations: _Annotations) -> Iterator[EditOperation]:
     for number, item in enumerate(items):
         try:
             yield _document_change(item, annotations)
@@ -164,7 +164,7 @@ def _document_changes(items: Iterable[Raw], annotations: _Annotations) -> Iterat
             raise Malformed(f"documentChanges[{number}]: {malformed}") from None
 
 
-def _document_change(item: Raw, annotations: _Annotations) -> Operation:
+def _document_change(item: Raw, annotations: _Annotations) -> EditOperation:
     if "textDocument" not in decode(item, dict[str, Raw]):
         return _resource_operation(decode(item, WireResourceOperation), annotations)
     change = decode(item, WireTextDocumentEdit)
@@ -172,7 +172,7 @@ def _document_change(item: Raw, annotations: _Annotations) -> Operation:
     return TextChange(_resource(document.uri), document.version, _text_edits(change.edits, annotations))
 
 
-def _resource_operation(wire: WireResourceOperation, annotations: _Annotations) -> Operation:
+def _resource_operation(wire: WireResourceOperation, annotations: _Annotations) -> EditOperation:
     options = wire.options or {}
     annotation = _annotation(wire.annotation_id, annotations)
     match wire.kind:
@@ -234,7 +234,7 @@ def _resource(uri: str) -> Resource:
     return Resource(Uri(uri), path_of(uri))
 
 
-def _annotations(operation: Operation) -> Iterable[Annotation | None]:
+def _annotations(operation: EditOperation) -> Iterable[Annotation | None]:
     if isinstance(operation, TextChange):
         return (edit.annotation for edit in operation.edits)
     return (operation.annotation,)
@@ -243,9 +243,9 @@ def _annotations(operation: Operation) -> Iterable[Annotation | None]:
 # --- One change per document ----------------------------------------------------------------------------------------
 
 
-def _joined(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+def _joined(operations: Iterable[EditOperation]) -> tuple[EditOperation, ...]:
     """The operations in order, with the text edits of one document joined where no file operation stands between."""
-    joined: list[Operation | list[TextChange]] = []
+    joined: list[EditOperation | list[TextChange]] = []
     documents: dict[str, list[TextChange]] = {}
     for operation in operations:
         if not isinstance(operation, TextChange):

@@ -40,7 +40,7 @@ class Change(IntEnum):
     DELETED = 3
 
 
-class FileChange(Struct, frozen=True):
+class PathChange(Struct, frozen=True):
     path: AbsPath
     change: Change
 
@@ -55,7 +55,7 @@ class WatchRegistration(Struct, frozen=True):
 class Flush(Struct, frozen=True):
     """What was gathered. `rescan` says that changes were lost, so that only looking at the files tells the truth."""
 
-    changes: tuple[FileChange, ...]
+    changes: tuple[PathChange, ...]
     rescan: bool = False
 
 
@@ -67,7 +67,7 @@ class Coalescer:
         self._pending: dict[AbsPath, tuple[Change, ...]] = {}
         self._rescan = False
 
-    def add(self, found: FileChange) -> None:
+    def add(self, found: PathChange) -> None:
         """Take in one change; nothing is kept any more once a rescan is due."""
         if self._rescan:
             return
@@ -86,7 +86,7 @@ class Coalescer:
 
     def flush(self) -> Flush:
         """Hand over what is pending, and start afresh."""
-        changes = tuple(FileChange(path, change) for path, changes in self._pending.items() for change in changes)
+        changes = tuple(PathChange(path, change) for path, changes in self._pending.items() for change in changes)
         flush = Flush(changes, self._rescan)
         self._pending = {}
         self._rescan = False
@@ -102,7 +102,7 @@ def watch_registrations(options: object) -> Iterator[WatchRegistration]:
 
 
 def batch(
-    changes: Iterable[FileChange], registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]
+    changes: Iterable[PathChange], registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]
 ) -> DidChangeWatchedFilesParams | None:
     """What one server is told of `changes`; None when none is of interest to it."""
     events = [FileEvent(uri_of(found.path), found.change) for found in changes if _wanted(found, registrations, roots)]
@@ -137,7 +137,7 @@ def _maybe_registration(item: object) -> WatchRegistration | None:
         return None
 
 
-def _wanted(found: FileChange, registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]) -> bool:
+def _wanted(found: PathChange, registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]) -> bool:
     kind = 1 << (found.change - 1)
     return any(one.kinds & kind and one.glob.matches(found.path, roots) for one in registrations)
 

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import Change, Coalescer, FileChange, WatchRegistration
+from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
@@ -271,7 +271,7 @@ class _Root:
         opened = self._covered.folders - before.folders
         written = [found.path for found in watcher.recent(since, opened)] if opened else []
         for member in self._members.values():
-            _add(member, (FileChange(path, Change.CHANGED) for path in written if path in member.documents))
+            _add(member, (PathChange(path, Change.CHANGED) for path in written if path in member.documents))
 
     # --- What is handed over -----------------------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class _Root:
             # It is stopping or dead. The next one reads the disk by itself.
             logger.debug("not told server=%s root=%s", session.server, session.root)
 
-    async def _follow(self, member: _Member, changes: Iterable[FileChange]) -> None:
+    async def _follow(self, member: _Member, changes: Iterable[PathChange]) -> None:
         """Documents that are open follow their files. What is left when we are interrupted stays to be done."""
         left = {found.path: found for found in changes}
         try:
@@ -327,7 +327,7 @@ class _Root:
             _add(member, left.values())
 
 
-def _are_all_open(session: Session, changes: Iterable[FileChange]) -> bool:
+def _are_all_open(session: Session, changes: Iterable[PathChange]) -> bool:
     """An open document is what we sent, whatever the disk has: to be told of its file changes nothing."""
     return all(session.documents.is_open(found.path) for found in changes)
 
@@ -337,7 +337,7 @@ def _folder(path: AbsPath) -> AbsPath:
     return AbsPath(os.path.dirname(path))
 
 
-def _add(member: _Member, changes: Iterable[FileChange]) -> None:
+def _add(member: _Member, changes: Iterable[PathChange]) -> None:
     for found in changes:
         member.pending.add(found)
         member.has_news = True

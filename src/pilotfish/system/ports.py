@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import FileChange, WatchRegistration
+from pilotfish.protocol.watching import PathChange, WatchRegistration
 
 
 class Launch(Struct, frozen=True):
@@ -191,18 +191,18 @@ class Watcher(Protocol):
     async def cover(self, interest: Interest) -> None:
         """From now on notice what `interest` says, and nothing else."""
 
-    async def drain(self) -> tuple[FileChange, ...]:
+    async def drain(self) -> tuple[PathChange, ...]:
         """What has changed since the last call, as far as the system can tell now; waits for nothing to happen."""
         ...
 
-    def drain_now(self) -> tuple[FileChange, ...] | None:
+    def drain_now(self) -> tuple[PathChange, ...] | None:
         """The same where it can be said without waiting; None where only `drain` can."""
         ...
 
     async def stirred(self) -> None:
         """Wait until `drain` may have something."""
 
-    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
         """The files, all or those in `folders`, that changed at wall time `since` or later, as if just created."""
         ...
 

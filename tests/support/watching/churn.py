@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.protocol.watching import Change, PathChange
 
 NAMES = tuple("abcdef")
 """Few, so that names are used again and again for other things."""
@@ -153,7 +153,7 @@ class Reader:
     def __init__(self, root: Path) -> None:
         self.believed = picture(root)
 
-    def told(self, changes: Iterable[FileChange]) -> None:
+    def told(self, changes: Iterable[PathChange]) -> None:
         for found in changes:
             if found.change is Change.DELETED:
                 self.believed.pop(found.path, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.ports import Interest, Watcher, WatchHealth
 
 
@@ -18,10 +18,10 @@ class FakeWatcher:
     """False: covering takes for ever."""
     drains: int = 0
     health: WatchHealth = field(default_factory=lambda: WatchHealth(watched=1))
-    _found: list[FileChange] = field(default_factory=list[FileChange])
+    _found: list[PathChange] = field(default_factory=list[PathChange])
     _stirred: anyio.Event = field(default_factory=anyio.Event)
 
-    def find(self, *changes: FileChange) -> None:
+    def find(self, *changes: PathChange) -> None:
         self._found += changes
         self._stirred.set()
 
@@ -30,10 +30,10 @@ class FakeWatcher:
             await anyio.sleep_forever()
         self.covered.append(interest)
 
-    async def drain(self) -> tuple[FileChange, ...]:
+    async def drain(self) -> tuple[PathChange, ...]:
         return self.drain_now()
 
-    def drain_now(self) -> tuple[FileChange, ...]:
+    def drain_now(self) -> tuple[PathChange, ...]:
         self.drains += 1
         found, self._found, self._stirred = tuple(self._found), [], anyio.Event()
         return found
@@ -41,7 +41,7 @@ class FakeWatcher:
     async def stirred(self) -> None:
         await self._stirred.wait()
 
-    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
         return ()
 
     @asynccontextmanager
@@ -49,13 +49,13 @@ class FakeWatcher:
         yield self
 
 
-def made(path: object) -> FileChange:
-    return FileChange(AbsPath(str(path)), Change.CREATED)
+def made(path: object) -> PathChange:
+    return PathChange(AbsPath(str(path)), Change.CREATED)
 
 
-def written(path: object) -> FileChange:
-    return FileChange(AbsPath(str(path)), Change.CHANGED)
+def written(path: object) -> PathChange:
+    return PathChange(AbsPath(str(path)), Change.CHANGED)
 
 
-def gone(path: object) -> FileChange:
-    return FileChange(AbsPath(str(path)), Change.DELETED)
+def gone(path: object) -> PathChange:
+    return PathChange(AbsPath(str(path)), Change.DELETED)

@@ -17,12 +17,12 @@ from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.changes import preview, to_confirm
+from pilotfish.operations.edits.changes import preview, to_confirm
+from pilotfish.operations.edits.staged import Staged
+from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.lenient import is_null
 from pilotfish.operations.results import View
 from pilotfish.operations.rows import ROWS, Request
-from pilotfish.operations.staged import Staged
-from pilotfish.operations.staging import Stage
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.positions import Text

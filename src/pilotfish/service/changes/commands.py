@@ -13,8 +13,8 @@ from msgspec import Raw, Struct
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Refused, ServerFailed
 from pilotfish.model import AbsPath
-from pilotfish.operations.changes import to_confirm
-from pilotfish.operations.staging import Stage
+from pilotfish.operations.edits.changes import to_confirm
+from pilotfish.operations.edits.staging import Stage
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.wire import ApplyEditResult, WireCommand

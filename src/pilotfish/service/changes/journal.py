@@ -29,7 +29,7 @@ TRIES = 3
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Entry(Struct, frozen=True):
+class JournalEntry(Struct, frozen=True):
     """One file of a transaction."""
 
     root: AbsPath
@@ -45,7 +45,7 @@ FolderPlace = tuple[AbsPath, tuple[str, ...]]
 
 
 class Plan(Struct, frozen=True):
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
     made: tuple[FolderPlace, ...] = ()
     """Folders that are made on the way, each before those in it."""
     emptied: tuple[FolderPlace, ...] = ()
@@ -174,9 +174,9 @@ def _plan(data: bytes) -> Plan:
         raise ValueError(f"not a plan: {error}") from error
 
 
-def _entry(item: Any) -> Entry:
+def _entry(item: Any) -> JournalEntry:
     before = item["before"]
-    return Entry(
+    return JournalEntry(
         AbsPath(item["root"]),
         tuple(item["segments"]),
         None if before is None else Identity(**before),

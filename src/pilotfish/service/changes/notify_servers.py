@@ -13,11 +13,11 @@ from msgspec import Struct
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.operations.staged import FileEffect
+from pilotfish.operations.edits.staged import FileEffect
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.selectors import wants_file_operation
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.protocol.wire import FileRename
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.workspace import Workspace
@@ -77,14 +77,14 @@ def _gone(effects: Sequence[FileEffect]) -> list[AbsPath]:
     return [effect.old for effect in effects if effect.old is not None and effect.old != effect.new]
 
 
-def _changes(effect: FileEffect) -> Iterable[FileChange]:
+def _changes(effect: FileEffect) -> Iterable[PathChange]:
     if effect.old == effect.new and effect.old is not None:
-        yield FileChange(effect.old, Change.CHANGED)
+        yield PathChange(effect.old, Change.CHANGED)
         return
     if effect.old is not None:
-        yield FileChange(effect.old, Change.DELETED)
+        yield PathChange(effect.old, Change.DELETED)
     if effect.new is not None:
-        yield FileChange(effect.new, Change.CREATED)
+        yield PathChange(effect.new, Change.CREATED)
 
 
 def _tell_moved(session: Session, moved: Sequence[Moved]) -> None:

@@ -23,10 +23,10 @@ from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.staged import Drop, Put, Regular, Staged
+from pilotfish.operations.edits.staged import Drop, Put, Regular, Staged
 from pilotfish.policy.openat import explained, identity_of, parent_of, status_of
 from pilotfish.policy.openat_links import digest
-from pilotfish.service.changes.journal import Entry, FolderPlace, Journal, Plan, left_behind, new_journal, remove
+from pilotfish.service.changes.journal import FolderPlace, Journal, JournalEntry, Plan, left_behind, new_journal, remove
 from pilotfish.service.changes.writing import Writing
 
 logger = logging.getLogger(__name__)
@@ -129,10 +129,10 @@ def _plan(staged: Staged) -> Plan:
     )
 
 
-def _entry(step: Put | Drop) -> Entry:
+def _entry(step: Put | Drop) -> JournalEntry:
     before = None if step.before is None else step.before.identity
     after = _digest_of(step.content) if isinstance(step, Put) else None
-    return Entry(step.place.root, step.place.segments, before, after)
+    return JournalEntry(step.place.root, step.place.segments, before, after)
 
 
 def _digest_of(content: bytes | Regular) -> str:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum, auto
 
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.operations.staged import Put, Regular, Staged
+from pilotfish.operations.edits.staged import Put, Regular, Staged
 from pilotfish.policy.openat import (
     NEW_FILE_FLAGS,
     NEW_FILE_MODE,
@@ -23,13 +23,13 @@ from pilotfish.policy.openat import (
     write_all,
 )
 from pilotfish.policy.openat_links import digest, drop_name, give_name, second_name
-from pilotfish.service.changes.journal import Entry, FolderPlace, Plan
+from pilotfish.service.changes.journal import FolderPlace, JournalEntry, Plan
 
 STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 """What the system says of a folder that is in use, gone, or none any more."""
 
 
-class State(Enum):
+class FileState(Enum):
     """How a file stands against the plan."""
 
     BEFORE = auto()
@@ -97,7 +97,7 @@ class Writing:
         failures: list[Failure | OSError] = []
         for number, entry in enumerate(self._reached):
             try:
-                if self._undo(number, entry) is State.OTHER:
+                if self._undo(number, entry) is FileState.OTHER:
                     left.append(_shown(entry))
             except (Failure, OSError) as failure:
                 failures.append(failure)
@@ -113,51 +113,53 @@ class Writing:
 
     def is_complete(self) -> bool:
         """Whether nothing is as it was before, as far as anybody can tell: then the last step was taken."""
-        return not {State.BEFORE, None} & {*self._states()}
+        return not {FileState.BEFORE, None} & {*self._states()}
 
     def changed(self) -> tuple[str, ...]:
         """The files that are not as they were, or of which nobody can tell."""
         states = zip(self._reached, self._states(), strict=True)
-        return tuple(_shown(entry) for entry, state in states if state is not State.BEFORE)
+        return tuple(_shown(entry) for entry, state in states if state is not FileState.BEFORE)
 
-    def _states(self) -> list[State | None]:
+    def _states(self) -> list[FileState | None]:
         return [self._maybe_state(number, entry) for number, entry in enumerate(self._reached)]
 
-    def _maybe_state(self, number: int, entry: Entry) -> State | None:
+    def _maybe_state(self, number: int, entry: JournalEntry) -> FileState | None:
         try:
             return self._state(number, entry)
         except (Failure, OSError):
             return None
 
-    def _undo(self, number: int, entry: Entry) -> State:
+    def _undo(self, number: int, entry: JournalEntry) -> FileState:
         state = self._state(number, entry)
         with _where(entry) as place:
             if place is None:
                 return state
             folder, name = place
-            if state is State.AFTER and entry.before is None:
+            if state is FileState.AFTER and entry.before is None:
                 os.unlink(name, dir_fd=folder)
-            elif state is State.AFTER and entry.after is None:
+            elif state is FileState.AFTER and entry.after is None:
                 give_name(folder, self._old(number), name)
-            elif state is State.AFTER:
+            elif state is FileState.AFTER:
                 os.replace(self._old(number), name, src_dir_fd=folder, dst_dir_fd=folder)
         return state
 
-    def _state(self, number: int, entry: Entry) -> State:
+    def _state(self, number: int, entry: JournalEntry) -> FileState:
         with _where(entry) as place:
             if place is None or dict(self._plan.roots)[entry.root] != os.stat(entry.root).st_ino:
-                return State.BEFORE if entry.before is None else State.OTHER
+                return FileState.BEFORE if entry.before is None else FileState.OTHER
             folder, name = place
             status, old = status_of(folder, name), status_of(folder, self._old(number))
             if entry.before is None:
                 if status is None:
-                    return State.BEFORE
+                    return FileState.BEFORE
             elif status is None:
                 # We take away only what is to go; anything else that is missing was taken away by somebody else.
-                return State.OTHER if entry.after is not None or old is None else State.AFTER
+                return FileState.OTHER if entry.after is not None or old is None else FileState.AFTER
             elif identity_of(status) == entry.before or (old is not None and os.path.samestat(status, old)):
-                return State.BEFORE
-            return State.AFTER if entry.after is not None and digest(folder, name) == entry.after else State.OTHER
+                return FileState.BEFORE
+            return (
+                FileState.AFTER if entry.after is not None and digest(folder, name) == entry.after else FileState.OTHER
+            )
 
     # --- The files beside --------------------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ class Writing:
         finally:
             os.close(descriptor)
 
-    def _expect_old(self, folder: int, name: str | None, number: int, entry: Entry) -> None:
+    def _expect_old(self, folder: int, name: str | None, number: int, entry: JournalEntry) -> None:
         """The file is the one that was read, and nobody has written into it since.
 
         By its name, and by its second name where that is the same file and not a copy.
@@ -212,7 +214,7 @@ class Writing:
 
 
 @contextmanager
-def _where(entry: Entry) -> Generator[tuple[int, str] | None]:
+def _where(entry: JournalEntry) -> Generator[tuple[int, str] | None]:
     """The open folder of a file and its name in it; None when the folder is not there. Raises `Refused`."""
     with ExitStack() as stack:
         place: tuple[int, str] | None = None
@@ -227,7 +229,7 @@ def _where(entry: Entry) -> Generator[tuple[int, str] | None]:
 def _remove_folders(folders: Iterable[FolderPlace]) -> None:
     """The last first; one that is not empty is somebody's."""
     for root, segments in reversed(tuple(folders)):
-        with _where(Entry(root, segments, None, None)) as place:
+        with _where(JournalEntry(root, segments, None, None)) as place:
             if place is not None:
                 try:
                     os.rmdir(place[1], dir_fd=place[0])
@@ -240,5 +242,5 @@ def _stale(path: str) -> Refused:
     return Refused(Code.STALE, f"{path} has changed since the edit was made", hint="Ask again.")
 
 
-def _shown(entry: Entry) -> str:
+def _shown(entry: JournalEntry) -> str:
     return os.path.join(entry.root, *entry.segments)

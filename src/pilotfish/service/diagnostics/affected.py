@@ -27,7 +27,7 @@ MAX_READ = 400
 _IMPORTING = rb"^[^\n]*\b(?:from|import|require|include|use|using|mod|export|open)\b[^\n]*(?<![\w$])%s(?![\w$])"
 
 
-class Edit(Struct, frozen=True):
+class EditedText(Struct, frozen=True):
     """One changed file; `before` is None where nobody knows what it was, `after` is None where it is gone."""
 
     path: AbsPath
@@ -52,7 +52,7 @@ class AffectedFiles:
     async def of_edits(
         self,
         root: AbsPath,
-        edits: Sequence[Edit],
+        edits: Sequence[EditedText],
         extensions: Collection[str],
         seconds: float,
         broken: Collection[AbsPath] = (),
@@ -94,7 +94,7 @@ class AffectedFiles:
         return await anyio.to_thread.run_sync(_importing, paths, tuple(stems))
 
 
-def names_of(edit: Edit) -> ChangedNames:
+def names_of(edit: EditedText) -> ChangedNames:
     """The names that an edit may have changed: all that the file defines where one of its texts is not known."""
     if edit.before is not None and edit.after is not None:
         return changed_names(edit.before, edit.after, os.path.splitext(edit.path)[1])

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
 from pilotfish.model import AbsPath, Severity
 from pilotfish.servers.spec import Role
-from pilotfish.service.diagnostics.affected import AffectedFiles, Edit
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -66,7 +66,7 @@ class ProjectCheck:
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
 
     async def run(
-        self, client: ClientSession, workspace: Workspace, edits: Sequence[Edit], deadline: float
+        self, client: ClientSession, workspace: Workspace, edits: Sequence[EditedText], deadline: float
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
         broken = self._broken_of(client, workspace)
@@ -123,7 +123,7 @@ class ProjectCheck:
         self,
         client: ClientSession,
         workspace: Workspace,
-        edits: Sequence[Edit],
+        edits: Sequence[EditedText],
         verdicts: Mapping[AbsPath, FileVerdict],
         deadline: float,
     ) -> dict[AbsPath, Comparison]:
@@ -165,7 +165,7 @@ class ProjectCheck:
                 broken.discard(path)
 
 
-def _targets(workspace: Workspace, edits: Sequence[Edit]) -> list[_Target]:
+def _targets(workspace: Workspace, edits: Sequence[EditedText]) -> list[_Target]:
     """The roots of the main servers of the edited files. A linter judges one file at a time."""
     found: dict[AbsPath, frozenset[str]] = {}
     for edit in edits:
@@ -176,7 +176,7 @@ def _targets(workspace: Workspace, edits: Sequence[Edit]) -> list[_Target]:
     return [_Target(root, extensions) for root, extensions in found.items()]
 
 
-def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[Edit]) -> bool:
+def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[EditedText]) -> bool:
     return all(path != edit.path for edit in edits) and os.path.isfile(path) and workspace.serves(path)
 
 

@@ -16,7 +16,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
-from pilotfish.service.diagnostics.ledger import Answer, Ledger, Reach
+from pilotfish.service.diagnostics.ledger import Ledger, PullAnswer, Reach
 from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
 from pilotfish.system.clock import current_time
 
@@ -76,7 +76,7 @@ class Inquiry:
         """`needed`: what an answer must take into account to be of use."""
         self._whom = counterpart
         self._needed = needed
-        self.answer: Answer | None = None
+        self.answer: PullAnswer | None = None
         self.barrier = Behind.PENDING if counterpart.has_barrier() else Behind.NONE
         # A question counts from the first moment: before it is asked a publish could pass for the answer.
         if counterpart.can_be_pulled() or counterpart.can_be_commanded():
@@ -116,13 +116,13 @@ class Inquiry:
                 raced = not (whom.ledger.answered or doubted) and whom.session.readiness.ended != ended
                 doubted |= raced
                 if reports is not None and whom.is_ready() and not raced:
-                    whom.ledger.answers[whom.path] = Answer(reach, reports)
+                    whom.ledger.answers[whom.path] = PullAnswer(reach, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
         self.answer = answer
         self._turn(Asked.ANSWERED)
 
-    def _kept_answer(self) -> Answer | None:
+    def _kept_answer(self) -> PullAnswer | None:
         """The last answer about this file, whoever asked, if it takes everything into account that it must."""
         answer = self._whom.ledger.answers.get(self._whom.path)
         return answer if answer is not None and answer.reach.covers(self._needed()) else None

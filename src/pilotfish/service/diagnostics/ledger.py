@@ -58,7 +58,7 @@ class Reach(Struct, frozen=True):
         return self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
 
 
-class Answer(Struct, frozen=True):
+class PullAnswer(Struct, frozen=True):
     """What a server answered to our own question about a file, whole and of one state."""
 
     reach: Reach
@@ -85,7 +85,7 @@ class Ledger(Struct):
     changed_at: float = 0.0
     changed_before: float = 0.0
     """When the change before the last one was sent."""
-    answers: dict[AbsPath, Answer] = field(default_factory=dict[AbsPath, Answer])
+    answers: dict[AbsPath, PullAnswer] = field(default_factory=dict[AbsPath, PullAnswer])
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
     unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])

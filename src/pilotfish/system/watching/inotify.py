@@ -26,7 +26,7 @@ from asyncinotify import Inotify, Mask, Watch
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.protocol.watching import FileChange
+from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.pruning import tops
@@ -96,7 +96,7 @@ class InotifyWatcher:
                 self._renewed.set()
                 self._renewed = anyio.Event()
 
-    async def drain(self) -> tuple[FileChange, ...]:
+    async def drain(self) -> tuple[PathChange, ...]:
         found = self.drain_now()
         if found is not None:
             return found
@@ -104,7 +104,7 @@ class InotifyWatcher:
             await anyio.to_thread.run_sync(self._catch_up)
             return self._tree.take()
 
-    def drain_now(self) -> tuple[FileChange, ...] | None:
+    def drain_now(self) -> tuple[PathChange, ...] | None:
         waiting = self._sentry.waiting_bytes()
         if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
             return None
@@ -127,7 +127,7 @@ class InotifyWatcher:
                 await self._sentry.readable()
             tasks.cancel_scope.cancel()
 
-    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
         return self._tree.recent(since, folders)
 
     @property

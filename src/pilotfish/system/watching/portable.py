@@ -13,7 +13,7 @@ import anyio.to_thread
 from watchfiles import awatch
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import FileChange
+from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.pruning import tops
@@ -62,7 +62,7 @@ class EventsWatcher:
             await anyio.to_thread.run_sync(self._cover, interest)
             self._follow()
 
-    async def drain(self) -> tuple[FileChange, ...]:
+    async def drain(self) -> tuple[PathChange, ...]:
         async with self._lock:
             self._stirred = anyio.Event()
             hints, self._hints = self._hints, {}
@@ -71,13 +71,13 @@ class EventsWatcher:
             self._follow()
             return self._tree.take()
 
-    def drain_now(self) -> tuple[FileChange, ...] | None:
+    def drain_now(self) -> tuple[PathChange, ...] | None:
         return None
 
     async def stirred(self) -> None:
         await self._stirred.wait()
 
-    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[FileChange, ...]:
+    def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
         return self._tree.recent(since, folders)
 
     @property

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
-from pilotfish.protocol.watching import Change, FileChange
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.watching.ignoring import IGNORE_FILE
 from pilotfish.system.watching.listing import Listing, NameKind, Shortage, inode_of, join, listing, look_at
 from pilotfish.system.watching.pruning import SHALLOW, Rules
@@ -64,7 +64,7 @@ class WatchedTree:
         """Folders whose place another one has taken."""
         self._to_reread: set[AbsPath] = set()
         """Folders whose `.gitignore` has changed."""
-        self._found: list[FileChange] = []
+        self._found: list[PathChange] = []
 
     # --- What is known -----------------------------------------------------------------------------------------------
 
@@ -73,10 +73,10 @@ class WatchedTree:
         """Whether a folder that was asked for is not there."""
         return any(top not in self._folders for top in (*self._tops, *self._attended))
 
-    def recent(self, since: float, folders: Iterable[AbsPath] | None = None) -> tuple[FileChange, ...]:
+    def recent(self, since: float, folders: Iterable[AbsPath] | None = None) -> tuple[PathChange, ...]:
         """The files, all or those in `folders`, that changed at wall time `since` or later, as if just created."""
         return tuple(
-            FileChange(join(path, name), Change.CREATED)
+            PathChange(join(path, name), Change.CREATED)
             for path in (self._folders if folders is None else folders)
             if path in self._folders
             for name, stamp in self._folders[path].files.items()
@@ -87,7 +87,7 @@ class WatchedTree:
         """The folders that were entered."""
         return tuple(self._folders)
 
-    def take(self) -> tuple[FileChange, ...]:
+    def take(self) -> tuple[PathChange, ...]:
         """The changes found since the last call."""
         found, self._found = tuple(self._found), []
         return found
@@ -367,4 +367,4 @@ class WatchedTree:
         return self._now() * 1e9 - DOUBT_NANOSECONDS
 
     def _tell(self, path: AbsPath, change: Change) -> None:
-        self._found.append(FileChange(path, change))
+        self._found.append(PathChange(path, change))

@@ -11,16 +11,16 @@ from typing import assert_never
 from msgspec import Struct
 
 from pilotfish.api.answers import Changes, FileChange
-from pilotfish.operations.diffs import ordered, unified
+from pilotfish.operations.edits.diffs import ordered, unified
 from pilotfish.operations.lenient import is_null
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import NOWHERE, Reading, Spot, View
 from pilotfish.protocol.edits import (
     Create,
     Delete,
+    EditOperation,
     EditPlan,
     OnExisting,
-    Operation,
     Rename,
     Resource,
     TextChange,
@@ -85,7 +85,7 @@ class _Stage:
         self._view = view
         self._files: list[_File] = []
 
-    def perform(self, operation: Operation) -> None:
+    def perform(self, operation: EditOperation) -> None:
         match operation:
             case TextChange():
                 file = self._at(operation.resource)
@@ -144,11 +144,11 @@ def _spot(resource: Resource) -> Spot:
     return Spot(resource.uri, NOWHERE)
 
 
-def _resources(operation: Operation) -> tuple[Resource, ...]:
+def _resources(operation: EditOperation) -> tuple[Resource, ...]:
     return (operation.source, operation.target) if isinstance(operation, Rename) else (operation.resource,)
 
 
-def _to_confirm(operation: Operation) -> Iterator[str]:
+def _to_confirm(operation: EditOperation) -> Iterator[str]:
     parts = operation.edits if isinstance(operation, TextChange) else (operation,)
     for part in parts:
         if part.annotation is not None and part.annotation.needs_confirmation:

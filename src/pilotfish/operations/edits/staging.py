@@ -14,15 +14,15 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.staged import Disk, Drop, FileEffect, Free, Put, Regular, Staged, StagedFolder
+from pilotfish.operations.edits.staged import Disk, Drop, FileEffect, Free, Put, Regular, Staged, StagedFolder
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Admitted
 from pilotfish.protocol.edits import (
     Create,
     Delete,
+    EditOperation,
     EditPlan,
     OnExisting,
-    Operation,
     Rename,
     Resource,
     TextChange,
@@ -85,7 +85,7 @@ class Stage(Struct):
 
     # --- Operations --------------------------------------------------------------------------------------------------
 
-    def _perform(self, operation: Operation) -> None:
+    def _perform(self, operation: EditOperation) -> None:
         match operation:
             case TextChange():
                 path = self._at(operation.resource)

@@ -1,6 +1,6 @@
 """The files that an edit is about: what is there, and what is to become of it.
 
-`operations.staging` makes the one of the other; whoever writes takes the steps and nothing else.
+`operations.edits.staging` makes the one of the other; whoever writes takes the steps and nothing else.
 """
 
 from typing import Protocol
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import FileChange
 from pilotfish.model import AbsPath
-from pilotfish.operations.diffs import ordered, unified
+from pilotfish.operations.edits.diffs import ordered, unified
 from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Admitted
 from pilotfish.system.ports import Identity

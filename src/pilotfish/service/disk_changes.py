@@ -23,6 +23,7 @@ from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration
 from pilotfish.service.diagnostics.ledgers import Ledgers
+from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
 from pilotfish.system.tasks import owned_tasks
@@ -83,10 +84,14 @@ class _Member(Struct):
 
 
 class Watching:
-    def __init__(self, open_watcher: OpenWatcher | None, ledgers: Ledgers, clock: Clock) -> None:
+    def __init__(
+        self, open_watcher: OpenWatcher | None, ledgers: Ledgers, clock: Clock, words: ProjectWords | None = None
+    ) -> None:
         self._open_watcher = open_watcher
         self._ledgers = ledgers
         self._clock = clock
+        self._words = words or ProjectWords()
+        """Told of every change as well: they are of the files on disk."""
         self._roots: dict[AbsPath, _Root] = {}
         self._tasks: TaskGroup | None = None
 
@@ -120,10 +125,15 @@ class Watching:
         known = self._roots.get(root)
         return None if known is None else known.health
 
+    def follows(self, root: AbsPath) -> bool:
+        """Whether every change below a root is noticed as it happens."""
+        health = self.health(root)
+        return health is not None and health.degraded is None
+
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)
         if root is None or root.failure is not None:
-            root = root or _Root(session.root, self._ledgers, self._clock)
+            root = root or _Root(session.root, self._ledgers, self._clock, self._words)
             self._roots[session.root] = root
             assert self._tasks is not None  # `join` looked
             self._tasks.start_soon(root.run, open_watcher)
@@ -140,10 +150,11 @@ class Watching:
 class _Root:
     """One watcher and the sessions that it is for."""
 
-    def __init__(self, path: AbsPath, ledgers: Ledgers, clock: Clock) -> None:
+    def __init__(self, path: AbsPath, ledgers: Ledgers, clock: Clock, words: ProjectWords) -> None:
         self._path = path
         self._ledgers = ledgers
         self._clock = clock
+        self._words = words
         self._members: dict[Session, _Member] = {}
         self._watcher: Watcher | None = None
         self._covered = Interest((path,))
@@ -215,6 +226,7 @@ class _Root:
             # `catch_up` meets it, too, and knows what to do.
             return False
         members = self._members.values()
+        self._words.changed(self._path, (change.path for change in found or ()))
         for member in members:
             _add(member, found or ())
             self._outdated |= member.look()
@@ -252,6 +264,9 @@ class _Root:
             if interest != self._covered:
                 await watcher.cover(interest)
                 before, since = self._covered, self._covered_at
+                if before.registrations != interest.registrations:
+                    # What changed where nobody watched is seen by looking.
+                    self._words.lost(self._path)
                 self._covered, self._covered_at = interest, now
                 self._make_up_for(watcher, before, since)
             self._outdated = False
@@ -288,6 +303,7 @@ class _Root:
 
     async def _drain(self, watcher: Watcher) -> bool:
         found = await watcher.drain()
+        self._words.changed(self._path, (change.path for change in found))
         for member in self._members.values():
             _add(member, found)
         return bool(found)

@@ -6,13 +6,12 @@ file, a server or a configuration does.
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from pilotfish.api.answers import (
     Answer,
@@ -23,32 +22,31 @@ from pilotfish.api.answers import (
     answer_from,
     diagnostic_of,
     error_of,
-    error_text,
     with_warnings,
 )
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
-from pilotfish.errors import Code, Failure, Refused
-from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
-from pilotfish.feedback.limits import PATH_LIMIT
-from pilotfish.feedback.select import Checked, findings, selection
-from pilotfish.feedback.text import Form, feedback_text, named
+from pilotfish.errors import Failure
+from pilotfish.feedback.delta import Comparison
+from pilotfish.feedback.select import findings
+from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
-from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
-from pilotfish.sanitise import sanitised
 from pilotfish.service.changes.apply import Applying, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.earlier import Earlier
-from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback
+from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.preview import Previews
+from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.related_files import Others
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.supposing import Supposing
@@ -69,9 +67,6 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
-
-MAX_NOT_CHECKED = 3
-"""Related files that a reason names; the others are counted."""
 
 
 class Host(Struct, frozen=True):
@@ -101,7 +96,8 @@ class Service:
         self._ledgers = Ledgers(self._texts, self._started, host.memory)
         access = Access(self.pool, self._ledgers, self._texts)
         self._runner = CheckRunner(access)
-        self.watching = Watching(host.watch, self._ledgers, host.clock)
+        words = ProjectWords()
+        self.watching = Watching(host.watch, self._ledgers, host.clock, words)
         self.inspecting = Inspecting(self.pool, host.clock, host.vitals, self.watching.health)
         self.steering = Steering(access)
         self._others = Others(self.pool, self._runner)
@@ -109,8 +105,8 @@ class Service:
         self._baselines = Baselines()
         supposing = Supposing(access)
         self._previews = Previews(self._runner, self._others, supposing, self._baselines)
-        self._earlier_texts = EarlierTexts()
-        self._earlier = Earlier(self._earlier_texts, supposing)
+        project = ProjectCheck(self._runner, supposing, self._baselines, words, self.watching.follows)
+        self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(supposing), project)
         self._journals = host.places.journals
         self._applying = Applying(access, self._asking, journals=self._journals, touched=self.touched)
 
@@ -164,61 +160,14 @@ class Service:
             return Feedback("", State.UNAVAILABLE, 0, "no file was named")
         try:
             with self.pool.counters.timed(touch.kind):
-                return await self._run_checks(touch, client, started)
+                return await self._edit_feedback.run(touch, client, await self._workspace(client), started)
         except Failure as failure:
-            return Feedback("", State.UNAVAILABLE, _milliseconds(started), failure.message)
-
-    async def _run_checks(self, touch: Touch, client: ClientSession, started: float) -> Feedback:
-        workspace = await self._workspace(client)
-        edited = await self._runner.run(client, workspace, touch.paths, texts=touch.texts)
-        changes = self._compare(client, edited)
-        if touch.kind != "read" and (touch.only_new or workspace.config.feedback.only_new):
-            changes |= await self._compare_with_earlier(client, workspace, touch, edited, changes)
-        self._remember_texts(edited)
-        related: Sequence[FileVerdict] = ()
-        if touch.kind in workspace.config.feedback.other_files_after:
-            deadline = started + workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-            related = await self._others.run(client, workspace, edited, deadline)
-        text = _text(workspace, touch, changes, self._compare(client, related))
-        return _feedback(text, edited, tuple(changes.values()), _effort(edited, related, _milliseconds(started)))
+            return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
     def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
         checked = (verdict for verdict in verdicts if verdict.refused is None)
         return {verdict.path: self._baselines.compared(client, verdict) for verdict in checked}
-
-    async def _compare_with_earlier(
-        self,
-        client: ClientSession,
-        workspace: Workspace,
-        touch: Touch,
-        edited: Sequence[FileVerdict],
-        changes: Mapping[AbsPath, Comparison],
-    ) -> dict[AbsPath, Comparison]:
-        """What changed in files of which no state before this edit was known, where there is something to compare."""
-        wanted = set(workspace.config.feedback.include_severities)
-        unknown = [
-            verdict
-            for verdict in edited
-            if isinstance(changes.get(verdict.path), NoBaseline)
-            and any(found.severity in wanted for found in verdict.diagnostics)
-        ]
-        if not unknown:
-            return {}
-        said = dict[AbsPath, str]()
-        for path, text in (touch.before or {}).items():
-            with suppress(Refused):  # it was refused before, and is said to be
-                said[admit(path, workspace.boundary).path] = text
-        seconds = workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-        return await self._earlier.compare(client, workspace, unknown, said, seconds)
-
-    def _remember_texts(self, verdicts: Sequence[FileVerdict]) -> None:
-        """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
-        for verdict in verdicts:
-            if verdict.refused is None:
-                self._earlier_texts.saw(verdict.path, verdict.text)
-            elif verdict.refused.code is Code.FILE_MISSING:
-                self._earlier_texts.saw(verdict.path, "")
 
     async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
@@ -231,7 +180,7 @@ class Service:
                 return await self._applying.run(question, client, await self._workspace(client))
             return await self._asking.answer(question, client, self._workspace)
         except Failure as failure:
-            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.took(question.operation, current_time() - started)
@@ -258,11 +207,11 @@ class Service:
                 workspace = await self._workspace(client)
                 verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
-            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
-        effort = _effort(verdicts, (), _milliseconds(started))
+        effort = effort_of(verdicts, (), started)
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
 
     async def preview(
@@ -275,10 +224,10 @@ class Service:
                 workspace = await self._workspace(client)
                 previewed = await self._previews.run(client, workspace, paths, texts, patience)
         except Failure as failure:
-            effort = Effort(_milliseconds(started), errors=(error_of(failure),))
+            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
-        effort = _effort(previewed.asked, previewed.related, _milliseconds(started))
+        effort = effort_of(previewed.asked, previewed.related, started)
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*previewed.changes))
 
     async def _recover(self) -> None:
@@ -296,65 +245,3 @@ class Service:
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:
     return tuple(diagnostic_of(found.diagnostic, introduced=found.introduced) for found in findings(change))
-
-
-def _text(
-    workspace: Workspace, touch: Touch, changes: Mapping[AbsPath, Comparison], others: Mapping[AbsPath, Comparison]
-) -> str:
-    if touch.kind == "read":
-        return ""
-    limits = workspace.config.feedback
-    if touch.only_new:
-        limits = replace(limits, only_new=True)
-    most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
-    edited = [Checked(path, change) for path, change in changes.items()]
-    related = [Checked(path, change) for path, change in others.items()]
-    chosen = selection(edited, related, touch.kind, limits)
-    return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most))
-
-
-def _feedback(text: str, verdicts: Sequence[FileVerdict], changes: Sequence[Comparison], effort: Effort) -> Feedback:
-    deltas = [change for change in changes if isinstance(change, Delta)]
-    found = {verdict.path: verdict.diagnostics for verdict in verdicts}
-    meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
-    # Feedback has no list of errors beside its reason.
-    reasons = dict.fromkeys((*effort.caveats, *map(error_text, effort.errors)))
-    return Feedback(
-        text,
-        meta.state,
-        effort.duration_ms,
-        "; ".join(reasons) or meta.reason,
-        introduced=sum(len(change.introduced) for change in deltas),
-        fixed=sum(len(change.fixed) for change in deltas),
-    )
-
-
-def _effort(asked: Sequence[FileVerdict], related: Sequence[FileVerdict], duration_ms: int) -> Effort:
-    """How far the files that were asked about were checked, and which related files could not be."""
-    outcomes = [outcome for verdict in asked for outcome in verdict.outcomes]
-    failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
-    failures += [verdict.refused for verdict in asked if verdict.refused is not None]
-    silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
-    unserved = [verdict.path for verdict in asked if not verdict.outcomes and verdict.refused is None]
-    caveats = [f"{outcome.server}: {outcome.why or 'some of its answer could not be read'}" for outcome in silent]
-    caveats += [f"No LSP server configured for {path}" for path in unserved]
-    caveats += _not_checked([verdict.refused for verdict in related if verdict.refused is not None])
-    return Effort(
-        duration_ms=duration_ms,
-        server_hits=sum(verdict.answered for verdict in asked),
-        errors=tuple(map(error_of, failures)),
-        caveats=tuple(dict.fromkeys(caveats)),
-        timed_out=any(outcome.diagnostics is None for outcome in silent),
-    )
-
-
-def _not_checked(refused: Sequence[Refused]) -> list[str]:
-    """The repository chose these names, so they are sanitised and few."""
-    caveats = [f"not checked: {sanitised(refusal.message, PATH_LIMIT)}" for refusal in refused[:MAX_NOT_CHECKED]]
-    if len(refused) > MAX_NOT_CHECKED:
-        caveats.append(f"not checked: {len(refused) - MAX_NOT_CHECKED} more files that cannot be read")
-    return caveats
-
-
-def _milliseconds(started: float) -> int:
-    return round((current_time() - started) * 1000)

@@ -19,7 +19,7 @@ from pilotfish.config.places import Places
 from pilotfish.config.values import Config, ConfigSource, ServerConfig
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.paths import ancestors, is_inside
 from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
@@ -42,7 +42,7 @@ from pilotfish.servers.locate import (
     tool_folders,
 )
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
-from pilotfish.servers.spec import Restricted, Role, ServerSpec
+from pilotfish.servers.spec import Environment, Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
@@ -129,6 +129,21 @@ class Workspace:
     def restriction(self, spec: ServerSpec) -> Restricted | None:
         """What a server gives up because nobody trusts the workspace; None where it gives up nothing."""
         return None if self.config.trusted else spec.restricted
+
+    def has_environment(self, spec: ServerSpec, path: AbsPath) -> bool:
+        """Whether the packages that files like this import are installed at all, as far as can be told."""
+        match spec.imports.environment:
+            case Environment.PYTHON:
+                return self._pythons.of(self._root_of(spec, path)) is not None
+            case Environment.NODE:
+                folders = ancestors(os.path.dirname(path), self.root)
+                return any(self._tree.exists(os.path.join(folder, "node_modules")) for folder in folders)
+            case None:
+                return True
+
+    def _root_of(self, spec: ServerSpec, path: AbsPath) -> AbsPath:
+        chosen = self.servers_for(path).servers
+        return next((one.root for one in chosen if one.spec.id == spec.id), self.root)
 
     def replacements(self) -> tuple[str, ...]:
         """Which main servers run because the configuration names their command, and in place of which (REG-2)."""

@@ -30,6 +30,11 @@ class Baselines:
         """Forget the state of these files: nobody compares it with a new one."""
         self._kept.drop(lambda key: is_meant(key[0]))
 
+    def text(self, client: ClientSession, path: AbsPath) -> str | None:
+        """The text of the last fresh state; None without one."""
+        known = self._kept.get((path, client.host))
+        return None if known is None else known.text
+
     def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Comparison:
         """The same for a text that nobody has written: nothing is kept of it."""
         before = NO_FILE if created else self._kept.get((verdict.path, client.host))

@@ -7,7 +7,7 @@ before, it is judged once more with the text that the edited file had.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
 from msgspec import Struct, field
@@ -57,10 +57,20 @@ class _Target(Struct, frozen=True):
 
 
 class ProjectCheck:
-    def __init__(self, checks: CheckRunner, supposing: Supposing, baselines: Baselines, words: ProjectWords) -> None:
-        self._checks = checks
+    def __init__(
+        self,
+        runner: CheckRunner,
+        supposing: Supposing,
+        baselines: Baselines,
+        words: ProjectWords,
+        is_followed: Callable[[AbsPath], bool],
+    ) -> None:
+        self._runner = runner
         self._supposing = supposing
         self._baselines = baselines
+        self._words = words
+        self._is_followed = is_followed
+        """Whether every change below a root is noticed; where not, the disk is looked at for each edit."""
         self._affected = AffectedFiles(words)
         self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
@@ -75,6 +85,8 @@ class ProjectCheck:
         candidates: dict[AbsPath, None] = {}
         complete = True
         for target in _targets(workspace, edits):
+            if not self._is_followed(target.root):
+                self._words.lost(target.root)
             affected = await self._affected.of_edits(
                 target.root, edits, target.extensions, _left(deadline), broken=broken
             )
@@ -109,7 +121,7 @@ class ProjectCheck:
                 left = _left(deadline)
                 if left <= 0:
                     return
-                for verdict in await self._checks.run(client, workspace, [path], patience=Patience(left, left)):
+                for verdict in await self._runner.run(client, workspace, [path], patience=Patience(left, left)):
                     if verdict.is_fresh or verdict.refused is not None:
                         found[path] = verdict
 

@@ -6,6 +6,7 @@ findings needs no past.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
@@ -19,37 +20,33 @@ from pilotfish.system.git import committed_content
 
 
 class Earlier:
-    def __init__(self, texts: EarlierTexts, supposing: Supposing) -> None:
-        self._texts = texts
+    def __init__(self, supposing: Supposing) -> None:
+        self.texts = EarlierTexts()
         self._supposing = supposing
+
+    async def text_before(self, workspace: Workspace, verdict: FileVerdict, said: str | None) -> str | None:
+        """The text before the edit; None where nobody knows it. `said`: what the host tells."""
+        git = workspace.program("git")
+        committed = None if git is None else partial(committed_content, git)
+        return await self.texts.before(verdict.path, verdict.text, said, committed)
 
     async def compare(
         self,
         client: ClientSession,
         workspace: Workspace,
         verdicts: Sequence[FileVerdict],
-        said: Mapping[AbsPath, str],
+        before: Mapping[AbsPath, str],
         seconds: float,
     ) -> dict[AbsPath, Comparison]:
-        """The change of each file whose earlier state can be had in time. `said`: old texts that the host told."""
+        """The change of each file whose state before the edit, when it had the text in `before`, is had in time."""
         now = {verdict.path: verdict for verdict in verdicts}
-        before = {path: await self._before(workspace, now[path], said.get(path)) for path in now}
-        known = {path: text for path, text in before.items() if text is not None}
-        states = {path: NO_FILE for path, text in known.items() if not text}
-        states |= {path: _state(now[path]) for path, text in known.items() if text == now[path].text}
-        proposed = {path: text for path, text in known.items() if path not in states}
+        states = {path: NO_FILE for path, text in before.items() if not text}
+        states |= {path: _state(now[path]) for path, text in before.items() if text == now[path].text}
+        proposed = {path: text for path, text in before.items() if path not in states}
         if proposed:
             judged = await self._supposing.run(client, workspace, Supposed(proposed), Time(seconds, seconds))
             states |= {verdict.path: _state(verdict) for verdict in judged if verdict.is_fresh}
         return {path: delta(state, _state(now[path])) for path, state in states.items()}
-
-    async def _before(self, workspace: Workspace, verdict: FileVerdict, said: str | None) -> str | None:
-        git = workspace.program("git")
-
-        def committed(path: AbsPath) -> bytes | None:
-            return None if git is None else committed_content(git, path)
-
-        return await self._texts.before(verdict.path, verdict.text, said, committed)
 
 
 def _state(verdict: FileVerdict) -> CheckedText:

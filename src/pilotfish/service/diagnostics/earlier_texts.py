@@ -30,13 +30,15 @@ class EarlierTexts:
         if len(text) <= MAX_CHARACTERS:
             self._seen.put(path, text)
 
-    async def before(self, path: AbsPath, now: str, said: str | None, committed: Committed) -> str | None:
+    async def before(self, path: AbsPath, now: str, said: str | None, committed: Committed | None) -> str | None:
         """The text before the edit that made it `now`; None where nobody knows. Empty for a file that is new."""
         if said is not None:
             return said
         seen = self._seen.get(path)
         if seen is not None and seen != now:
             return seen
+        if committed is None:
+            return None
         content = await anyio.to_thread.run_sync(committed, path)
         return None if content is None else _decoded(content, now)
 

@@ -39,6 +39,13 @@ class Notices:
         said.update(unsaid)
         return tuple(unsaid.values())
 
+    def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
+        """Whether one of these packages is missing that this client session has not heard of."""
+        said = self._said.get(client.id) or set[str]()
+        unsaid = {f"package {package}" for package in packages} - said
+        said |= unsaid
+        return bool(unsaid)
+
 
 def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
     for verdict in verdicts:

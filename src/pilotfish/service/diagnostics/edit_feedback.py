@@ -1,0 +1,195 @@
+"""The trip of an edit: from the files that a host changed to the text that its model reads.
+
+The edited files are checked, compared with what they were before, and then the files that they may have broken. What
+can be told by then is told; what cannot is said in one line.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, error_text
+from pilotfish.api.questions import Operation, Touch
+from pilotfish.errors import Code, Refused
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
+from pilotfish.feedback.limits import Limits
+from pilotfish.feedback.missing_imports import missing_imports_line
+from pilotfish.feedback.select import Checked, selection
+from pilotfish.feedback.text import Form, feedback_text
+from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import admit
+from pilotfish.service.diagnostics.affected import Edit
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
+from pilotfish.service.diagnostics.earlier import Earlier
+from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.service.diagnostics.missing_packages import without_missing_packages
+from pilotfish.service.diagnostics.notices import Notices
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+
+OTHERS_SECONDS = 1.5
+"""What other files get at least, however long the edited one took: a cold server has used up the ordinary wait."""
+
+
+class EditFeedback:
+    def __init__(self, runner: CheckRunner, baselines: Baselines, earlier: Earlier, project: ProjectCheck) -> None:
+        self._runner = runner
+        self._baselines = baselines
+        self._earlier = earlier
+        self._project = project
+        self._notices = Notices()
+
+    async def run(self, touch: Touch, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
+        """Raises `Unavailable` after `"lsp": false`."""
+        checked = await self._runner.run(client, workspace, touch.paths, texts=touch.texts)
+        sorted_out = [without_missing_packages(workspace, verdict) for verdict in checked]
+        edited = [one.verdict for one in sorted_out]
+        packages = frozenset[str]().union(*(one.packages for one in sorted_out))
+        before = {one.path: self._baselines.text(client, one.path) for one in edited}
+        changes = {
+            verdict.path: self._baselines.compared(client, verdict) for verdict in edited if verdict.refused is None
+        }
+        if touch.kind == "read":
+            self._remember(edited)
+            return _feedback("", edited, changes, BrokenFiles(), started)
+        limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
+        before |= await self._texts_before(workspace, touch, edited, before)
+        if limits.only_new:
+            changes |= await self._compare_with_earlier(client, workspace, edited, changes, before)
+        self._remember(edited)
+        others = BrokenFiles()
+        if touch.kind in limits.other_files_after:
+            others = await self._check_others(client, workspace, edited, before, started)
+        notes = _unchecked(others)
+        notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
+        text = _text(workspace, touch, limits, changes, others, notes)
+        return _feedback(text, edited, changes, others, started)
+
+    def _remember(self, verdicts: Sequence[FileVerdict]) -> None:
+        """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
+        for verdict in verdicts:
+            if verdict.refused is None:
+                self._earlier.texts.saw(verdict.path, verdict.text)
+            elif verdict.refused.code is Code.FILE_MISSING:
+                self._earlier.texts.saw(verdict.path, "")
+
+    async def _texts_before(
+        self,
+        workspace: Workspace,
+        touch: Touch,
+        edited: Sequence[FileVerdict],
+        known: Mapping[AbsPath, str | None],
+    ) -> dict[AbsPath, str | None]:
+        """The text of each file before the edit; None where nobody knows it."""
+        said = dict[AbsPath, str]()
+        for path, text in (touch.before or {}).items():
+            with suppress(Refused):  # it was refused before, and is said to be
+                said[admit(path, workspace.boundary).path] = text
+        unknown = [one for one in edited if one.refused is None and known.get(one.path) is None]
+        found = {one.path: await self._earlier.text_before(workspace, one, said.get(one.path)) for one in unknown}
+        return {**said, **found}
+
+    async def _compare_with_earlier(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edited: Sequence[FileVerdict],
+        changes: Mapping[AbsPath, Comparison],
+        before: Mapping[AbsPath, str | None],
+    ) -> dict[AbsPath, Comparison]:
+        """What changed in files of which no state before this edit was known, where there is something to compare."""
+        wanted = set(workspace.config.feedback.include_severities)
+        known = {path: text for path, text in before.items() if text is not None}
+        unknown = [
+            verdict
+            for verdict in edited
+            if isinstance(changes.get(verdict.path), NoBaseline)
+            and verdict.path in known
+            and any(found.severity in wanted for found in verdict.diagnostics)
+        ]
+        texts = {verdict.path: known[verdict.path] for verdict in unknown}
+        return await self._earlier.compare(client, workspace, unknown, texts, _wait(workspace)) if unknown else {}
+
+    async def _check_others(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edited: Sequence[FileVerdict],
+        before: Mapping[AbsPath, str | None],
+        started: float,
+    ) -> BrokenFiles:
+        edits = [Edit(one.path, before.get(one.path), one.text) for one in edited if one.answered]
+        if not edits:
+            return BrokenFiles()
+        deadline = max(started + _wait(workspace), current_time() + OTHERS_SECONDS)
+        return await self._project.run(client, workspace, edits, deadline)
+
+
+def _wait(workspace: Workspace) -> float:
+    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+
+
+def _unchecked(others: BrokenFiles) -> list[str]:
+    if not others.unchecked:
+        return []
+    files = "file was" if others.candidates == 1 else "files were"
+    return [f"{others.unchecked} of {others.candidates} possibly affected {files} not checked yet."]
+
+
+def _text(
+    workspace: Workspace,
+    touch: Touch,
+    limits: Limits,
+    changes: Mapping[AbsPath, Comparison],
+    others: BrokenFiles,
+    notes: Sequence[str],
+) -> str:
+    if touch.kind == "read":
+        return ""
+    most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
+    edited = [Checked(path, change) for path, change in changes.items()]
+    related = [Checked(path, change) for path, change in others.changes.items()]
+    chosen = selection(edited, related, touch.kind, limits)
+    return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most), notes)
+
+
+def _feedback(
+    text: str,
+    edited: Sequence[FileVerdict],
+    changes: Mapping[AbsPath, Comparison],
+    others: BrokenFiles,
+    started: float,
+) -> Feedback:
+    deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]
+    found = {verdict.path: verdict.diagnostics for verdict in edited}
+    effort = _with_others(effort_of(edited, others.verdicts, started), others)
+    meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
+    # Feedback has no list of errors beside its reason.
+    reasons = dict.fromkeys((*effort.caveats, *map(error_text, effort.errors)))
+    return Feedback(
+        text,
+        meta.state,
+        effort.duration_ms,
+        "; ".join(reasons) or meta.reason,
+        introduced=sum(len(change.introduced) for change in deltas),
+        fixed=sum(len(change.fixed) for change in deltas),
+        others=_counted(others),
+    )
+
+
+def _with_others(effort: Effort, others: BrokenFiles) -> Effort:
+    if others.complete:
+        return effort
+    why = f"{others.unchecked} of {others.candidates} possibly affected files were not checked"
+    return replace(effort, caveats=(*effort.caveats, why if others.unchecked else "not every file was searched"))
+
+
+def _counted(others: BrokenFiles) -> OtherFiles | None:
+    if not others.candidates and others.complete:
+        return None
+    complete = "candidates" if others.complete else "no"
+    return OtherFiles(len(others.verdicts), others.candidates, complete)

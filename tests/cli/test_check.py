@@ -2,9 +2,13 @@
 
 import io
 import json
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -67,13 +71,56 @@ def test_json_has_every_diagnostic_unless_a_severity_is_named(workspace: Scripte
     assert len(json.loads(capsys.readouterr().out)["data"]["a.py"]) == 1
 
 
-def test_text_has_the_findings_and_counts_the_rest(workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.verdicts = {"a.py": verdict("a.py", ERROR, HINT, HINT)}
-    workspace.run("check", "a.py")
-    assert capsys.readouterr().out.splitlines() == [
-        "a.py:1:1  error: wrong",
-        "note: 2 of lesser severity not shown (--severity hint)",
+ALL_LISTED = ["a.py:1:1  error: wrong", "a.py:1:1  warning: wrong", "a.py:1:1  hint: wrong", "a.py:1:1  hint: wrong"]
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        pytest.param(
+            [],
+            [*ALL_LISTED[:1], "1 error in 1 of 1 file. 1 warning, 2 hints not listed (--all lists every one)."],
+            id="errors",
+        ),
+        pytest.param(["--all"], [*ALL_LISTED, "1 error, 1 warning, 2 hints in 1 of 1 file."], id="everything"),
+        pytest.param(["--severity", "warning"], [*ALL_LISTED[:2], "1 error, 1 warning in 1 of 1 file."], id="severity"),
+    ],
+)
+def test_text_lists_errors_first_and_counts_the_rest(
+    options: list[str], lines: list[str], workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    workspace.verdicts = {"a.py": verdict("a.py", HINT, WARNING, HINT, ERROR)}
+    workspace.run("check", "a.py", *options)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_warnings_alone_are_counted_and_are_findings(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.verdicts = {"a.py": verdict("a.py", WARNING)}
+    assert workspace.run("check", "a.py") == 1
+    assert capsys.readouterr().out == "No errors in 1 file. 1 warning not listed (--all lists every one).\n"
+
+
+def test_many_findings_are_summed_up_by_file_and_by_rule(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    many = [diagnostic(line, code="unused", severity="warning") for line in range(1, 31)]
+    many += [diagnostic(line, code="undefined") for line in range(1, 121)]
+    workspace.verdicts = {"a.py": verdict("a.py", *many), "b.py": verdict("b.py", diagnostic(code="unused"))}
+    workspace.run("check", "a.py", "b.py")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[99:] == [
+        "a.py:100:1  error: wrong (undefined)",
+        "… and 21 more (--all lists every one)",
+        "",
+        "By file:",
+        "  120 errors, 30 warnings  a.py",
+        "  1 error                  b.py",
+        "By rule:",
+        "  120 errors            fakels (undefined)",
+        "  1 error, 30 warnings  fakels (unused)",
+        "",
+        "121 errors in 2 of 2 files. 30 warnings not listed (--all lists every one).",
     ]
+    workspace.run("check", "a.py", "b.py", "--all")
+    assert len(capsys.readouterr().out.splitlines()) == 151 + 9
 
 
 @pytest.mark.proves("DIAG-8")
@@ -117,7 +164,7 @@ def test_what_is_new_in_it_is_told_against_the_file(
     [
         pytest.param(["--stdin"], b"", "--stdin takes exactly one FILE", id="no file"),
         pytest.param(["--stdin", "a.py", "b.py"], b"", "--stdin takes exactly one FILE", id="two files"),
-        pytest.param(["--stdin", "--watch", "a.py"], b"", "no --watch", id="watched"),
+        pytest.param(["--stdin", "--watch", "a.py"], b"", "neither --watch nor --changed", id="watched"),
         pytest.param(["--stdin", "a.py"], b"\xff\xfe", "not UTF-8", id="no text"),
         pytest.param(["--severity", "bad", "a.py"], b"", "Invalid value for '--severity'", id="severity"),
     ],
@@ -164,27 +211,30 @@ def test_without_a_path_it_is_the_current_folder(tree: Path, workspace: Scripted
 
 
 NO_MARKSMAN = Unavailable(Code.SERVER_MISSING, "marksman is missing.", scene=Scene(server="marksman"))
+NO_GOPLS = Unavailable(Code.SERVER_MISSING, "gopls is missing.\nInstall it.", scene=Scene(server="gopls"))
 
 
 @pytest.mark.proves("REG-5", "OPS-6")
 def test_files_whose_server_is_missing_leave_a_folder_without_a_whole_verdict(
     tree: Path, workspace: ScriptedWorkspace, capsys: Captured
 ) -> None:
-    (tree / "NEWS.md").write_text("")
-    workspace.lacking = {".md": NO_MARKSMAN}
+    for name in ("a.go", "b.go"):
+        (tree / name).write_text("")
+    workspace.lacking = {".go": NO_GOPLS}
     assert workspace.run("check", ".") == 2
     assert capsys.readouterr().out.splitlines() == [
-        "partial: 2 files were not checked: marksman is missing.",
-        "Nothing found so far.",
+        "partial: 2 files were not checked: gopls is missing. Install it.",
+        "No problems found so far in 3 files.",
     ]
 
 
 def test_unless_they_are_to_be_skipped(tree: Path, workspace: ScriptedWorkspace, capsys: Captured) -> None:
-    workspace.lacking = {".md": NO_MARKSMAN}
+    (tree / "a.go").write_text("")
+    workspace.lacking = {".go": NO_GOPLS}
     assert workspace.run("check", ".", "--skip-missing") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "No diagnostics.",
-        "note: 1 file was not checked: marksman is missing.",
+        "note: 1 file was not checked: gopls is missing. Install it.",
+        "No problems in 3 files.",
     ]
 
 
@@ -195,19 +245,234 @@ def test_a_folder_of_which_nothing_could_be_checked_is_not_clean(
 ) -> None:
     (tree / "docs").mkdir()
     assert workspace.run("check", "docs", *options) == 2
-    assert "no file here that could be checked" in capsys.readouterr().out
+    assert "no file here can be checked" in capsys.readouterr().out
     (tree / "docs" / "x.md").write_text("")
     workspace.lacking = {".md": NO_MARKSMAN}
     assert workspace.run("check", "docs", *options) == 2
 
 
-@pytest.mark.proves("DOC-6")
-def test_what_is_no_text_is_passed_over_in_a_folder_and_refused_by_name(
-    tree: Path, workspace: ScriptedWorkspace
+@pytest.mark.proves("DOC-6", "OPS-6")
+@pytest.mark.parametrize("code", [Code.UNSUPPORTED, Code.LIMIT_EXCEEDED, Code.FILE_UNREADABLE, Code.OUTSIDE_WORKSPACE])
+def test_what_cannot_be_read_in_a_folder_is_named(
+    code: Code, tree: Path, workspace: ScriptedWorkspace, capsys: Captured
 ) -> None:
-    workspace.verdicts = {"src/b.py": no_verdict(Code.UNSUPPORTED, "binary")}
-    assert workspace.run("check", "src") == 0
-    assert workspace.run("check", "src/b.py") == 2
+    workspace.verdicts = {"src/b.py": no_verdict(code, f"too strange: {tree}/src/b.py")}
+    assert workspace.run("check", ".") == 2
+    assert capsys.readouterr().out.splitlines() == [
+        "partial: 1 file could not be read: src/b.py (too strange)",
+        "No problems found so far in 2 files.",
+    ]
+    workspace.verdicts = {**workspace.verdicts, "a.py": verdict("a.py", ERROR)}
+    assert workspace.run("check", ".") == 1
+
+
+@pytest.mark.proves("OPS-6")
+def test_a_file_whose_name_the_daemon_cannot_be_told_is_named(
+    tree: Path, workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    odd = os.fsdecode(b"odd\xff.py")
+    (tree / odd).write_text("")
+    workspace.verdicts = {odd: no_verdict(Code.FILE_MISSING, "no such file")}
+    assert workspace.run("check", ".") == 2
+    assert "1 file could not be read: odd" in (said := capsys.readouterr().out)
+    assert "(its name is not UTF-8)" in said
+
+
+def test_the_whole_file_system_is_refused(
+    workspace: ScriptedWorkspace, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir("/")
+    assert workspace.run("check") == 3
+    assert capsys.readouterr().err == (
+        "/ is the whole file system. Change to the folder of a project, or name files or folders.\n"
+    )
+
+
+def test_what_is_gone_meanwhile_is_left_out(tree: Path, workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.verdicts = {"src/b.py": no_verdict(Code.FILE_MISSING, "gone")}
+    assert workspace.run("check", ".") == 0
+    assert capsys.readouterr().out == "No problems in 2 files.\n"
+
+
+@pytest.mark.proves("OPS-6")
+def test_links_and_special_files_that_a_server_is_for_are_named(
+    tree: Path, workspace: ScriptedWorkspace, tmp_path: Path, capsys: Captured
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "x.py").write_text("")
+    (tree / "inside.py").symlink_to(tree / "a.py")
+    (tree / "nowhere.py").symlink_to(tree / "gone.py")
+    (tree / "note.txt").symlink_to(elsewhere / "x.py")
+    assert workspace.run("check", ".") == 0
+    capsys.readouterr()
+    (tree / "linked.py").symlink_to(elsewhere / "x.py")
+    (tree / "folder").symlink_to(elsewhere)
+    os.mkfifo(tree / "pipe.py")
+    assert workspace.run("check", ".") == 2
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "2 symbolic links were not followed: folder, linked.py" in first
+    assert "1 special file was not opened: pipe.py" in first
+
+
+def test_folders_that_are_skipped_on_purpose_are_one_line(
+    tree: Path, workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    for name in (".venv", "node_modules", "build", ".git"):
+        (tree / name).mkdir(exist_ok=True)
+    (tree / ".gitignore").write_text("build/\n")
+    assert workspace.run("check", ".") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "note: skipped 3 ignored or hidden folders: .venv, build, node_modules",
+        "No problems in 3 files.",
+    ]
+
+
+# --- What git lists -------------------------------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> None:
+    settings = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tree: Path) -> Path:
+    shutil.rmtree(tree / ".git")
+    git(tree, "init", "--quiet")
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "-m", "x")
+    return tree
+
+
+def test_only_changed_and_untracked_files_are_checked(
+    repository: Path, workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    assert workspace.run("check", "--changed") == 0
+    assert capsys.readouterr().out == "No file has changed since HEAD.\n"
+    assert workspace.run("check", "--changed", "--format", "sarif") == 0
+    run = json.loads(capsys.readouterr().out)["runs"][0]
+    assert (run["results"], run["invocations"][0]["executionSuccessful"]) == ([], True)
+    assert workspace.run("check", "--changed", "--format", "github") == 0
+    assert capsys.readouterr().out == ""
+    assert workspace.run("check", "--changed", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["meta"]["reason"] == "No file has changed since HEAD."
+    assert workspace.checked == []
+    (repository / "src" / "b.py").write_text("x = 1\n")
+    (repository / "new é.py").write_text("")
+    (repository / ".gitignore").write_text("ignored.py\n")
+    (repository / "ignored.py").write_text("")
+    (repository / "README.md").write_text("changed\n")
+    (repository / "src" / "c.py").unlink()
+    assert workspace.run("check", "--changed") == 0
+    assert [path for path, _ in workspace.checked] == [str(repository / "src/b.py"), str(repository / "new é.py")]
+    workspace.checked.clear()
+    workspace.run("check", "--changed", "src")
+    assert [path for path, _ in workspace.checked] == [str(repository / "src/b.py")]
+
+
+def test_without_a_commit_every_file_has_changed(tree: Path, workspace: ScriptedWorkspace) -> None:
+    shutil.rmtree(tree / ".git")
+    git(tree, "init", "--quiet")
+    git(tree, "add", "a.py")
+    assert workspace.run("check", "--changed") == 0
+    assert {Path(path).name for path, _ in workspace.checked} == {"a.py", "b.py", "c.py"}
+
+
+def test_outside_of_git_there_is_nothing_to_compare_with(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    assert workspace.run("check", "--changed") == 3
+    assert "--changed needs a git repository" in capsys.readouterr().err
+
+
+@pytest.mark.proves("T29")
+def test_listing_changes_runs_nothing_of_the_repository(
+    repository: Path, workspace: ScriptedWorkspace, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\ncat\n")
+    program.chmod(0o755)
+    for key in ("core.fsmonitor", "filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "diff.external"):
+        git(repository, "config", key, str(program))
+    (repository / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    (repository / "a.py").write_text("x = 1\n")
+    assert workspace.run("check", "--changed") == 0
+    assert workspace.checked
+    assert not (tmp_path / "pwned").exists()
+
+
+# --- For other programs ---------------------------------------------------------------------------------------------
+
+
+HOSTILE = diagnostic(2, 5, end_character=9, message="100%,\nbad: one", code="a,b:c%")
+
+
+@pytest.mark.parametrize(
+    ("options", "levels"),
+    [
+        pytest.param([], ["error", "warning", "warning"], id="findings"),
+        pytest.param(["--all"], ["error", "warning", "notice", "warning"], id="everything"),
+        pytest.param(["--severity", "error"], ["error", "warning"], id="severity"),
+    ],
+)
+def test_github_gets_a_command_for_each_finding_and_each_doubt(
+    options: list[str], levels: list[str], workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    workspace.verdicts = {"a.py": verdict("a.py", HOSTILE, WARNING, HINT, caveats=("slow",))}
+    assert workspace.run("check", "a.py", "--format", "github", *options) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.removeprefix("::").partition(" ")[0].partition("::")[0] for line in lines] == levels
+    assert lines[0] == ("::error file=a.py,line=2,col=5,endColumn=8,title=fakels/a%2Cb%3Ac%25::100%25,%0Abad: one")
+    assert lines[-1] == "::warning::pilotfish: partial: slow"
+
+
+def test_sarif_is_a_log_as_its_rules_say(
+    workspace: ScriptedWorkspace, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (folder / "sub dir").mkdir()
+    monkeypatch.chdir(folder / "sub dir")
+    found = verdict("sub dir/é#.py", HOSTILE, WARNING, diagnostic(3, introduced=True, code="a,b:c%"), HINT)
+    workspace.verdicts = {"sub dir/é#.py": found}
+    assert workspace.run("check", "é#.py", "--format", "sarif") == 1
+    log = json.loads(capsys.readouterr().out)
+    assert (log["version"], log["$schema"]) == ("2.1.0", "https://json.schemastore.org/sarif-2.1.0.json")
+    (run,) = log["runs"]
+    assert run["tool"]["driver"]["name"] == "pilotfish"
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["fakels/a,b:c%", "fakels"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    base = run["originalUriBaseIds"]["WORKSPACE"]["uri"]
+    assert base == folder.as_uri() + "/"
+    assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+    assert [result["level"] for result in run["results"]] == ["error", "warning", "error"]
+    assert [result.get("baselineState") for result in run["results"]] == [None, None, "new"]
+    for result in run["results"]:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        (location,) = result["locations"]
+        artifact = location["physicalLocation"]["artifactLocation"]
+        assert artifact == {"uri": "sub%20dir/%C3%A9%23.py", "uriBaseId": "WORKSPACE"}
+        assert unquote(base + artifact["uri"]) == unquote((folder / "sub dir" / "é#.py").as_uri())
+    first = run["results"][0]
+    assert first["message"] == {"text": "100%,\nbad: one"}
+    region = first["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 9}
+
+
+def test_sarif_says_why_there_is_no_verdict(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.verdicts = {"a.py": verdict("a.py", errors=(CRASHED,))}
+    assert workspace.run("check", "a.py", "--format", "sarif") == 2
+    (invocation,) = json.loads(capsys.readouterr().out)["runs"][0]["invocations"]
+    assert invocation == {
+        "executionSuccessful": False,
+        "toolExecutionNotifications": [{"level": "warning", "message": {"text": "partial: ty crashed"}}],
+    }
+
+
+def test_json_is_one_of_the_formats(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.verdicts = {"a.py": verdict("a.py", ERROR, HINT)}
+    workspace.run("check", "a.py", "--json")
+    flag = json.loads(capsys.readouterr().out)
+    workspace.run("check", "a.py", "--format", "json")
+    form = json.loads(capsys.readouterr().out)
+    assert form["data"] == flag["data"]
 
 
 def test_a_file_that_does_not_exist_hides_nothing_of_the_others(

@@ -127,13 +127,10 @@ def test_a_folder_that_is_gone_is_no_fault_of_ours(folder: Path) -> None:
 
 
 @pytest.mark.server("basedpyright")
-def test_a_home_that_cannot_be_made_is_no_fault_of_ours(folder: Path) -> None:
+def test_a_home_that_cannot_be_made_keeps_no_file_from_being_checked(folder: Path) -> None:
     environment = {**os.environ, "PILOTFISH_HOME": "/proc/nowhere", "PATH": os.path.dirname(sys.executable)}
     done = pilotfish("check", "a.py", env=environment)
-    assert done.returncode == 2
-    assert "/proc/nowhere" in done.stdout + done.stderr
-    assert "PILOTFISH_HOME" in done.stdout + done.stderr
-    assert "fault in pilotfish" not in done.stdout + done.stderr
+    assert (done.returncode, done.stdout) == (0, "No problems in 1 file.\n"), done.stderr
 
 
 HEAVY = {"anyio", "asyncio", "msgspec", "pydantic", "psutil", "rich", "mcp", "textual"}

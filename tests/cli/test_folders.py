@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.system.source_files import files_below
+from pilotfish.system.source_files import Skipped, files_below
 from pilotfish.system.worktree import top_of
 
 pytestmark = pytest.mark.proves("CLI-1")
@@ -39,6 +39,17 @@ def below(folder: Path) -> list[str]:
 @pytest.mark.proves("WATCH-4")
 def test_ignored_hidden_and_foreign_files_are_left_out(tree: Path) -> None:
     assert below(tree) == [".gitignore", "a.py", "keep/build/y.py", "log/keep.log", "src/.gitignore", "src/b.py"]
+
+
+def test_what_is_left_out_is_known(tree: Path) -> None:
+    skipped = Skipped()
+    list(files_below(AbsPath(str(tree)), skipped))
+    ignored = [os.path.relpath(path, tree) for path in skipped.ignored]
+    assert ignored == [".hidden", ".venv", "build", "node_modules", "src/gen", "vendor"]
+    assert [os.path.basename(path) for path in skipped.links] == ["link.py", "loop"]
+    assert [os.path.basename(path) for path in skipped.special] == ["pipe.py"]
+    list(files_below(AbsPath(str(tree / "nowhere")), skipped))
+    assert skipped.unreadable == [str(tree / "nowhere")]
 
 
 def test_the_rules_of_the_folders_above_hold_too(tree: Path) -> None:

@@ -23,10 +23,13 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
-from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines, check_lines
+from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
+from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, terminal_lines
 from support.services.cli_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
+
+EVERYTHING = ListingOptions("hint", "hint", None)
 
 SOURCE = {"a.py": ["import os", '\tx = "😀"; greet(1)'], "b.py": ["\x1b[31mred = 1"]}
 
@@ -116,7 +119,7 @@ def test_a_diagnostic_stands_above_its_source() -> None:
         ),
         "clean.py": (),
     }
-    assert plain(check_lines(fresh(Operation.DIAGNOSTICS, data), SCREEN)) == [
+    assert plain(terminal_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)) == [
         "a.py",
         "  2:11 error  no  fakels (E1)",
         "      such name",
@@ -125,13 +128,13 @@ def test_a_diagnostic_stands_above_its_source() -> None:
         "  1:1 warning new  wrong  fakels",
         "    import os",
         "    ^^",
-        "1 error, 1 warning in 1 file of 2 (0.0 s)",
+        "1 error, 1 warning in 1 of 2 files. (0.0 s)",
     ]
 
 
 def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
     data = {"b.py": (diagnostic(1, 6, message="\x1b]0;title\x07bad", code="\x1b[2J"),)}
-    lines = [*check_lines(fresh(Operation.DIAGNOSTICS, data), SCREEN)]
+    lines = [*terminal_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)]
     assert not any("\x1b]" in line or "\x07" in line or "\x1b[2J" in line for line in lines)
     assert plain(lines)[2:4] == ["    red = 1", "    ^^^"]
 
@@ -139,10 +142,10 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
 @pytest.mark.parametrize(
     ("effort", "expected"),
     [
-        pytest.param(Effort(server_hits=1), ["No problems in 1 file (0.0 s)"], id="fresh"),
+        pytest.param(Effort(server_hits=1), ["No problems in 1 file. (0.0 s)"], id="fresh"),
         pytest.param(
             Effort(server_hits=1, caveats=("ruff is still indexing",)),
-            ["partial: ruff is still indexing", "No problems known in 1 file (0.0 s)"],
+            ["partial: ruff is still indexing", "No problems found so far in 1 file. (0.0 s)"],
             id="partial",
         ),
         pytest.param(
@@ -152,18 +155,18 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
         ),
         pytest.param(
             Effort(server_hits=1, caveats=("slow",), errors=(Error("ty", "crashed", Code.SERVER_CRASHED),)),
-            ["partial: slow", "ty: crashed", "No problems known in 1 file (0.0 s)"],
+            ["partial: slow", "ty: crashed", "No problems found so far in 1 file. (0.0 s)"],
             id="an error beside a reason",
         ),
         pytest.param(
-            Effort(server_hits=1, warnings=("2 hints",)), ["note: 2 hints", "No problems in 1 file (0.0 s)"], id="note"
+            Effort(server_hits=1, warnings=("2 hints",)), ["note: 2 hints", "No problems in 1 file. (0.0 s)"], id="note"
         ),
     ],
 )
 @pytest.mark.proves("OPS-6")
 def test_only_what_is_known_to_be_clean_is_called_clean(effort: Effort, expected: list[str]) -> None:
     data: dict[str, tuple[Diagnostic, ...]] = {"a.py": ()}
-    assert plain(check_lines(answer_from(Operation.DIAGNOSTICS, data, effort), SCREEN)) == expected
+    assert plain(terminal_lines(answer_from(Operation.DIAGNOSTICS, data, effort), EVERYTHING, SCREEN)) == expected
 
 
 @pytest.mark.parametrize(

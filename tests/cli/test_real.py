@@ -69,7 +69,7 @@ def test_check_tells_findings_from_clean_from_no_verdict_from_wrong_use(user: Us
     found = data_of(findings.stdout)["main.py"]
     assert [one.code for one in found if one.severity == "error"] == ["reportArgumentType"]
     clean = pilotfish(user, "check", "clean.py")
-    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "No diagnostics.\n", "")
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "No problems in 1 file.\n", "")
     assert pilotfish(user, "check", "sub/note.txt").returncode == 2
     assert pilotfish(user, "check", "nope.py").returncode == 3
 
@@ -125,7 +125,7 @@ def test_a_missing_server_comes_with_what_to_do(tmp_path: Path) -> None:
     assert missing.returncode == 2
     (error,) = read_answer(missing.stdout.encode()).errors
     assert error.code is Code.SERVER_MISSING
-    assert "Install it with: pip install basedpyright" in error.message
+    assert "Install it with: pilotfish install basedpyright" in error.message
     assert "rg -n '\\bgreet\\b' -g '*.py'" in error.message
 
 
@@ -193,7 +193,7 @@ def test_a_person_sees_colours_and_a_mark_below_the_source(user: User) -> None:
 
 def test_unless_they_want_no_colour(user: User) -> None:
     seen = terminal(user, "check", "clean.py", NO_COLOR="1")
-    assert re.fullmatch(r"(.*\r +\r)?No problems in 1 file \(\d+\.\d s\)\n", seen, re.DOTALL)
+    assert re.fullmatch(r"(.*\r +\r)?No problems in 1 file\. \(\d+\.\d s\)\n", seen, re.DOTALL)
 
 
 @pytest.mark.proves("WATCH-5")

@@ -20,19 +20,27 @@ def spec(*managers: Manager) -> ServerSpec:
     [
         ((Manager.NPM, Manager.PIP), "linux", "npm pip", "npm install --global pkg"),
         ((Manager.NPM, Manager.PIP), "linux", "pip", "pip install pkg"),
-        ((Manager.NPM, Manager.PIP), "linux", "", "npm install --global pkg"),
+        ((Manager.NPM, Manager.PIP), "linux", "", "npm install --global pkg (needs npm, which is not installed)"),
         ((Manager.NPM, Manager.BREW), "darwin", "npm brew", "brew install pkg"),
         ((Manager.NPM, Manager.BREW), "darwin", "npm", "npm install --global pkg"),
         ((Manager.BREW, Manager.CARGO), "linux", "brew cargo", "cargo install --locked pkg"),
         ((Manager.APT, Manager.PIP), "linux", "apt pip", "apt install pkg"),
         ((Manager.APT, Manager.PIP), "darwin", "pip", "pip install pkg"),
-        ((Manager.BREW, Manager.URL), "linux", "", "brew install pkg"),
+        ((Manager.BREW, Manager.URL), "linux", "", "a download from pkg"),
+        (
+            (Manager.BREW, Manager.CARGO),
+            "linux",
+            "",
+            "cargo install --locked pkg (needs cargo, which is not installed)",
+        ),
+        ((Manager.BREW,), "linux", "", None),
+        ((Manager.BREW,), "linux", "brew", "brew install pkg"),
         ((Manager.BREW, Manager.URL), "win32", "", "a download from pkg"),
         ((Manager.APT,), "win32", "", None),
         ((), "linux", "npm", None),
-        ((Manager.GO,), "linux", "", "go install pkg@latest"),
-        ((Manager.NIX,), "linux", "", "nix profile install 'nixpkgs#pkg'"),
-        ((Manager.RUSTUP,), "linux", "", "rustup component add pkg"),
+        ((Manager.GO,), "linux", "go", "go install pkg@latest"),
+        ((Manager.NIX,), "linux", "nix", "nix profile install 'nixpkgs#pkg'"),
+        ((Manager.RUSTUP,), "linux", "rustup", "rustup component add pkg"),
         ((Manager.SHELL,), "linux", "", "pkg"),
     ],
 )
@@ -47,6 +55,19 @@ def test_every_server_of_the_catalogue_can_be_had_on_linux_and_macos() -> None:
     for each in load().values():
         for platform in ("linux", "darwin"):
             assert install_command(each, lambda _: False, platform), (each.id, platform)
+
+
+@pytest.mark.parametrize(
+    ("server", "installed", "expected"),
+    [
+        pytest.param("basedpyright", "pip npm", "pilotfish install basedpyright", id="from PyPI"),
+        pytest.param("svelte", "npm", "pilotfish install svelte", id="from npm"),
+        pytest.param("svelte", "", "npm install --global svelte-language-server", id="from npm, which is not here"),
+    ],
+)
+def test_what_pilotfish_installs_itself_comes_first(server: str, installed: str, expected: str) -> None:
+    command = install_command(load()[server], installed.split().__contains__, "linux")
+    assert str(command).startswith(expected)
 
 
 def test_an_install_command_can_be_pasted_into_a_shell() -> None:

@@ -120,7 +120,7 @@ def test_json_has_everything_a_script_needs(shell: Shell) -> None:
     assert row.items() >= {
         "id": "rust-analyzer", "name": "rust-analyzer", "state": "missing", "languages": ["rust"],
         "extensions": [".rs"], "command": ["rust-analyzer"], "role": "main", "risk": "runs-project-code", "path": None,
-        "install": "rustup component add rust-analyzer rust-src",
+        "install": "rustup component add rust-analyzer rust-src (needs rustup, which is not installed)",
     }.items()  # fmt: skip
 
 

@@ -64,6 +64,45 @@ async def test_a_text_file_is_read_word_for_word(tmp_path: Path, content: bytes,
     assert found.identity == Identity(status.st_dev, status.st_ino, status.st_mtime_ns, len(content))
 
 
+CAFE = "# -*- coding: latin-1 -*-\ncafé = 1\n"
+
+
+@pytest.mark.proves("DOC-6")
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        pytest.param("a.py", CAFE.encode("latin-1"), CAFE, id="Latin-1"),
+        pytest.param("a.pyi", b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n\x80", None, id="second line"),
+        pytest.param("a.py", "# coding=shift_jis\nあ".encode("shift_jis"), "# coding=shift_jis\nあ", id="two bytes"),
+        pytest.param("a.py", "# coding: utf-8-unix\né".encode(), "# coding: utf-8-unix\né", id="UTF-8 by another name"),
+        pytest.param("a.py", "x = 1\n# coding: latin-1\né".encode(), "x = 1\n# coding: latin-1\né", id="after code"),
+        pytest.param("a.rb", "# coding: latin-1\né".encode(), "# coding: latin-1\né", id="not Python"),
+    ],
+)
+async def test_a_coding_line_of_python_is_honoured(tmp_path: Path, name: str, content: bytes, text: str | None) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert (await read(path)).text == (text or content.decode("cp1252"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"# coding: unicode_escape\nx = '\\u0041'\n", id="a codec that changes lengths"),
+        pytest.param(b"# coding: nonsense\nx = 1\n", id="an unknown codec"),
+        pytest.param(b"# coding: rot13\nx = 1\n", id="no text encoding"),
+        pytest.param(b"# coding: utf-16\nx = 1\n", id="not what the file is in"),
+        pytest.param(b"# coding: ascii\n\xe9", id="a byte outside of it"),
+    ],
+)
+async def test_a_coding_line_that_does_not_fit_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(content)
+    refused = await refusal(path)
+    assert refused.code is Code.UNSUPPORTED
+    assert "unsupported encoding" in refused.message
+
+
 @pytest.mark.proves("F50", "F52", "DOC-6")
 @pytest.mark.parametrize(
     ("content", "code", "said"),

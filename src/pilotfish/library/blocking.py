@@ -95,6 +95,10 @@ class BlockingWorkspace:
         """Whether some server is for files like this one, installed or not."""
         return self.workspace.serves(path)
 
+    def is_served(self, path: FilePath) -> bool:
+        """Whether a server that is here checks this file."""
+        return self.workspace.is_served(path)
+
     def missing(self, path: FilePath) -> Unavailable | None:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         return self.workspace.missing(path)

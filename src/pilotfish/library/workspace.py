@@ -127,6 +127,12 @@ class Workspace(Questions):
         """Whether some server is for files like this one, installed or not."""
         return self._service.workspaces.of(self._client).serves(AbsPath(os.path.join(self._client.cwd, path)))
 
+    def is_served(self, path: FilePath) -> bool:
+        """Whether a server that is here checks this file."""
+        workspace = self._service.workspaces.of(self._client)
+        real = AbsPath(os.path.realpath(os.path.join(self._client.cwd, path)))
+        return bool(workspace.servers_for(real).servers)
+
     def missing(self, path: FilePath) -> Unavailable | None:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         workspace = self._service.workspaces.of(self._client)

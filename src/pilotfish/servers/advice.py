@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
+from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import Manager, ServerSpec
 
@@ -40,11 +41,21 @@ ONLY_ON: Mapping[Manager, tuple[str, ...]] = {Manager.APT: ("linux",), Manager.B
 
 
 def install_command(spec: ServerSpec, is_installed: Callable[[str], bool], platform: str = sys.platform) -> str | None:
-    """How to install the server here, in the catalogue's order: with a manager that is here, else with the first."""
+    """How to install the server here: by ourselves, else with a package manager that is here, else by a download.
+
+    Where only managers would do that are not here, the first with what it needs; None where nothing is known.
+    """
+    bundle = bundles().get(spec.id)
+    if bundle is not None and (bundle.source == "PyPI" or is_installed("npm")):
+        return f"pilotfish install {spec.id}"
     usable = sorted((manager for manager in spec.install if _exists(manager, platform)), key=_turn(platform))
-    present = [manager for manager in usable if is_installed(PROGRAMS.get(manager, ""))]
-    chosen = (*present, *usable)
-    return _command(chosen[0], spec.install[chosen[0]]) if chosen else None
+    present = [manager for manager in usable if manager not in PROGRAMS or is_installed(PROGRAMS[manager])]
+    if present:
+        return _command(present[0], spec.install[present[0]])
+    absent = [manager for manager in usable if manager not in LATER.get(platform, ())]
+    if not absent:
+        return None
+    return f"{_command(absent[0], spec.install[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
 
 
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:

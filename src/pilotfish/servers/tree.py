@@ -45,4 +45,8 @@ class DiskTree:
         with os.fdopen(descriptor, "rb") as stream:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            return stream.read(limit).decode("utf-8", "replace")
+            try:
+                return stream.read(limit).decode("utf-8", "replace")
+            except OSError:
+                # Some files of `/proc` can be opened, and refuse to be read.
+                return None

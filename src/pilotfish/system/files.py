@@ -1,4 +1,4 @@
-"""Reads source files: regular, text, UTF-8, of bounded size; and says which path a path really is.
+"""Reads source files: regular, text, of bounded size; and says which path a path really is.
 
 Rules:
 - Opening never blocks and reading never waits: a FIFO, device or socket in a project is refused by what the open
@@ -6,12 +6,14 @@ Rules:
 - The identity is taken before the text. A file that changes while it is read then differs from its identity, and is
   read again; the other way round a torn text would pass for the new one.
 - Line endings stay as they are.
+- Text is UTF-8, or what a Python file declares in a coding line (PEP 263).
 
 What may be read is decided above, in `policy`; symbolic links are followed here.
 """
 
 import errno
 import os
+import re
 import stat
 from typing import Never
 
@@ -33,6 +35,13 @@ BINARY_PROBE_BYTES = 8 * 1024
 UTF8_MARK = b"\xef\xbb\xbf"
 OTHER_MARKS = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff", b"\xff\xfe", b"\xfe\xff")
 """The byte-order marks of UTF-32 and UTF-16."""
+
+PYTHON = (".py", ".pyi", ".pyw")
+CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+BLANK = re.compile(rb"[ \t\f]*(?:#.*)?\r?")
+UTF8_NAME = re.compile(r"(?i)utf[-_]?8(?:[-_].*)?")
+CODING_PROBE_BYTES = 4096
+"""Bytes within which the first two lines of a Python file must end for a coding line to count."""
 
 NOT_A_FILE = frozenset({errno.ENXIO, errno.ENODEV, errno.EISDIR, errno.EAGAIN})
 """What opening or reading says of sockets, devices without a driver, folders, and files that only look regular."""
@@ -117,10 +126,30 @@ def decoded(path: AbsPath, content: bytes) -> str:
         raise Refused(Code.UNSUPPORTED, f"unsupported encoding (UTF-16 or UTF-32): {path}")
     if b"\0" in content[:BINARY_PROBE_BYTES]:
         raise Refused(Code.UNSUPPORTED, f"binary file: {path}")
+    encoding = encoding_of(path, content)
     try:
-        return content.removeprefix(UTF8_MARK).decode()
-    except UnicodeDecodeError as error:
-        raise Refused(Code.UNSUPPORTED, f"unsupported encoding (not UTF-8 at byte {error.start}): {path}") from None
+        text = content.removeprefix(UTF8_MARK).decode(encoding)
+    except (UnicodeError, LookupError) as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        raise Refused(Code.UNSUPPORTED, f"unsupported encoding (not {name} at byte {start}): {path}") from None
+    if encoding != "utf-8" and text.encode(encoding, "replace") != content:
+        # The codec changes more than the letters, so places in the text would not be places in the file.
+        raise Refused(Code.UNSUPPORTED, f"unsupported encoding ({encoding}): {path}")
+    return text
+
+
+def encoding_of(path: AbsPath, content: bytes) -> str:
+    """`utf-8`, or the codec that a Python file names in its first two lines (PEP 263)."""
+    if not path.endswith(PYTHON) or content.startswith(UTF8_MARK):
+        return "utf-8"
+    for line in content[:CODING_PROBE_BYTES].split(b"\n", 2)[:2]:
+        if found := CODING.match(line):
+            name = found[1].decode("ascii")
+            return "utf-8" if UTF8_NAME.fullmatch(name) else name
+        if not BLANK.fullmatch(line):
+            break
+    return "utf-8"
 
 
 def _identity(status: os.stat_result) -> Identity:

@@ -1,4 +1,4 @@
-"""The last committed text of a file, read by git with nothing of the repository run.
+"""What git knows of files, read with nothing of the repository run: committed texts, and which files changed.
 
 `git cat-file` reads an object as it is stored: no filter, no text conversion, no hook, no pager. What is left by which
 a repository could have something run is a partial clone that fetches what is missing, and that is switched off. The
@@ -26,6 +26,61 @@ VARIABLES: Mapping[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+
+
+LIST_SECONDS = 60.0
+"""For the changes of a whole worktree: git may have to look at every file."""
+
+SAFE: Mapping[str, str] = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
+"""Settings by which a repository could name a program that git runs to list changes; filters come on top."""
+
+FILTER_KEYS: Mapping[str, str] = {"clean": "", "smudge": "", "process": "", "required": "false"}
+"""An empty command is no filter."""
+
+
+def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
+    """Files below a folder that differ from HEAD or are untracked and not ignored; None where git cannot say. Blocking.
+
+    Filters of the repository do not run, so a file may be listed that git itself would call unchanged. Deleted files
+    are not listed. Without a commit, every file is new.
+    """
+    settings = _settings(git, folder)
+    differing = ("diff-index", "--name-only", "--relative", "--no-renames", "--diff-filter=d", "-z", "HEAD", "--")
+    names = _listed(git, folder, differing, settings)
+    if names is None:
+        names = _listed(git, folder, ("ls-files", "--cached", "-z"), settings)
+    others = _listed(git, folder, ("ls-files", "--others", "--exclude-standard", "-z"), settings)
+    if names is None or others is None:
+        return None
+    paths = dict.fromkeys(os.path.join(folder, name) for name in (*names, *others))
+    return tuple(AbsPath(path) for path in paths if os.path.isfile(path))
+
+
+def _settings(git: str, folder: AbsPath) -> Mapping[str, str]:
+    """`SAFE`, and every filter that the repository defines switched off."""
+    keys = _listed(git, folder, ("config", "--name-only", "-z", "--get-regexp", r"^filter\."), {}) or []
+    filters = {key.rpartition(".")[0] for key in keys}
+    return {**SAFE, **{f"{name}.{key}": value for name in filters for key, value in FILTER_KEYS.items()}}
+
+
+def _listed(git: str, folder: AbsPath, words: tuple[str, ...], settings: Mapping[str, str]) -> list[str] | None:
+    """What git prints, split at NULs."""
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    try:
+        done = subprocess.run(
+            [git, "-C", folder, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**VARIABLES, **variables, "PATH": os.path.dirname(git)},
+            timeout=LIST_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else None
 
 
 def committed_content(git: str, path: AbsPath) -> bytes | None:

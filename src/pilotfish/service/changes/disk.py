@@ -12,7 +12,7 @@ from pilotfish.operations.edits.staged import Disk, Free, Regular, StagedFolder,
 from pilotfish.operations.edits.staging import MAX_FILES
 from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
 from pilotfish.policy.openat import identity_of, parent_of, status_of
-from pilotfish.system.files import MAX_FILE_BYTES, UTF8_MARK, decoded
+from pilotfish.system.files import MAX_FILE_BYTES, UTF8_MARK, decoded, encoding_of
 
 
 class DiskNow(Disk):
@@ -40,6 +40,9 @@ class DiskNow(Disk):
             content = opened.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
             raise Refused(Code.LIMIT_EXCEEDED, f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB: {file.place.path}")
+        encoding = encoding_of(file.place.path, content)
+        if encoding != "utf-8":
+            raise Refused(Code.UNSUPPORTED, f"{file.place.path} is not changed: its encoding is {encoding}")
         return decoded(file.place.path, content), content.startswith(UTF8_MARK)
 
     def tree(self, folder: StagedFolder) -> StagedTree:

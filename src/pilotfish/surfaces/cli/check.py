@@ -1,7 +1,7 @@
-"""`pilotfish check`: the verdict on files and folders, or on a text that is not on disk.
+"""`pilotfish check`: diagnostics of files and folders, or of a text that is not on disk.
 
-Findings are errors and warnings, or what `--severity` says. Text shows the findings and counts the rest; without
-`--severity`, JSON carries everything. The exit code is that of the findings.
+Findings are errors and warnings, or what `--severity` says; they decide the exit code. Text lists the errors and counts
+the rest (`--all` lists everything); JSON has everything unless `--severity` is given.
 """
 
 from __future__ import annotations
@@ -15,143 +15,201 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
-from pilotfish.api.answers import Diagnostic
+from pilotfish.api.answers import Diagnostic, Effort, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check, refusal
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, root_option
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
+    from pilotfish.surfaces.cli.terminal.check_text import ListingOptions
     from pilotfish.system.ports import Interest
 
 SEVERITIES = ("error", "warning", "information", "hint")
+FORMATS = ("text", "json", "sarif", "github")
 
 
-class Order(Struct, frozen=True):
-    """What to check, and what of it to tell."""
+class CheckRequest(Struct, frozen=True):
+    """What to check, and what to print."""
 
     paths: tuple[str, ...]
     text: str | None
+    changed: bool
     only_new: bool
     severity: str | None
+    everything: bool
     skip_missing: bool
-    as_json: bool
+    format: str
 
     def is_finding(self, found: Diagnostic) -> bool:
-        limit = self.severity or "warning"
-        return SEVERITIES.index(found.severity) <= SEVERITIES.index(limit) and self.is_wanted(found)
+        return SEVERITIES.index(found.severity) <= SEVERITIES.index(self.severity or "warning")
 
     def is_wanted(self, found: Diagnostic) -> bool:
         return not (self.only_new and found.introduced is False)
 
+    def is_printed(self, found: Diagnostic) -> bool:
+        """Whether a diagnostic is in JSON, SARIF or GitHub's lines."""
+        if self.everything or (self.format == "json" and self.severity is None):
+            return True
+        return self.is_finding(found)
+
 
 @click.command()
 @click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completion.files)
-@click.option("--stdin", "from_stdin", is_flag=True, help="Judge the text on standard input as that of the one FILE.")
-@click.option("--only-new", is_flag=True, help="Only what was not there before, where that is known.")
-@click.option("--severity", type=click.Choice(SEVERITIES), help="The least that counts; warnings by default.")
-@click.option("--skip-missing", is_flag=True, help="Leave out files of folders whose server is not installed.")
+@click.option("--changed", is_flag=True, help="Only files that git lists as changed since HEAD, or untracked.")
+@click.option("--all", "everything", is_flag=True, help="List every diagnostic, not only the first errors.")
+@click.option("--severity", type=click.Choice(SEVERITIES), help="The least that is a finding; by default warning.")
+@click.option("--only-new", is_flag=True, help="Leave out what was there before, where that is known.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Check the text on standard input as that of the one FILE.")
+@click.option("--skip-missing", is_flag=True, help="Accept files in folders whose server is not installed.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the same as --format json.")
 @root_option
 @daemon_option
-@json_option
 def check(
     paths: tuple[str, ...],
-    from_stdin: bool,  # noqa: FBT001 -- click passes flags
-    only_new: bool,  # noqa: FBT001
+    changed: bool,  # noqa: FBT001 -- click passes flags
+    everything: bool,  # noqa: FBT001
     severity: str | None,
+    only_new: bool,  # noqa: FBT001
+    from_stdin: bool,  # noqa: FBT001
     skip_missing: bool,  # noqa: FBT001
     watch: bool,  # noqa: FBT001
-    root: str | None,
+    form: str,
     as_json: bool,  # noqa: FBT001
+    root: str | None,
 ) -> None:
     """Check files and folders for errors and warnings.
 
-    Without a path, the current folder. Exit code: 0 clean, 1 findings, 2 no verdict, 3 wrong use.
+    Without a path, the current folder. Lists errors and counts warnings; --all lists everything. Exit code: 0 clean,
+    1 findings, 2 no verdict, 3 wrong use.
     """
-    if from_stdin and (len(paths) != 1 or watch):
-        raise click.UsageError("--stdin takes exactly one FILE, and no --watch.")
+    if from_stdin and (len(paths) != 1 or watch or changed):
+        raise click.UsageError("--stdin takes exactly one FILE, and neither --watch nor --changed.")
     text = _standard_input() if from_stdin else None
-    order = Order(paths or (".",), text, only_new, severity, skip_missing, as_json)
+    form = "json" if as_json else form
+    request = CheckRequest(paths or (".",), text, changed, only_new, severity, everything, skip_missing, form)
 
     async def work(workspace: OpenWorkspace) -> ExitCode:
         if watch:
-            await _for_ever(workspace, order)
-        return report(await checked(workspace, order), workspace.root, order)
+            await _check_forever(workspace, request)
+        return report(await run_check(workspace, request), workspace.root, request)
 
     try:
-        result = with_workspace(root, work)
+        code = with_workspace(root, work)
     except Failure as failure:
-        result = report(refusal(Operation.DIAGNOSTICS, failure), "", order)
-    click.get_current_context().exit(result)
+        code = report(refusal(Operation.DIAGNOSTICS, failure), "", request)
+    click.get_current_context().exit(code)
 
 
-async def _for_ever(workspace: OpenWorkspace, order: Order) -> None:
-    """Check after every change, until somebody interrupts it."""
-    async with watching(order.paths) as changed:
+async def _check_forever(workspace: OpenWorkspace, request: CheckRequest) -> None:
+    """Check after every change, until interrupted."""
+    async with watching(request.paths) as changed:
         while True:
-            report(await checked(workspace, order), workspace.root, order)
+            report(await run_check(workspace, request), workspace.root, request)
             await changed()
 
 
-async def checked(workspace: OpenWorkspace, order: Order) -> DiagnosticsAnswer:
-    """The verdict, with a bar or a line for a person who waits."""
-    from pilotfish.surfaces.cli.check_run import gathered, merged, shortfalls, verdict
+async def run_check(workspace: OpenWorkspace, request: CheckRequest) -> DiagnosticsAnswer | None:
+    """Check, with a bar or a line on standard error for a person who waits; None when no file has changed."""
+    from pilotfish.surfaces.cli.check_run import check_files, merged, select
     from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
 
     started = time.monotonic()
-    found = await gathered(workspace, order.paths)
-    texts = None if order.text is None else {order.paths[0]: order.text}
-    if texts is not None and order.only_new:
-        # What is on disk is what the proposed text is compared with.
-        await workspace.check(order.paths[0])
-    alone = len(found.files) == 1
-    with progress_bar(len(found.files)) as bar:
-        async with spinner(workspace) if alone else nullcontext():
-            answers = await verdict(workspace, found, texts=texts, done=bar.step)
-    missing = shortfalls(found)
-    return merged(
-        answers,
-        duration_ms=round((time.monotonic() - started) * 1000),
-        errors=() if order.skip_missing else missing,
-        notes=[one.message for one in missing] if order.skip_missing else [],
-    )
+    changed = _changed_files(workspace.root) if request.changed else None
+    chosen = await select(workspace, request.paths, changed)
+    if changed is not None and not (chosen.files or chosen.unserved):
+        return None
+    texts = None if request.text is None else {request.paths[0]: request.text}
+    if texts is not None and request.only_new:
+        # The proposed text is compared with what is on disk.
+        await workspace.check(request.paths[0])
+    with progress_bar(len(chosen.files)) as bar:
+        async with spinner(workspace) if len(chosen.files) == 1 else nullcontext():
+            answers = await check_files(workspace, chosen, texts=texts, done=bar.step)
+    duration = round((time.monotonic() - started) * 1000)
+    return merged(chosen, answers, workspace.root, duration_ms=duration, skip_missing=request.skip_missing)
 
 
-def report(said: DiagnosticsAnswer, root: str, order: Order) -> ExitCode:
-    """Print the verdict, and say how the command ends."""
+def report(answer: DiagnosticsAnswer | None, root: str, request: CheckRequest) -> ExitCode:
+    """Print the answer, and return the exit code."""
+    if answer is None:
+        _print_nothing_changed(root, request.format)
+        return ExitCode.OK
     from pilotfish.surfaces.cli.check_run import only
-    from pilotfish.surfaces.cli.terminal.printing import print_answer
+    from pilotfish.surfaces.cli.terminal.printing import print_answer, print_check
 
-    findings = only(said, order.is_finding)
-    if order.as_json:
-        shown = only(said, order.is_wanted) if order.severity is None else findings
-    else:
-        shown = replace(findings, meta=replace(findings.meta, warnings=(*findings.meta.warnings, *_rest(said, order))))
-    print_answer(shown, root, as_json=order.as_json, texts=_texts(order))
-    return exit_code_of_check(said, _count(findings.data))
+    wanted = only(answer, request.is_wanted)
+    findings = only(wanted, request.is_finding)
+    match request.format:
+        case "json":
+            print_answer(only(wanted, request.is_printed), root, as_json=True)
+        case "sarif":
+            from pilotfish.surfaces.cli.terminal.check_formats import sarif
 
+            click.echo(sarif(only(wanted, request.is_printed), root))
+        case "github":
+            from pilotfish.surfaces.cli.terminal.check_formats import github_lines
 
-def _rest(said: DiagnosticsAnswer, order: Order) -> tuple[str, ...]:
-    if order.severity is not None:
-        return ()
-    wanted = [found for items in (said.data or {}).values() for found in items if order.is_wanted(found)]
-    lesser = sum(not order.is_finding(found) for found in wanted)
-    return (f"{lesser} of lesser severity not shown (--severity hint)",) if lesser else ()
-
-
-def _count(data: Mapping[str, tuple[Diagnostic, ...]] | None) -> int:
-    return sum(map(len, (data or {}).values()))
+            for line in github_lines(only(wanted, request.is_printed)):
+                click.echo(line)
+        case _:
+            print_check(wanted, root, listing(request), _texts(request))
+    return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
 
 
-def _texts(order: Order) -> Mapping[str, str]:
-    return {} if order.text is None else {os.path.normpath(order.paths[0]): order.text}
+def _print_nothing_changed(root: str, form: str) -> None:
+    message = "No file has changed since HEAD."
+    if form == "json":
+        from pilotfish.surfaces.cli.terminal.printing import print_answer
+
+        # No server was asked, so no answer may call itself fresh.
+        print_answer(answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=(message,))), root, as_json=True)
+    elif form == "sarif":
+        from pilotfish.surfaces.cli.terminal.check_formats import sarif
+
+        click.echo(sarif(None, root))
+    elif form == "text":
+        click.echo(message)
+
+
+def listing(request: CheckRequest) -> ListingOptions:
+    from pilotfish.surfaces.cli.terminal.check_text import ListingOptions
+
+    if request.everything:
+        return ListingOptions("hint", "hint", None)
+    if request.severity is not None:
+        return ListingOptions(request.severity, request.severity, None)
+    return ListingOptions()
+
+
+def _changed_files(root: str) -> Sequence[str]:
+    """What git lists; raises `Refused` where git cannot say."""
+    import shutil
+
+    from pilotfish.servers.environment import search_path
+    from pilotfish.system.git import changed_files
+
+    # Never a git that the project brings along.
+    path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (AbsPath(root),), trusted=False))
+    git = shutil.which("git", path=path)
+    found = None if git is None else changed_files(git, AbsPath(root))
+    if found is None:
+        why = "git was not found" if git is None else f"git cannot list the changes of {root}"
+        raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why}")
+    return found
+
+
+def _texts(request: CheckRequest) -> Mapping[str, str]:
+    return {} if request.text is None else {os.path.normpath(request.paths[0]): request.text}
 
 
 def _standard_input() -> str:

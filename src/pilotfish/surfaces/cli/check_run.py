@@ -1,12 +1,13 @@
 """A check of many files, a few at a time, made into one answer.
 
-Named files must be checked. Of a folder, every file that some server is for must be; where that server is missing, its
-files are counted, and the answer about the folder is partial.
+Named files must be checked. Of a folder, every file that some server is for must be: one that cannot be read or reached
+is named, and where a server is missing its files are counted; the answer about the folder is then partial.
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 import anyio
 import anyio.to_thread
@@ -25,88 +26,109 @@ from pilotfish.api.answers import (
     is_empty,
 )
 from pilotfish.api.questions import Operation
-from pilotfish.errors import Code
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
+from pilotfish.surfaces.cli.terminal.units import counted
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
-from pilotfish.system.source_files import files_below
+from pilotfish.system.source_files import Skipped, files_below
 from pilotfish.system.tasks import owned_tasks
 
 AT_ONCE = 8
 """Files under way: more do not make a server faster, and each holds its text."""
 
 MAX_REASONS = 5
-"""Different reasons in one answer; how many more there are is said."""
+"""Different reasons in one answer; the others are counted."""
 
-NOT_TEXT = frozenset({Code.UNSUPPORTED, Code.LIMIT_EXCEEDED, Code.FILE_MISSING})
-"""Why a file of a folder is passed over: binary, too large, gone in between (DOC-6)."""
+MAX_NAMED = 5
+"""Files or folders that one line names; the others are counted."""
+
+MAX_SAMPLES = 200
+"""Files of a linked folder that are looked at to see whether a server is for any of them."""
+
+NO_FILES = "no file here can be checked"
 
 
-class Gathered(Struct, frozen=True):
-    """The files to check, each once."""
+class FilesToCheck(Struct, frozen=True):
+    """The files to check, each once, and what was left out."""
 
     named: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     """Found in a folder."""
     unserved: Mapping[Error, int] = field(default_factory=dict[Error, int])
-    """Why files of folders cannot be checked, and how many."""
+    """Why files of folders have no server, and how many."""
+    unreached: tuple[Error, ...] = ()
+    """Files and folders that were found and could not be reached."""
+    ignored: tuple[str, ...] = ()
+    """Folders that were skipped on purpose."""
 
     @property
     def files(self) -> tuple[str, ...]:
         return (*self.named, *self.listed)
 
 
-async def gathered(workspace: OpenWorkspace, paths: Sequence[str]) -> Gathered:
-    named, below = await anyio.to_thread.run_sync(_files, paths)
-    unserved = await workspace.unserved(below)
-    listed = tuple(file for file in below if file not in unserved)
-    return Gathered(named, listed, Counter(why for why in unserved.values() if why is not None))
+async def select(workspace: OpenWorkspace, paths: Sequence[str], changed: Sequence[str] | None = None) -> FilesToCheck:
+    """The files that `paths` name, and those below the folders among them; with `changed`, only those of these."""
+    walk = await anyio.to_thread.run_sync(_walk, paths, changed)
+    samples = [path for inside in walk.odd.values() for path in inside]
+    unserved = await workspace.unserved([*walk.below, *samples])
+    missed = [path for path, inside in walk.odd.items() if any(sample not in unserved for sample in inside)]
+    return FilesToCheck(
+        walk.named,
+        tuple(file for file in walk.below if file not in unserved),
+        Counter(why for file in walk.below if (why := unserved.get(file)) is not None),
+        tuple(_unreached(workspace.root, missed, walk.links, walk.unreadable)),
+        tuple(_relative(path, workspace.root) for path in walk.ignored),
+    )
 
 
-def shortfalls(found: Gathered) -> tuple[Error, ...]:
-    """What is missing for a verdict on the whole of the folders."""
-    return tuple(Error(why.server_id, _told(why, count), why.code) for why, count in found.unserved.items())
-
-
-async def verdict(
+async def check_files(
     workspace: OpenWorkspace,
-    found: Gathered,
+    chosen: FilesToCheck,
     *,
     texts: Mapping[str, str] | None = None,
     done: Callable[[], None],
-) -> list[DiagnosticsAnswer]:
-    """The verdicts on all files, in their order; `done` hears of each that is finished."""
+) -> dict[str, DiagnosticsAnswer]:
+    """The answer about each file, in the order of the files; `done` is called after each."""
     answers: dict[str, DiagnosticsAnswer] = {}
     limit = anyio.CapacityLimiter(AT_ONCE)
 
-    async def one(path: str) -> None:
+    async def check(path: str) -> None:
         async with limit:
             answers[path] = await workspace.check(path, texts=texts)
         done()
 
     async with owned_tasks() as tasks:
-        for path in found.files:
-            tasks.start_soon(one, path)
-    owed = [answers[path] for path in found.named]
-    return owed + [answers[path] for path in found.listed if not _is_no_text(answers[path])]
+        for path in chosen.files:
+            tasks.start_soon(check, path)
+    return {path: answers[path] for path in chosen.files}
 
 
 def merged(
-    answers: Sequence[DiagnosticsAnswer], *, duration_ms: int, errors: Sequence[Error] = (), notes: Sequence[str] = ()
+    chosen: FilesToCheck, answers: Mapping[str, DiagnosticsAnswer], root: str, *, duration_ms: int, skip_missing: bool
 ) -> DiagnosticsAnswer:
-    """One answer of those about single files; `errors` and `notes` are about what nobody could be asked about."""
-    states = {answer.meta.state for answer in answers}
-    reasons = [answer.meta.reason for answer in answers if answer.meta.reason and not _is_about_errors(answer)]
-    caveats = _some(reasons) if answers or errors else ("there is no file here that could be checked",)
+    """One answer about everything that was selected."""
+    gone = {path for path in chosen.listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
+    refused = {path for path in chosen.listed if path not in gone and _codes(answers[path])}
+    heard = [answer for path, answer in answers.items() if path not in gone | refused]
+    states = {answer.meta.state for answer in heard}
+    missing = _missing(chosen)
+    owed = [] if skip_missing else missing
+    skipped = [error.message for error in missing] if skip_missing else []
+    unread = _unread(root, {path: answers[path] for path in answers if path in refused})
+    problems = [*(error for answer in heard for error in answer.errors), *unread, *chosen.unreached, *owed]
+    reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
+    notes = [*(note for answer in heard for note in answer.meta.warnings), *skipped, *_ignored(chosen)]
     effort = Effort(
         duration_ms=duration_ms,
-        server_hits=sum(answer.meta.server_hits for answer in answers),
-        errors=tuple(dict.fromkeys([*(error for answer in answers for error in answer.errors), *errors])),
-        caveats=caveats,
+        server_hits=sum(answer.meta.server_hits for answer in heard),
+        errors=tuple(dict.fromkeys(problems)),
+        caveats=_some(reasons) if heard or problems else (NO_FILES,),
         stale="some of it is about an older text" if State.STALE in states else None,
-        timed_out=any(answer.meta.timed_out for answer in answers),
-        warnings=tuple(dict.fromkeys([*(note for answer in answers for note in answer.meta.warnings), *notes])),
+        timed_out=any(answer.meta.timed_out for answer in heard),
+        warnings=tuple(dict.fromkeys(notes)),
     )
-    data = {path: items for answer in answers for path, items in (answer.data or {}).items()}
+    data = {path: items for answer in heard for path, items in (answer.data or {}).items()}
     return answer_from(Operation.DIAGNOSTICS, data, effort)
 
 
@@ -119,14 +141,115 @@ def only(answer: DiagnosticsAnswer, wanted: Callable[[Diagnostic], bool]) -> Dia
     return replace(answer, data=data, meta=replace(answer.meta, empty=empty))
 
 
-def _is_no_text(answer: DiagnosticsAnswer) -> bool:
-    return bool(answer.errors) and all(
-        error.server_id == OURSELVES and error.code in NOT_TEXT for error in answer.errors
+class _Walk(Struct):
+    named: tuple[str, ...]
+    below: list[AbsPath]
+    odd: dict[AbsPath, tuple[AbsPath, ...]] = field(default_factory=dict[AbsPath, tuple[AbsPath, ...]])
+    """Links that lead elsewhere and special files, each with files that it stands for."""
+    links: frozenset[AbsPath] = frozenset()
+    unreadable: tuple[AbsPath, ...] = ()
+    ignored: tuple[AbsPath, ...] = ()
+
+
+def _walk(paths: Sequence[str], changed: Sequence[str] | None) -> _Walk:
+    if changed is not None:
+        places = [AbsPath(os.path.realpath(path)) for path in paths]
+        real = (AbsPath(os.path.realpath(path)) for path in changed)
+        return _Walk((), [path for path in real if any(is_inside(path, place) for place in places)])
+    named = dict.fromkeys(path for path in paths if not os.path.isdir(path))
+    if any(os.path.realpath(path) == os.sep for path in paths):
+        hint = "Change to the folder of a project, or name files or folders."
+        raise Refused(Code.INVALID_INPUT, f"{os.sep} is the whole file system.", hint=hint)
+    folders = [AbsPath(os.path.realpath(path)) for path in paths if path not in named]
+    skipped = Skipped()
+    below = [*dict.fromkeys(file for folder in folders for file in files_below(folder, skipped))]
+    odd: dict[AbsPath, tuple[AbsPath, ...]] = {path: (path,) for path in skipped.special}
+    for link in skipped.links:
+        target = AbsPath(os.path.realpath(link))
+        # What is inside of the folders is checked there, under its own name.
+        if not any(is_inside(target, folder) for folder in folders):
+            odd[link] = _samples(link, target)
+    links = frozenset(skipped.links)
+    return _Walk(tuple(named), below, odd, links, tuple(skipped.unreadable), tuple(skipped.ignored))
+
+
+def _samples(link: AbsPath, target: AbsPath) -> tuple[AbsPath, ...]:
+    """Files that a link leads to, as paths through the link; none where it leads nowhere."""
+    if os.path.isdir(target):
+        inside = islice(files_below(target), MAX_SAMPLES)
+        return tuple(AbsPath(os.path.join(link, os.path.relpath(path, target))) for path in inside)
+    return (link,) if os.path.isfile(target) else ()
+
+
+def _unreached(
+    root: str, missed: Sequence[AbsPath], links: Collection[AbsPath], unreadable: Sequence[AbsPath]
+) -> Iterator[Error]:
+    kinds = (
+        ([path for path in missed if path in links], "symbolic link was", "symbolic links were", "followed"),
+        ([path for path in missed if path not in links], "special file was", "special files were", "opened"),
+        (unreadable, "folder was", "folders were", "listed, for want of permission"),
     )
+    for paths, one, many, done in kinds:
+        if paths:
+            names = _first([_relative(path, root) for path in paths])
+            yield Error(OURSELVES, f"{counted(len(paths), one, many)} not {done}: {names}", Code.UNSUPPORTED)
+
+
+def _unread(root: str, refused: Mapping[str, DiagnosticsAnswer]) -> list[Error]:
+    """Files of folders that are not text, too large, or closed to us (DOC-6)."""
+    if not refused:
+        return []
+    named = [f"{_relative(path, root)} ({_why(path, answer)})" for path, answer in refused.items()]
+    message = f"{counted(len(named), 'file')} could not be read: {_first(named)}"
+    return [Error(OURSELVES, message, Code.UNSUPPORTED)]
+
+
+def _why(path: str, answer: DiagnosticsAnswer) -> str:
+    """The reason of a refusal without the path, which stands before it."""
+    if not _is_text(path):
+        # The daemon's protocol is JSON, which cannot carry such a name: it looked for another file.
+        return "its name is not UTF-8"
+    message = answer.errors[0].message
+    return message.replace(f": {path}", "").replace(f" {path}", "")
+
+
+def _is_text(path: str) -> bool:
+    """False for a name with bytes that are not UTF-8."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
+
+
+def _codes(answer: DiagnosticsAnswer) -> set[Code]:
+    """Why we ourselves did not ask any server about a file; empty where one was asked."""
+    if answer.data or not all(error.server_id == OURSELVES for error in answer.errors):
+        return set()
+    return {error.code for error in answer.errors}
+
+
+def _missing(chosen: FilesToCheck) -> list[Error]:
+    """Servers that are not here, and how many files each would have checked."""
+    return [
+        Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
+        for why, count in chosen.unserved.items()
+    ]
+
+
+def _ignored(chosen: FilesToCheck) -> list[str]:
+    count = len(chosen.ignored)
+    kind = counted(count, "ignored or hidden folder")
+    return [f"skipped {kind}: {_first(chosen.ignored)}"] if count else []
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _relative(path: str, root: str) -> str:
+    return os.path.relpath(path, root) if is_inside(AbsPath(path), AbsPath(root)) else path
 
 
 def _is_about_errors(answer: DiagnosticsAnswer) -> bool:
-    """Whether the reason only repeats the errors, which are told anyway."""
+    """Whether the reason only repeats the errors, which are shown anyway."""
     return answer.meta.reason == "; ".join(map(error_text, answer.errors))
 
 
@@ -134,16 +257,3 @@ def _some(reasons: Sequence[str]) -> tuple[str, ...]:
     distinct = [*dict.fromkeys(reasons)]
     more = len(distinct) - MAX_REASONS
     return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []))
-
-
-def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], list[AbsPath]]:
-    """The files that were named, and all below the folders that were."""
-    folders = [path for path in paths if os.path.isdir(path)]
-    named = dict.fromkeys(path for path in paths if path not in folders)
-    below = (file for folder in folders for file in files_below(AbsPath(os.path.realpath(folder))))
-    return tuple(named), [*dict.fromkeys(below)]
-
-
-def _told(why: Error, count: int) -> str:
-    files = "1 file was" if count == 1 else f"{count} files were"
-    return f"{files} not checked: {why.message}"

@@ -54,6 +54,8 @@ class InProcessWorkspace:
                 found[path] = None
             elif (missing := self._workspace.missing(path)) is not None:
                 found[path] = error_of(missing)
+            elif not self._workspace.is_served(path):
+                found[path] = None
         return found
 
     async def snapshot(self) -> Snapshot:

@@ -1,12 +1,11 @@
-"""Answers for people at a terminal: grouped by file, the source line with a mark below, colours.
+"""Answers on a terminal: grouped by file, the source line with carets below, colours.
 
-Pure: the source of a diagnostic is handed in. What has no place in a source is shown as models read it, with colours.
- Everything from a server or a file goes through the sanitiser on its way.
+Pure: source lines are handed in. Answers without places look as models read them, with colours.
+Everything from a server or a file goes through the sanitiser on its way.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import click
@@ -30,7 +29,7 @@ LineOf = Callable[[str, int], str | None]
 
 
 class Screen(Struct, frozen=True):
-    """What is written on: its width, and where source lines come from."""
+    """The terminal: its width, and where source lines come from."""
 
     columns: int
     line_of: LineOf
@@ -54,20 +53,6 @@ def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
     yield from _notes(answer)
 
 
-def check_lines(answer: Answer[Mapping[str, Sequence[Diagnostic]]], screen: Screen) -> Iterator[str]:
-    """A verdict on files: each diagnostic with its source, then a count."""
-    yield from _state(answer)
-    data = answer.data or {}
-    for path, diagnostics in data.items():
-        if diagnostics:
-            yield click.style(sanitised(path, MAX_PATH), bold=True)
-        for found in diagnostics:
-            yield from _diagnostic(found, screen.line_of(path, found.line), screen)
-    yield from _notes(answer)
-    if answer.ok:
-        yield _summary(answer, data)
-
-
 def _placed(answer: Answer[Any]) -> list[tuple[str, Location]]:
     """The places of an answer, each with what is said about it; none where it is better shown in another way."""
     if answer.operation == Operation.DOCUMENT_SYMBOL or not isinstance(answer.data, tuple):
@@ -78,12 +63,12 @@ def _placed(answer: Answer[Any]) -> list[tuple[str, Location]]:
 def _places(item: object) -> Iterator[tuple[str, Location]]:
     match item:
         case Symbol():
-            inside = f" in {_name(item.container)}" if item.container else ""
-            yield f"  {item.kind} {_name(item.name)}{inside}", item
+            inside = f" in {name_text(item.container)}" if item.container else ""
+            yield f"  {item.kind} {name_text(item.name)}{inside}", item
         case Location():
             yield "", item
         case HierarchyItem():
-            yield f"  {kind_word(item.kind)} {_name(item.name)}", item.location
+            yield f"  {kind_word(item.kind)} {name_text(item.name)}", item.location
         case Edge():
             for end in (item.caller, item.callee):
                 yield from _places(end)
@@ -104,28 +89,16 @@ def _source(place: Location | Diagnostic, line: str, screen: Screen, colour: str
     yield f"{INDENT * 2}{click.style(mark.carets, fg=colour)}"
 
 
-def _diagnostic(found: Diagnostic, line: str | None, screen: Screen) -> Iterator[str]:
+def diagnostic_lines(found: Diagnostic, line: str | None, screen: Screen) -> Iterator[str]:
     colour = SEVERITY_COLOURS[found.severity]
     first, *others = sanitised_lines(found.message, MAX_MESSAGE).splitlines() or [""]
-    by = " ".join(filter(None, (_name(found.server), found.code and f"({_name(found.code)})")))
+    by = " ".join(filter(None, (name_text(found.server), found.code and f"({name_text(found.code)})")))
     new = click.style(" new", fg="magenta") if found.introduced else ""
     where = click.style(f"{found.line}:{found.character}", fg="cyan")
     yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {click.style(by, dim=True)}"
     yield from (f"{INDENT * 3}{other.strip()}" for other in others)
     if line is not None:
         yield from _source(found, line, screen, colour)
-
-
-def _summary(answer: Answer[Any], data: Mapping[str, Sequence[Diagnostic]]) -> str:
-    counts = Counter(found.severity for diagnostics in data.values() for found in diagnostics)
-    seconds = f"{answer.meta.duration_ms / 1000:.1f} s"
-    if not counts:
-        word = "No problems" if answer.meta.state is State.FRESH else "No problems known"
-        colour = "green" if answer.meta.state is State.FRESH else "yellow"
-        return f"{click.style(word, fg=colour)} in {_counted(len(data), 'file')} ({seconds})"
-    found = ", ".join(_counted(counts[name], name) for name in SEVERITY_COLOURS if counts[name])
-    files = sum(bool(diagnostics) for diagnostics in data.values())
-    return f"{click.style(found, bold=True)} in {_counted(files, 'file')} of {len(data)} ({seconds})"
 
 
 def _state(answer: Answer[Any]) -> Iterator[str]:
@@ -158,9 +131,5 @@ def _bold(found: re.Match[str]) -> str:
     return click.style(found[0], bold=True)
 
 
-def _name(name: str) -> str:
+def name_text(name: str) -> str:
     return sanitised(name, MAX_NAME)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 or noun == 'information' else 's'}"

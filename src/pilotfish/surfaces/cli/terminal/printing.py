@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from pilotfish.api.answers import Answer
-from pilotfish.api.questions import Operation
+from pilotfish.api.answers import Answer, DiagnosticsAnswer
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
 from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines
-from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines, check_lines
+from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
+from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, pipe_lines, terminal_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
 from pilotfish.surfaces.cli.terminal.relative_paths import relative_to
 
@@ -26,25 +26,40 @@ MAX_SOURCE_BYTES = 4 * 1024 * 1024
 """Of a larger file, source lines are shown only from its first part."""
 
 
-def print_answer(answer: Answer[Any], root: str, *, as_json: bool, texts: Mapping[str, str] | None = None) -> None:
-    """Print an answer about the workspace at `root`. `texts` replace the contents of files on disk."""
+def print_answer(answer: Answer[Any], root: str, *, as_json: bool) -> None:
+    """Print an answer about the workspace at `root`."""
     if as_json:
         # ASCII, because a pipe may have any encoding.
         click.echo(json.dumps(structured(answer)))
+    elif not _print_refusal(answer):
+        shown = relative_to(os.getcwd(), answer, root) if root else answer
+        lines = answer_lines(shown, _screen()) if sys.stdout.isatty() else [text_of(shown)]
+        for line in lines:
+            click.echo(line)
+
+
+def print_check(answer: DiagnosticsAnswer, root: str, listing: ListingOptions, texts: Mapping[str, str]) -> None:
+    """Print the answer of a check as text. `texts` replace the contents of files on disk."""
+    if _print_refusal(answer):
         return
-    if is_refused(answer):
-        # Nothing was asked, so a program that reads standard output gets nothing.
-        click.echo("\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors), err=True)
-        return
-    cwd = os.getcwd()
-    shown = relative_to(cwd, answer, root) if root else answer
-    if not sys.stdout.isatty():
-        click.echo(text_of(shown))
-        return
-    screen = Screen(max(MIN_COLUMNS, shutil.get_terminal_size().columns), SourceLines(cwd, texts or {}).line)
-    is_check = answer.operation == Operation.DIAGNOSTICS
-    for line in check_lines(shown, screen) if is_check else answer_lines(shown, screen):
+    shown = relative_to(os.getcwd(), answer, root) if root else answer
+    is_terminal = sys.stdout.isatty()
+    for line in terminal_lines(shown, listing, _screen(texts)) if is_terminal else pipe_lines(shown, listing):
         click.echo(line)
+
+
+def _print_refusal(answer: Answer[Any]) -> bool:
+    """Print what is wrong with the question on standard error; False when nothing is."""
+    if not is_refused(answer):
+        return False
+    # Nothing was asked, so a program that reads standard output gets nothing.
+    click.echo("\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors), err=True)
+    return True
+
+
+def _screen(texts: Mapping[str, str] | None = None) -> Screen:
+    columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)
+    return Screen(columns, SourceLines(os.getcwd(), texts or {}).line)
 
 
 class SourceLines:

@@ -1,0 +1,156 @@
+"""What `check` prints: errors first, then what was not checked, then a summary by file and by rule. Pure.
+
+On a terminal, diagnostics are grouped by file and shown with their source; in a pipe each is one line. Lesser
+diagnostics than the listed ones are counted.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import click
+from msgspec import Struct
+
+from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State, error_text
+from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
+from pilotfish.operations.render import state_line
+from pilotfish.sanitise import sanitised
+from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
+
+SEVERITIES = ("error", "warning", "information", "hint")
+
+MAX_LISTED = 100
+"""DiagnosticsAnswer that are listed; `--all` lists every one."""
+
+TABLES_FROM = 10
+"""With fewer findings, the list itself is the summary."""
+
+TABLE_ROWS = 10
+
+
+class ListingOptions(Struct, frozen=True):
+    """Which diagnostics are listed, and which are only counted."""
+
+    least: str = "error"
+    """The least severity that is listed."""
+    counted: str = "hint"
+    """The least severity that is counted; what is below was not asked for."""
+    limit: int | None = MAX_LISTED
+
+    def is_listed(self, found: Diagnostic) -> bool:
+        return _rank(found) <= SEVERITIES.index(self.least)
+
+    def is_counted(self, found: Diagnostic) -> bool:
+        return _rank(found) <= SEVERITIES.index(self.counted)
+
+
+def pipe_lines(answer: DiagnosticsAnswer, listing: ListingOptions) -> Iterator[str]:
+    """One line for each diagnostic that is listed, then notes and the summary."""
+    if answer.meta.state is not State.FRESH:
+        yield _one_line(state_line(answer.meta))
+    listed = _listed(answer, listing)
+    for path, found in listed[: listing.limit]:
+        code = f" ({name_text(found.code)})" if found.code else ""
+        place = f"{sanitised(path, MAX_PATH)}:{found.line}:{found.character}"
+        yield f"{place}  {found.severity}: {sanitised(found.message, MAX_MESSAGE)}{code}"
+    yield from _ending(answer, listing, len(listed), "")
+
+
+def terminal_lines(answer: DiagnosticsAnswer, listing: ListingOptions, screen: Screen) -> Iterator[str]:
+    """Each diagnostic that is listed with its source, then notes and the summary."""
+    listed, heading = _listed(answer, listing), None
+    for path, found in listed[: listing.limit]:
+        if path != heading:
+            heading = path
+            yield click.style(sanitised(path, MAX_PATH), bold=True)
+        yield from diagnostic_lines(found, screen.line_of(path, found.line), screen)
+    if answer.meta.state is not State.FRESH:
+        # Below a long list, where a person sees it.
+        yield click.style(state_line(answer.meta), fg=STATE_COLOURS[answer.meta.state])
+    yield from _ending(answer, listing, len(listed), f" ({answer.meta.duration_ms / 1000:.1f} s)")
+
+
+def _listed(answer: DiagnosticsAnswer, listing: ListingOptions) -> list[tuple[str, Diagnostic]]:
+    """The worst first, then in the order of the answer."""
+    every = [(path, found) for path, items in (answer.data or {}).items() for found in items]
+    return sorted((one for one in every if listing.is_listed(one[1])), key=lambda one: _rank(one[1]))
+
+
+def _ending(answer: DiagnosticsAnswer, listing: ListingOptions, listed: int, took: str) -> Iterator[str]:
+    if listing.limit is not None and listed > listing.limit:
+        yield f"… and {listed - listing.limit} more (--all lists every one)"
+    reason = answer.meta.reason or ""
+    for error in answer.errors:
+        if error.message not in reason:
+            yield click.style(_one_line(error_text(error)), fg="red")
+    for note in answer.meta.warnings:
+        yield click.style(f"note: {_one_line(note)}", fg="yellow")
+    if not answer.ok:
+        return
+    data = answer.data or {}
+    counted = {path: [found for found in items if listing.is_counted(found)] for path, items in data.items()}
+    yield from _tables(counted)
+    yield _summary(answer, counted, listing) + took
+
+
+def _tables(counted: Mapping[str, Sequence[Diagnostic]]) -> Iterator[str]:
+    findings = [(path, found) for path, items in counted.items() for found in items if _rank(found) <= 1]
+    if len(findings) < TABLES_FROM:
+        return
+    yield ""
+    yield from _table("By file:", findings, lambda path, _: sanitised(path, MAX_PATH))
+    yield from _table("By rule:", findings, lambda _, found: _rule(found))
+    yield ""
+
+
+def _table(
+    title: str, findings: Sequence[tuple[str, Diagnostic]], name_of: Callable[[str, Diagnostic], str]
+) -> Iterator[str]:
+    counts: dict[str, Counter[str]] = {}
+    for path, found in findings:
+        counts.setdefault(name_of(path, found), Counter())[found.severity] += 1
+    rows = sorted(counts.items(), key=lambda row: (-row[1]["error"], -row[1]["warning"], row[0]))
+    cells = [(_counts(count), name) for name, count in rows[:TABLE_ROWS]]
+    width = max(len(count) for count, _ in cells)
+    yield title
+    yield from (f"  {count:<{width}}  {name}" for count, name in cells)
+    if len(rows) > TABLE_ROWS:
+        yield f"  … and {len(rows) - TABLE_ROWS} more"
+
+
+def _summary(answer: DiagnosticsAnswer, counted: Mapping[str, Sequence[Diagnostic]], listing: ListingOptions) -> str:
+    """`3 errors in 2 of 60 files. 12 warnings not listed (--all lists every one).`"""
+    listed = Counter(found.severity for items in counted.values() for found in items if listing.is_listed(found))
+    others = Counter(found.severity for items in counted.values() for found in items if not listing.is_listed(found))
+    fresh = answer.meta.state is State.FRESH
+    if listed:
+        hit = sum(any(map(listing.is_listed, items)) for items in counted.values())
+        head = f"{click.style(_counts(listed), bold=True)} in {hit} of {_many(len(counted), 'file')}."
+    else:
+        what = "problems" if not others else f"{_plural(listing.least)}"
+        head = click.style(f"No {what}{'' if fresh else ' found so far'}", fg="green" if fresh else "yellow")
+        head += f" in {_many(len(counted), 'file')}."
+    return f"{head} {_counts(others)} not listed (--all lists every one)." if others else head
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(_many(counts[name], name) for name in SEVERITIES if counts[name])
+
+
+def _rule(found: Diagnostic) -> str:
+    return f"{name_text(found.server)} ({name_text(found.code)})" if found.code else name_text(found.server)
+
+
+def _rank(found: Diagnostic) -> int:
+    return SEVERITIES.index(found.severity)
+
+
+def _one_line(text: str) -> str:
+    return sanitised(" ".join(filter(None, map(str.strip, text.splitlines()))), MAX_MESSAGE)
+
+
+def _plural(severity: str) -> str:
+    return severity if severity == "information" else f"{severity}s"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else _plural(noun)}"

@@ -65,15 +65,14 @@ def table_of(name: str, part: Mapping[str, Any]) -> str:
 
 
 def title(name: str) -> str:
-    return {"Server": "One server", "Timing": "timing, and a server's timeouts"}.get(name, name.lower())
+    own = {"ServerEntry": "One server", "TimingSettings": "timing, and a server's timeouts"}
+    return own.get(name, name.removesuffix("Settings").lower())
 
 
 def kind(of: Mapping[str, Any]) -> str:
     """What is accepted, in words."""
     if "$ref" in of:
         name = title(of["$ref"].rpartition("/")[2])
-        if name == title("JsonValue"):
-            return "anything"
         return f"[object](#{re.sub(r'[^a-z ]', '', name.lower()).replace(' ', '-')})"
     for several in ("anyOf", "oneOf"):
         if several in of:

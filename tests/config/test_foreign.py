@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.foreign import Translation, translation
 from pilotfish.config.jsonc import parse
+from pilotfish.config.merge import ConfigSource, ValueOrigin
+from pilotfish.config.places import CONFIG_DIALECTS
 from pilotfish.config.problems import ProblemGrade, path_text
 from pilotfish.config.validation import problems
-from pilotfish.config.values import ConfigSource, ValueOrigin
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home, canonical_id

@@ -10,18 +10,11 @@ import pytest
 
 from pilotfish.config import load as load_module
 from pilotfish.config.files import MAX_BYTES, WorkspaceFiles
+from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import ProblemGrade
+from pilotfish.config.schema import FeedbackSettings, PoolSettings, RestartPolicy, SecuritySettings, TimingSettings
 from pilotfish.config.trust import TrustGrant
-from pilotfish.config.values import (
-    ConfigSource,
-    FeedbackSettings,
-    PoolSettings,
-    RestartPolicy,
-    SecuritySettings,
-    TimingSettings,
-    ValueOrigin,
-)
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.protocol.wire import Json
@@ -35,7 +28,16 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
     assert loaded.problems == ()
     assert config.enabled
     assert config.timing == TimingSettings(15_000, 10_000, 3_000, 10_000)
-    assert config.feedback == FeedbackSettings((Severity.ERROR,), 20, 5, 50, None, "path", ("write",), only_new=False)
+    assert config.feedback == FeedbackSettings(
+        include_severities=("error",),
+        max_per_file=20,
+        max_other_files=5,
+        max_total_lines=50,
+        max_bytes=None,
+        other_files_order="path",
+        other_files_after=("write",),
+        only_new=False,
+    )
     assert config.pool == PoolSettings(10, None, None)
     assert config.navigation_tools
     assert config.mcp_tools == "named"
@@ -163,8 +165,17 @@ def test_a_server_may_be_called_by_another_tools_name(home: Home) -> None:
 def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> None:
     pi = home.load(host="pi").config
     assert pi.feedback == FeedbackSettings(
-        (Severity.ERROR, Severity.WARNING), 20, 3, 50, 2048, "severity", ("edit", "write", "patch"), only_new=False
+        preset="pi",
+        include_severities=("error", "warning"),
+        max_per_file=20,
+        max_other_files=3,
+        max_total_lines=50,
+        max_bytes=2048,
+        other_files_order="severity",
+        other_files_after=("edit", "write", "patch"),
+        only_new=False,
     )
+    assert pi.feedback.severities == {Severity.ERROR, Severity.WARNING}
     assert pi.origins["feedback", "maxBytes"] == ValueOrigin(ConfigSource.HOST, preset="pi")
     assert home.load(host="opencode").config.feedback.max_total_lines is None
     assert home.load(host="llxprt").config.servers["pyright"].restart is RestartPolicy.NEVER

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.config.merge import Layer, Merged, merge, overlaid
-from pilotfish.config.values import ConfigSource, ValueOrigin
+from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin, merge, overlaid
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 

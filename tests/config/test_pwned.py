@@ -60,7 +60,7 @@ def own_files() -> Iterator[Json]:
         if key != "lsp":
             yield from ({key: value} for value in hostile(inner, definitions))
     for server in ("pyright", "new"):
-        for field, inner in definitions["Server"]["properties"].items():
+        for field, inner in definitions["ServerEntry"]["properties"].items():
             for value in hostile(inner, definitions):
                 together[field] = value
                 yield {"lsp": {server: {"extensions": [".py"], "command": ["pwned"], field: value}}}

@@ -10,8 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Loaded, load_from
 from pilotfish.config.pins import pin_file, write_pin
-from pilotfish.config.trust import TrustOffer, offer_of, pin_of
-from pilotfish.config.values import Stale, Trusted, Untrusted
+from pilotfish.config.trust import Stale, Trusted, TrustOffer, Untrusted, offer_of, pin_of
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home

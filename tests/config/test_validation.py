@@ -1,11 +1,8 @@
-"""What is wrong with a config file, in words that mend it."""
+"""What is wrong with a config file, in words that help to fix it."""
 
 import pytest
 
-from pilotfish.config.defaults import DEFAULTS, PRESETS
-from pilotfish.config.faults import known_keys
 from pilotfish.config.problems import Problem, path_text
-from pilotfish.config.schema import OBJECTS, json_schema
 from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 
@@ -23,38 +20,38 @@ WRONG: dict[str, tuple[Json, tuple[str | int, ...], str]] = {
     "the file is a list": ([], (), "an object"),
     "lsp is true": ({"lsp": True}, ("lsp",), "an object of servers by id, or false"),
     "lsp is null": ({"lsp": None}, ("lsp",), "an object of servers by id, or false"),
-    "command is a string": ({"lsp": {"x": {"command": "ls"}}}, (*SERVER, "command"), "a list"),
+    "command is a string": ({"lsp": {"x": {"command": "ls"}}}, (*SERVER, "command"), "the program, then its arguments"),
     "command is empty": ({"lsp": {"x": {"command": []}}}, (*SERVER, "command"), "the program, then its arguments"),
     "command with an empty program": ({"lsp": {"x": {"command": [""]}}}, (*SERVER, "command"), "the program"),
     "command with NUL": ({"lsp": {"x": {"command": ["a\0"]}}}, (*SERVER, "command"), "the program"),
     "command with a number": ({"lsp": {"x": {"command": ["a", 1]}}}, (*SERVER, "command", 1), "a string"),
-    "command is null": ({"lsp": {"x": {"command": None}}}, (*SERVER, "command"), "a list"),
+    "command is null": ({"lsp": {"x": {"command": None}}}, (*SERVER, "command"), "the program, then its arguments"),
     "extension without dot": ({"lsp": {"x": {"extensions": ["py"]}}}, (*SERVER, "extensions", 0), '".py"'),
-    "no extension at all": ({"lsp": {"x": {"extensions": []}}}, (*SERVER, "extensions"), "a list of at least 1"),
+    "no extension at all": ({"lsp": {"x": {"extensions": []}}}, (*SERVER, "extensions"), "a list that is not empty"),
     "absolute root marker": ({"lsp": {"x": {"roots": ["/etc"]}}}, (*SERVER, "roots", 0), "not absolute"),
     "root marker that leaves": ({"lsp": {"x": {"roots": ["a/../../b"]}}}, (*SERVER, "roots", 0), "without .."),
     "variable name": ({"lsp": {"x": {"env": {"A=B": "c"}}}}, (*SERVER, "env", "A=B"), "environment variable"),
     "variable value": ({"lsp": {"x": {"env": {"A": 1}}}}, (*SERVER, "env", "A"), "a string"),
     "language id": ({"lsp": {"x": {"languageId": {".x": "a b"}}}}, (*SERVER, "languageId", ".x"), "language id"),
-    "restart": ({"lsp": {"x": {"restart": "always"}}}, (*SERVER, "restart"), "'backoff' or 'never'"),
+    "restart": ({"lsp": {"x": {"restart": "always"}}}, (*SERVER, "restart"), '"backoff" or "never"'),
     "disabled is a word": ({"lsp": {"x": {"disabled": "yes"}}}, (*SERVER, "disabled"), "true or false"),
     "server id": ({"lsp": {"../x": {}}}, ("lsp", "../x"), "letters, digits"),
-    "zero": ({"timing": {"requestTimeoutMs": 0}}, ("timing", "requestTimeoutMs"), "at least 1"),
-    "negative": ({"timing": {"requestTimeoutMs": -5}}, ("timing", "requestTimeoutMs"), "at least 1"),
-    "more than a day": ({"timing": {"requestTimeoutMs": 10**9}}, ("timing", "requestTimeoutMs"), "at most 86400000"),
+    "zero": ({"timing": {"requestTimeoutMs": 0}}, ("timing", "requestTimeoutMs"), "from 1 to 86400000"),
+    "negative": ({"timing": {"requestTimeoutMs": -5}}, ("timing", "requestTimeoutMs"), "from 1 to 86400000"),
+    "more than a day": ({"timing": {"requestTimeoutMs": 10**9}}, ("timing", "requestTimeoutMs"), "from 1 to 86400000"),
     "a float": ({"timing": {"requestTimeoutMs": 10.0}}, ("timing", "requestTimeoutMs"), "a whole number"),
     "true for a number": ({"timing": {"requestTimeoutMs": True}}, ("timing", "requestTimeoutMs"), "a whole number"),
     "severity": (
         {"feedback": {"includeSeverities": ["fatal"]}},
         ("feedback", "includeSeverities", 0),
-        "'error', 'warning', 'info' or 'hint'",
+        '"error", "hint", "info" or "warning"',
     ),
-    "no severity": ({"feedback": {"includeSeverities": []}}, ("feedback", "includeSeverities"), "at least 1"),
-    "preset": ({"feedback": {"preset": "vim"}}, ("feedback", "preset"), "'pi', 'llxprt' or 'opencode'"),
+    "no severity": ({"feedback": {"includeSeverities": []}}, ("feedback", "includeSeverities"), "not empty"),
+    "preset": ({"feedback": {"preset": "vim"}}, ("feedback", "preset"), '"llxprt", "opencode" or "pi"'),
     "policy": (
         {"security": {"projectConfigPolicy": "ask"}},
         ("security", "projectConfigPolicy"),
-        "'trusted-only', 'always' or 'never'",
+        '"trusted-only", "always" or "never"',
     ),
     "relative trusted root": (
         {"security": {"trustedProjectRoots": ["code/**"]}},
@@ -69,7 +66,7 @@ WRONG: dict[str, tuple[Json, tuple[str | int, ...], str]] = {
     "trusted root that is no glob": (
         {"security": {"trustedProjectRoots": ["/a/{b"]}},
         ("security", "trustedProjectRoots", 0),
-        "a glob that is one",
+        "a glob that can be read",
     ),
 }
 
@@ -134,29 +131,3 @@ def test_a_file_counts_without_what_is_wrong_in_it() -> None:
         "timing": {"initializeTimeoutMs": 1},
     }
     assert problems(left, "f") == ()
-
-
-@pytest.mark.proves("CFG-11")
-def test_the_schema_names_every_closed_object_and_the_defaults() -> None:
-    schema = json_schema()
-    closed = {name for name, body in schema["$defs"].items() if body.get("additionalProperties") is False}
-    assert closed == {"Timing", "Server", "Feedback", "Pool", "Mcp", "Security"}
-    assert schema["additionalProperties"] is False
-    assert schema["$defs"]["Timing"]["properties"]["initializeTimeoutMs"]["default"] == 15_000
-    for path, shape in OBJECTS.items():
-        name = shape.__name__
-        properties = schema["properties"] if name == "ConfigFile" else schema["$defs"][name]["properties"]
-        assert set(known_keys(path)) == set(properties)
-
-
-@pytest.mark.proves("CFG-5", "CFG-6")
-def test_defaults_and_presets_are_valid_and_complete() -> None:
-    assert problems(dict(DEFAULTS), "defaults") == ()
-    keys = set(known_keys(("feedback",))) - {"preset"}
-    for name, preset in PRESETS.items():
-        assert problems({"feedback": {**preset, "preset": name}}, name) == ()
-        assert set(preset) == keys
-    for section in ("timing", "feedback", "pool", "mcp", "security"):
-        body = DEFAULTS[section]
-        assert isinstance(body, dict)
-        assert set(body) == set(known_keys((section,))) - {"preset"}

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pilotfish.config.effective import Config
 from pilotfish.config.load import Loaded
-from pilotfish.config.values import Config, Trusted, Untrusted
+from pilotfish.config.trust import Trusted, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home, make_home

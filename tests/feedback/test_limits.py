@@ -1,19 +1,28 @@
 """The numbers that hosts' users were promised."""
 
 import pytest
+from msgspec.structs import replace
 
-from pilotfish.config.defaults import DEFAULTS
-from pilotfish.config.defaults import PRESETS as CONFIGURED
+from pilotfish.config.schema import DEFAULTS
+from pilotfish.config.schema import PRESETS as CONFIGURED
 from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
-from pilotfish.model import Severity
 
-WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMATION: "info", Severity.HINT: "hint"}
+LLXPRT = Limits(
+    include_severities=("error",),
+    max_per_file=20,
+    max_other_files=5,
+    max_total_lines=50,
+    max_bytes=None,
+    other_files_order="path",
+    other_files_after=("write",),
+    only_new=False,
+)
 
 
 def as_configured(limits: Limits) -> dict[str, object]:
     """The limits under the names of the configuration file."""
     return {
-        "includeSeverities": [WORDS[severity] for severity in limits.include_severities],
+        "includeSeverities": list(limits.include_severities),
         "maxPerFile": limits.max_per_file,
         "maxOtherFiles": limits.max_other_files,
         "maxTotalLines": limits.max_total_lines,
@@ -39,11 +48,20 @@ def test_the_configuration_has_no_preset_and_no_default_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "limits"),
     [
-        pytest.param("llxprt", Limits((Severity.ERROR,), 20, 5, 50, None, "path", ("write",)), id="llxprt"),
-        pytest.param("opencode", Limits((Severity.ERROR,), 20, 5, None, None, "path", ("write",)), id="opencode"),
+        pytest.param("llxprt", LLXPRT, id="llxprt"),
+        pytest.param("opencode", replace(LLXPRT, max_total_lines=None), id="opencode"),
         pytest.param(
             "pi",
-            Limits((Severity.ERROR, Severity.WARNING), 20, 3, 50, 2048, "severity", ("edit", "write", "patch")),
+            Limits(
+                include_severities=("error", "warning"),
+                max_per_file=20,
+                max_other_files=3,
+                max_total_lines=50,
+                max_bytes=2048,
+                other_files_order="severity",
+                other_files_after=("edit", "write", "patch"),
+                only_new=False,
+            ),
             id="pi",
         ),
     ],

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import SEVERITIES, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
 from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
 from pilotfish.feedback.select import Checked, Chosen, Finding, Selection, Tally, cut, findings, selection
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
 
-BOTH = replace(DEFAULT, include_severities=(Severity.ERROR, Severity.WARNING))
+BOTH = replace(DEFAULT, include_severities=("error", "warning"))
 
 
 def warning(message: str = "odd", *, line: int = 0) -> Diagnostic:
@@ -245,12 +245,12 @@ def test_the_tally_counts_the_chosen_severities_shown_or_not() -> None:
 @pytest.mark.parametrize(
     ("severities", "errors_only"),
     [
-        pytest.param((Severity.ERROR,), True, id="errors"),
-        pytest.param((Severity.ERROR, Severity.HINT), False, id="errors and hints"),
-        pytest.param((Severity.WARNING,), False, id="warnings"),
+        pytest.param(("error",), True, id="errors"),
+        pytest.param(("error", "hint"), False, id="errors and hints"),
+        pytest.param(("warning",), False, id="warnings"),
     ],
 )
-def test_a_selection_says_whether_it_is_about_errors_only(severities: tuple[Severity, ...], errors_only: bool) -> None:
+def test_a_selection_says_whether_it_is_about_errors_only(severities: tuple[str, ...], errors_only: bool) -> None:
     assert (
         selection([checked("a")], [], "edit", replace(DEFAULT, include_severities=severities)).errors_only
         is errors_only
@@ -294,16 +294,17 @@ FILES = st.lists(
     st.builds(Checked, st.sampled_from("abcdef").map(lambda name: AbsPath(f"/project/{name}")), CHANGES), max_size=4
 )
 COUNTS = st.integers(0, 8)
+KINDS = st.sampled_from(["edit", "write", "patch"])
 SOME_LIMITS = st.builds(
     Limits,
-    include_severities=st.sets(st.sampled_from(Severity), min_size=1).map(tuple),
+    include_severities=st.sets(st.sampled_from(list(SEVERITIES)), min_size=1).map(tuple),
     max_per_file=COUNTS,
     max_other_files=COUNTS,
     max_total_lines=COUNTS | st.none(),
     other_files_order=st.sampled_from(["path", "severity"]),
+    other_files_after=st.lists(KINDS).map(tuple),
     only_new=st.booleans(),
 )
-KINDS = st.sampled_from(["edit", "write", "patch"])
 
 
 @pytest.mark.proves("FMT-5")
@@ -317,7 +318,7 @@ def test_no_limit_is_ever_exceeded(
     assert all(len(file.shown) <= limits.max_per_file for file in files)
     assert len(chosen.others) <= limits.max_other_files
     assert limits.max_total_lines is None or chosen.size <= limits.max_total_lines
-    assert {found.diagnostic.severity for file in files for found in file.shown} <= set(limits.include_severities)
+    assert {found.diagnostic.severity for file in files for found in file.shown} <= limits.severities
     assert all(file.shown for file in chosen.others)
     if any(file.left_out and len(file.shown) < limits.max_per_file for file in chosen.edited):
         assert chosen.others == ()
@@ -331,8 +332,7 @@ def test_what_is_not_shown_of_an_edited_file_is_counted(edited: list[Checked], l
         wanted = Counter(
             found
             for found in known[file.path]
-            if found.diagnostic.severity in limits.include_severities
-            and not (limits.only_new and found.introduced is False)
+            if found.diagnostic.severity in limits.severities and not (limits.only_new and found.introduced is False)
         )
         assert Counter(file.shown) <= wanted
         assert len(file.shown) + file.left_out == wanted.total()
@@ -346,7 +346,7 @@ def test_nothing_older_is_shown_in_place_of_what_the_edit_introduced(edited: lis
     if all(found.introduced is not False for file in chosen for found in file.shown):
         return
     for file in chosen:
-        included = [found for found in known[file.path] if found.diagnostic.severity in limits.include_severities]
+        included = [found for found in known[file.path] if found.diagnostic.severity in limits.severities]
         new = sum(found.introduced is not False for found in included)
         assert sum(found.introduced is not False for found in file.shown) == min(new, limits.max_per_file)
 

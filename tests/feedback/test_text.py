@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import SEVERITIES, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
 from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS, Limits
 from pilotfish.feedback.select import Checked, Selection, selection
@@ -21,7 +21,7 @@ from support.values.findings import WORKSPACE, checked, compared, diagnostic, er
 FORM = Form(WORKSPACE)
 PLAIN = Form(WORKSPACE, plain=True)
 APPLIED = "The edit was applied and need not be repeated; please fix these errors in a further edit."
-BOTH = replace(DEFAULT, include_severities=(Severity.ERROR, Severity.WARNING))
+BOTH = replace(DEFAULT, include_severities=("error", "warning"))
 
 
 def said(
@@ -166,7 +166,7 @@ def test_a_patch_speaks_of_each_file() -> None:
         ),
         pytest.param(
             [diagnostic("a", severity=Severity.INFORMATION), diagnostic("b", severity=Severity.HINT)],
-            replace(DEFAULT, include_severities=tuple(Severity)),
+            replace(DEFAULT, include_severities=tuple(SEVERITIES)),
             ["INFO [1:1] a", "HINT [1:1] b"],
             id="the mild severities",
         ),
@@ -393,9 +393,12 @@ SELECTIONS = st.builds(
     st.just("write"),
     st.builds(
         Limits,
-        include_severities=st.sampled_from([(Severity.ERROR,), tuple(Severity)]),
+        include_severities=st.sampled_from([("error",), tuple(SEVERITIES)]),
         max_per_file=st.integers(1, 4),
+        max_other_files=st.integers(0, 5),
         max_total_lines=st.none() | st.integers(0, 9),
+        other_files_order=st.sampled_from(["path", "severity"]),
+        other_files_after=st.sampled_from([(), ("write",), ("edit", "write")]),
     ),
 )
 FORMS = st.builds(

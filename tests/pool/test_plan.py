@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.config.values import RestartPolicy
+from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import (

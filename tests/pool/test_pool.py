@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from pilotfish.client.session import Session
-from pilotfish.config.values import RestartPolicy
+from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool import monitor

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pilotfish.config.sources import project_files
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.locate import ProgramMissing
-from pilotfish.surfaces.cli.servers import PROJECT_FILES, servers
+from pilotfish.surfaces.cli.servers import servers
 from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, table_lines
 
 
@@ -137,15 +136,11 @@ def test_what_is_printed_has_no_control_characters() -> None:
     assert all(line.isprintable() for line in table_lines([hostile], None))
 
 
-def test_the_files_that_make_it_read_the_configuration_are_those_of_the_configuration() -> None:
-    assert list(PROJECT_FILES) == [name for _, name in project_files()]
-
-
 IMPORTS = "import sys\nfrom pilotfish.surfaces.cli.servers import servers\n{run}\nprint(*sorted(sys.modules))"
 
 
 @pytest.mark.proves("REG-7")
-def test_without_a_configuration_pydantic_is_not_even_imported(shell: Shell) -> None:
+def test_the_verb_imports_nothing_heavy(shell: Shell) -> None:
     run = f"servers(['--root', {str(shell.workspace)!r}], standalone_mode=False)"
     ended = subprocess.run(
         [sys.executable, "-c", IMPORTS.format(run=run)],

@@ -1,31 +1,87 @@
-"""From the merged layers to the `Config` in force, and the rules that no single file can break."""
+"""The configuration in force: from the merged layers to a `Config`, and the rules that no single file can break.
+
+`Config` is a value, frozen and complete (every default filled in): a reload makes another one.
+"""
 
 import difflib
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import Literal
 
-from msgspec import Struct
-from msgspec.structs import asdict
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, fields
 
-from pilotfish.config.defaults import DEFAULT_RESTART, RESTART
 from pilotfish.config.gate import GatedValue
-from pilotfish.config.merge import Layer, Merged
+from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin
 from pilotfish.config.problems import Problem, ProblemGrade, path_text, shown
-from pilotfish.config.sections import feedback_of, security_of, snake, value_of
-from pilotfish.config.validation import typed
-from pilotfish.config.values import (
-    Config,
-    ConfigSource,
+from pilotfish.config.schema import (
+    HOST_RESTART,
+    FeedbackSettings,
     PoolSettings,
     RestartPolicy,
-    ServerConfig,
+    SecuritySettings,
+    ServerEntry,
     TimingSettings,
-    Trust,
 )
+from pilotfish.config.trust import Trust, Trusted
+from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
+from pilotfish.protocol.wire import Json
 
-if TYPE_CHECKING:
-    from pilotfish.config.schema import Server
+OUR_OWN = frozenset({"timing", "restart", "withheld"})
+"""The fields of `ServerConfig` that the server's process never sees."""
+
+
+class ServerConfig(Struct, frozen=True):
+    """One server's entry. `command` is None when no file that we believe named one."""
+
+    id: str
+    disabled: bool
+    command: tuple[str, ...] | None
+    extensions: tuple[str, ...]
+    env: Mapping[str, str]
+    initialization: Mapping[str, Json]
+    settings: Mapping[str, Json]
+    roots: tuple[str, ...]
+    language_id: Mapping[str, str]
+    watch: tuple[str, ...] | None
+    restart: RestartPolicy
+    timing: TimingSettings
+    withheld: tuple[str, ...] = ()
+    """What a project's file said and was not believed, as paths below the entry (`settings.python.pythonPath`)."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for two entries exactly when one process may serve both (REG-4)."""
+        seen = {name: value for name, value in asdict(self).items() if name not in OUR_OWN}
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(seen), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that holds for one workspace under one host."""
+
+    root: AbsPath
+    """The workspace, symlinks resolved."""
+    enabled: bool
+    """False after `"lsp": false`: no server, no feedback, no tools."""
+    servers: Mapping[str, ServerConfig]
+    timing: TimingSettings
+    feedback: FeedbackSettings
+    pool: PoolSettings
+    security: SecuritySettings
+    navigation_tools: bool
+    mcp_tools: Literal["named", "lsp"]
+    trust: Trust
+    origins: Mapping[tuple[str, ...], ValueOrigin] = field(repr=False, compare=False)
+    """Who said each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
+
+    @property
+    def trusted(self) -> bool:
+        return isinstance(self.trust, Trusted)
 
 
 class Circumstances(Struct, frozen=True):
@@ -42,23 +98,21 @@ class Circumstances(Struct, frozen=True):
 
 
 def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> tuple[Config, tuple[Problem, ...]]:
-    """The configuration, and what is wrong with its servers; a server that cannot be one is left out."""
-    valid = typed(merged.value)
-    file = cast("Mapping[str, Any]", valid)  # the defaults below every layer make it complete
-    entries = valid.get("lsp") or {}
-    timing = value_of(TimingSettings, file["timing"])
-    problems = {id_: found for id_ in entries if (found := _incomplete(id_, entries[id_], layers, about))}
-    servers = {id_: _server(id_, entries[id_], timing, merged, about) for id_ in entries if id_ not in problems}
+    """The configuration, and what is wrong with its servers; a server that is incomplete is left out."""
+    file = validated(merged.value)
+    entries = file.lsp if isinstance(file.lsp, dict) else {}
+    problems = {id_: found for id_, entry in entries.items() if (found := _incomplete(id_, entry, layers, about))}
+    servers = {id_: _server(id_, entries[id_], file.timing, merged, about) for id_ in sorted(entries.keys() - problems)}
     config = Config(
         root=about.root,
-        enabled=file.get("lsp") is not False,
-        servers=dict(sorted(servers.items())),
-        timing=timing,
-        feedback=feedback_of(file["feedback"]),
-        pool=value_of(PoolSettings, file["pool"]),
-        security=security_of(file["security"]),
-        navigation_tools=file["navigationTools"],
-        mcp_tools=file["mcp"]["tools"],
+        enabled=file.lsp is not False,
+        servers=servers,
+        timing=file.timing,
+        feedback=file.feedback,
+        pool=file.pool,
+        security=file.security,
+        navigation_tools=file.navigation_tools,
+        mcp_tools=file.mcp.tools,
         trust=about.trust,
         origins=merged.origins,
     )
@@ -66,44 +120,42 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
 
 
 def _server(
-    server: str, entry: "Server", general: TimingSettings, merged: Merged, about: Circumstances
+    server: str, entry: ServerEntry, general: TimingSettings, merged: Merged, about: Circumstances
 ) -> ServerConfig:
-    command, watch = entry.get("command"), entry.get("watch")
+    by_host = HOST_RESTART.get(about.host, RestartPolicy.BACKOFF)
     return ServerConfig(
         id=server,
-        disabled=entry.get("disabled", False),
-        command=tuple(command) if command else None,
-        extensions=tuple(entry.get("extensions", ())),
-        env=entry.get("env", {}),
-        initialization=entry.get("initialization", {}),
-        settings=entry.get("settings", {}),
-        roots=tuple(entry.get("roots", ())),
-        language_id=entry.get("languageId", {}),
-        watch=tuple(watch) if watch else None,
-        restart=RestartPolicy(entry.get("restart", RESTART.get(about.host, DEFAULT_RESTART))),
-        timing=_server_timing(server, entry, general, merged),
+        disabled=entry.disabled,
+        command=entry.command or None,
+        extensions=entry.extensions,
+        env=entry.env,
+        initialization=entry.initialization,
+        settings=entry.settings,
+        roots=entry.roots,
+        language_id=entry.language_id,
+        watch=entry.watch or None,
+        restart=by_host if entry.restart is UNSET else entry.restart,
+        timing=_server_timing(server, entry.timeouts, general, merged),
         withheld=tuple(path_text(gated.path) for gated in about.withheld if gated.server == server),
     )
 
 
-def _server_timing(server: str, entry: "Server", general: TimingSettings, merged: Merged) -> TimingSettings:
+def _server_timing(server: str, own: TimingSettings, general: TimingSettings, merged: Merged) -> TimingSettings:
     """The server's own limits where it has some; those of the catalogue may raise the general ones, not lower them."""
-    own = cast("Mapping[str, int]", entry.get("timeouts", {}))
-    if not own:
-        return general
-    limits: dict[str, int] = asdict(general)
-    for key, value in own.items():
-        name = snake(key)
-        from_catalogue = merged.origins["lsp", server, "timeouts", key].source is ConfigSource.CATALOGUE
-        limits[name] = max(limits[name], value) if from_catalogue else value
-    return TimingSettings(**limits)
+    limits: dict[str, int] = {}
+    for limit in fields(TimingSettings):
+        origin = merged.origins.get(("lsp", server, "timeouts", limit.encode_name))
+        if origin is not None:
+            least = getattr(general, limit.name) if origin.source is ConfigSource.CATALOGUE else 0
+            limits[limit.name] = max(least, getattr(own, limit.name))
+    return msgspec.structs.replace(general, **limits)
 
 
-def _incomplete(server: str, entry: "Server", layers: Sequence[Layer], about: Circumstances) -> Problem | None:
+def _incomplete(server: str, entry: ServerEntry, layers: Sequence[Layer], about: Circumstances) -> Problem | None:
     """A server that the catalogue does not know must say what it is, unless it is off or was not believed."""
-    missing = [key for key in ("command", "extensions") if key not in entry]
+    missing = [key for key in ("command", "extensions") if not getattr(entry, key)]
     asked = {gated.path[0] for gated in about.withheld if gated.server == server}
-    if server in about.catalogue or entry.get("disabled") or not set(missing) - asked:
+    if server in about.catalogue or entry.disabled or not set(missing) - asked:
         return None
     near = difflib.get_close_matches(server, about.catalogue, n=1)
     file = _mentioned_in(server, layers)

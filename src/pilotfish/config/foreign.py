@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from pilotfish.config.dialects import ConfigDialect
 from pilotfish.config.jsonc import JsonPath
+from pilotfish.config.places import ConfigDialect
 from pilotfish.config.problems import Problem, ProblemGrade, shown
 from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json

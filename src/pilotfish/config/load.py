@@ -13,20 +13,16 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec import Struct
 
-from pilotfish.config.defaults import DEFAULTS, PRESETS, SECURITY
-from pilotfish.config.dialects import project_files, user_files
-from pilotfish.config.effective import Circumstances, effective
+from pilotfish.config.effective import Circumstances, Config, effective
 from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
-from pilotfish.config.merge import Layer, Merged, merge, overlaid
+from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin, merge
 from pilotfish.config.pins import pin_file
-from pilotfish.config.places import Places
+from pilotfish.config.places import Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
-from pilotfish.config.sections import security_of
-from pilotfish.config.sheet import Names, Sheet
-from pilotfish.config.sources import project_sheet, user_sheet
-from pilotfish.config.trust import granted, offer_of, settled
-from pilotfish.config.values import Config, ConfigSource, SecuritySettings, Stale, Trust, Trusted, ValueOrigin
+from pilotfish.config.schema import DEFAULTS, PRESETS, SecuritySettings
+from pilotfish.config.sheets import Names, Sheet, project_sheet, user_sheet
+from pilotfish.config.trust import Stale, Trust, Trusted, granted, offer_of, settled
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -173,7 +169,7 @@ def _rules(user: Sheet | None) -> SecuritySettings | None:
     if user is not None and not user.believable:
         return None
     section = user.value.get("security") if user else None
-    return security_of(overlaid(SECURITY, section if isinstance(section, dict) else {}))
+    return msgspec.convert(section or {}, SecuritySettings)
 
 
 def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:

@@ -11,15 +11,39 @@ settings can); the layers are therefore folded in one direction, from the weakes
 """
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
-from pilotfish.config.defaults import PRESETS
-from pilotfish.config.values import ConfigSource, ValueOrigin
+from pilotfish.config.schema import PRESETS
+from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
 KeyPath = tuple[str, ...]
 """The way to a value through objects only: arrays are values."""
+
+
+class ConfigSource(StrEnum):
+    """Who said a value, weakest first."""
+
+    DEFAULT = "default"
+    HOST = "host"
+    CATALOGUE = "catalogue"
+    GLOBAL = "global"
+    PROJECT = "project"
+
+
+class ValueOrigin(Struct, frozen=True):
+    """Where one value comes from. `preset` names the preset that put it there."""
+
+    source: ConfigSource
+    file: AbsPath | None = None
+    preset: str | None = None
+
+    def __str__(self) -> str:
+        file = f" {self.file}" if self.file else ""
+        preset = f" (preset {self.preset})" if self.preset else ""
+        return f"{self.source}{file}{preset}"
 
 
 class Layer(Struct, frozen=True):

@@ -1,204 +1,301 @@
-"""The shape of `lsp.json`: what is accepted.
+"""The shape of `lsp.json`, with every default: one struct per section.
 
-A typed dictionary per object, strict (no coercion) and closed (no unknown key): a validated file stays plain JSON,
-an absent key stays absent, and the JSON Schema comes for free. `config.validation` says what is wrong in words; rules
-that need more than one file (a custom server needs a command) are in `config.effective`.
-Imports pydantic (about 90 ms), so only a file that is not plainly right (`config.quick`) may make anybody import this.
+The same structs are the settings in force: a section of the merged file converts to them, and an absent key takes its
+default. Objects are closed (no unknown key) and nothing is coerced. `config.validation` says in words what is wrong
+with a file; rules that need more than one file (a custom server needs a command) are in `config.effective`.
+`Meta(extra=…)` holds what the words need: `accepted` describes the values, `rule` returns what is accepted instead
+when a value breaks a rule that the type cannot express.
 """
 
-import re
-from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any, Literal
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, JsonValue, Tag, TypeAdapter
-from pydantic import with_config as configured
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticCustomError
-from typing_extensions import TypedDict, override
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from pilotfish.config import rules
-from pilotfish.config.defaults import DEFAULTS
 from pilotfish.config.trusted_roots import fault
+from pilotfish.model import Severity
+from pilotfish.protocol.wire import Json
 
-STRICT = ConfigDict(strict=True, extra="forbid")
+USER_ONLY = ("security", "pool")
+"""Read from the user's file only: a project may neither trust itself nor spend the memory that all projects share."""
 
+# --- Single values ------------------------------------------------------------------------------------------------
 
-def _rule(pattern: str, accepted: str) -> AfterValidator:
-    """A string must match all of `pattern`; `accepted` says it in words."""
-    compiled = re.compile(pattern)
+MAX_MILLISECONDS = 86_400_000
+"""A day: longer is a slip of the keyboard, and far longer overflows timers."""
 
-    def check(text: str) -> str:
-        if not compiled.fullmatch(text):
-            raise PydanticCustomError("rule", "is not accepted", {"accepted": accepted})
-        return text
+MAX_COUNT = 1_000_000
+"""A bound for counts, so that sums of them stay small numbers."""
 
-    return AfterValidator(check)
-
-
-def _argv(words: list[str]) -> list[str]:
-    if not rules.is_argv(words):
-        accepted = "a list of strings: the program, then its arguments, one string each"
-        raise PydanticCustomError("rule", "is not accepted", {"accepted": accepted})
-    return words
+ABSOLUTE = r"(/|~/|~\Z)" if os.name != "nt" else r"(/|~/|~\Z|[A-Za-z]:[/\\])"
 
 
-def _pattern(entry: str) -> str:
-    if found := fault(entry):
-        raise PydanticCustomError("rule", "is not accepted", {"accepted": f"a folder, or a glob that is one ({found})"})
-    return entry
+ARGV = "a list of strings: the program, then its arguments, one string each"
+SERVERS = "an object of servers by id, or false"
 
 
-Milliseconds = Annotated[int, Field(ge=1, le=rules.MAX_MILLISECONDS)]
-Count = Annotated[int, Field(ge=1, le=rules.MAX_COUNT)]
-CountOrZero = Annotated[int, Field(ge=0, le=rules.MAX_COUNT)]
-Argv = Annotated[list[str], AfterValidator(_argv), Field(json_schema_extra={"minItems": 1})]
-ServerId = Annotated[str, _rule(rules.SERVER_ID, "letters, digits and . _ + # - (at most 64)")]
-Extension = Annotated[str, _rule(rules.EXTENSION, 'an extension with its dot, like ".py"')]
+def broken_argv(words: Sequence[str]) -> str | None:
+    """What a command line must be, when `words` is none."""
+    return None if words and words[0] and not any("\0" in word for word in words) else ARGV
+
+
+def broken_root(entry: str) -> str | None:
+    """What an entry of `trustedProjectRoots` must be, when `entry` is none."""
+    found = fault(entry)
+    return found and f"a folder, or a glob that can be read ({found})"
+
+
+def broken_servers(servers: object) -> str | None:
+    """`true` says nothing that an absent key does not."""
+    return SERVERS if servers is True else None
+
+
+def _text(pattern: str, accepted: str, **extra: object) -> Meta:
+    """A string that matches all of `pattern`; `accepted` says it in words."""
+    return Meta(pattern=rf"\A(?:{pattern})\Z", extra={"accepted": accepted, **extra})
+
+
+def _about(description: str) -> Meta:
+    return Meta(description=description)
+
+
+Milliseconds = Annotated[int, Meta(ge=1, le=MAX_MILLISECONDS)]
+Count = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+CountOrZero = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Argv = Annotated[tuple[str, ...], Meta(min_length=1, extra={"accepted": ARGV, "rule": broken_argv})]
+ServerId = Annotated[str, _text(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "letters, digits and . _ + # - (at most 64)")]
+Extension = Annotated[str, _text(r"\.[^/\\\0\s]+", 'an extension with its dot, like ".py"')]
 Marker = Annotated[
     str,
-    _rule(rules.MARKER, "a file name or glob below the folder: not absolute, without .."),
+    _text(r"(?!/)(?!(.*/)?\.\.(/|$))[^\0\\]+", "a file name or glob below the folder: not absolute, without .."),
 ]
-LanguageId = Annotated[str, _rule(rules.LANGUAGE_ID, "an LSP language id")]
-EnvName = Annotated[str, _rule(rules.ENV_NAME, "the name of an environment variable")]
-EnvValue = Annotated[str, _rule(rules.ENV_VALUE, "a string without NUL")]
+LanguageId = Annotated[str, _text(r"[A-Za-z0-9][A-Za-z0-9._+#-]{0,63}", "an LSP language id")]
+EnvName = Annotated[str, _text(r"[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable")]
+EnvValue = Annotated[str, _text(r"[^\0]*", "a string without NUL")]
 TrustEntry = Annotated[
-    str,
-    _rule(rules.TRUST_ENTRY, "an absolute folder or glob; ~ stands for the home folder"),
-    AfterValidator(_pattern),
+    str, _text(ABSOLUTE + r"[^\0]*", "an absolute folder or glob; ~ stands for the home folder", rule=broken_root)
 ]
-Severities = Annotated[list[Literal["error", "warning", "info", "hint"]], Field(min_length=1)]
+SeverityName = Literal["error", "warning", "info", "hint"]
+TouchKind = Literal["edit", "write", "patch"]
+PresetName = Literal["pi", "llxprt", "opencode"]
+
+SEVERITIES: Mapping[SeverityName, Severity] = {
+    "error": Severity.ERROR,
+    "warning": Severity.WARNING,
+    "info": Severity.INFORMATION,
+    "hint": Severity.HINT,
+}
 
 
-def _branch(value: object) -> str:
-    return "off" if value is False else "servers"
+class ProjectConfigPolicy(StrEnum):
+    """Whether a project's own file may say what runs."""
+
+    TRUSTED_ONLY = "trusted-only"
+    ALWAYS = "always"
+    NEVER = "never"
 
 
-@configured(STRICT)
-class Timing(TypedDict, total=False):
+class RestartPolicy(StrEnum):
+    """What follows a crash."""
+
+    BACKOFF = "backoff"
+    NEVER = "never"
+
+
+# --- Sections -----------------------------------------------------------------------------------------------------
+
+
+def _key(name: str) -> str:
+    """What a field is called in the file."""
+    first, *others = name.split("_")
+    return (first + "".join(other.capitalize() for other in others)).replace("Mib", "MiB")
+
+
+class Section(Struct, frozen=True, forbid_unknown_fields=True, rename=_key):
+    """An object without other keys than these, of which each may be absent."""
+
+
+class TimingSettings(Section, frozen=True):
     """Time limits in milliseconds."""
 
-    initializeTimeoutMs: Annotated[Milliseconds, Field(description="Until a server has started.")]
-    requestTimeoutMs: Annotated[Milliseconds, Field(description="Until a server has answered one request.")]
-    diagnosticsWaitTimeoutMs: Annotated[
-        Milliseconds, Field(description="How long an edit waits for fresh diagnostics.")
-    ]
-    firstTouchTimeoutMs: Annotated[Milliseconds, Field(description="The same, while the server is still starting.")]
+    initialize_timeout_ms: Annotated[Milliseconds, _about("Until a server has started.")] = 15_000
+    request_timeout_ms: Annotated[Milliseconds, _about("Until a server has answered one request.")] = 10_000
+    diagnostics_wait_timeout_ms: Annotated[Milliseconds, _about("How long an edit waits for fresh diagnostics.")] = (
+        3_000
+    )
+    first_touch_timeout_ms: Annotated[Milliseconds, _about("The same, while the server is still starting.")] = 10_000
 
 
-@configured(STRICT)
-class Server(TypedDict, total=False):
+class ServerEntry(Section, frozen=True):
     """One language server. An id that the catalogue does not know is a custom server: `command` and `extensions`."""
 
-    disabled: Annotated[bool, Field(description="true at any level turns the server off.")]
-    command: Annotated[Argv, Field(description="The program and its arguments.")]
-    extensions: Annotated[list[Extension], Field(description="Which files it serves.", min_length=1)]
-    env: Annotated[dict[EnvName, EnvValue], Field(description="Added to the server's environment.")]
-    initialization: Annotated[dict[str, JsonValue], Field(description="initializationOptions.")]
-    settings: Annotated[dict[str, JsonValue], Field(description="Answers to workspace/configuration.")]
-    roots: Annotated[list[Marker], Field(description="Files that mark a root: names or globs.")]
-    languageId: Annotated[dict[str, LanguageId], Field(description="Extension or file name to LSP language id.")]
-    watch: Annotated[Argv, Field(description="A program that runs beside the server, for example a generator.")]
-    restart: Annotated[Literal["backoff", "never"], Field(description="What follows a crash.")]
-    timeouts: Annotated[Timing, Field(description="This server's own time limits.")]
+    disabled: Annotated[bool, _about("true at any level turns the server off.")] = False
+    command: Annotated[Argv, _about("The program and its arguments.")] = ()
+    extensions: Annotated[tuple[Extension, ...], Meta(min_length=1, description="Which files it serves.")] = ()
+    env: Annotated[dict[EnvName, EnvValue], _about("Added to the server's environment.")] = {}
+    initialization: Annotated[dict[str, Any], _about("initializationOptions.")] = {}
+    settings: Annotated[dict[str, Any], _about("Answers to workspace/configuration.")] = {}
+    roots: Annotated[tuple[Marker, ...], _about("Files that mark a root: names or globs.")] = ()
+    language_id: Annotated[dict[str, LanguageId], _about("Extension or file name to LSP language id.")] = {}
+    watch: Annotated[Argv, _about("A program that runs beside the server, for example a generator.")] = ()
+    restart: Annotated[RestartPolicy, _about("What follows a crash.")] | UnsetType = UNSET
+    timeouts: Annotated[TimingSettings, _about("This server's own time limits.")] = TimingSettings()
+
+    def __post_init__(self) -> None:
+        for words in (self.command, self.watch):
+            _check(broken_argv(words) if words else None)
 
 
-@configured(STRICT)
-class Feedback(TypedDict, total=False):
+class FeedbackSettings(Section, frozen=True):
     """What is shown after an edit. null lifts a limit."""
 
-    preset: Annotated[Literal["pi", "llxprt", "opencode"], Field(description="Sets the keys below together.")]
-    includeSeverities: Annotated[Severities, Field(description="What counts; the rest is not shown.")]
-    maxPerFile: Annotated[Count, Field(description="Diagnostics of one file; more are counted.")]
-    maxOtherFiles: Annotated[CountOrZero, Field(description="Files beside the edited ones.")]
-    maxTotalLines: Annotated[Count | None, Field(description="Diagnostics of all files together.")]
-    maxBytes: Annotated[Count | None, Field(description="The whole text, in UTF-8.")]
-    otherFilesOrder: Annotated[Literal["path", "severity"], Field(description="How other files are ordered.")]
-    otherFilesAfter: Annotated[
-        list[Literal["edit", "write", "patch"]],
-        Field(description="After which kinds of change other files are shown too."),
-    ]
-    onlyNew: Annotated[bool, Field(description="Show only what the edit introduced.")]
+    preset: Annotated[PresetName, _about("Sets the keys below together.")] | UnsetType = UNSET
+    include_severities: Annotated[
+        tuple[SeverityName, ...], Meta(min_length=1, description="What counts; the rest is not shown.")
+    ] = ("error",)
+    max_per_file: Annotated[Count, _about("Diagnostics of one file; more are counted.")] = 20
+    max_other_files: Annotated[CountOrZero, _about("Files beside the edited ones.")] = 5
+    max_total_lines: Annotated[Count | None, _about("Diagnostics of all files together.")] = 50
+    max_bytes: Annotated[Count | None, _about("The whole text, in UTF-8.")] = None
+    other_files_order: Annotated[Literal["path", "severity"], _about("How other files are ordered.")] = "path"
+    other_files_after: Annotated[
+        tuple[TouchKind, ...], _about("After which kinds of change other files are shown too.")
+    ] = ("write",)
+    only_new: Annotated[bool, _about("Show only what the edit introduced.")] = False
+
+    @property
+    def severities(self) -> frozenset[Severity]:
+        """What counts, as the servers' diagnostics have it."""
+        return frozenset(SEVERITIES[name] for name in self.include_severities)
 
 
-@configured(STRICT)
-class Pool(TypedDict, total=False):
+class PoolSettings(Section, frozen=True):
     """How long and how large servers may live; global file only. null lifts a limit."""
 
-    idleMinutes: Annotated[Count, Field(description="A server that nobody has asked for so long is stopped.")]
-    memoryMiBPerServer: Annotated[Count | None, Field(description="A larger one is stopped; it comes back on use.")]
-    memoryMiB: Annotated[Count | None, Field(description="All servers together.")]
+    idle_minutes: Annotated[Count, _about("A server that nobody has asked for so long is stopped.")] = 10
+    memory_mib_per_server: Annotated[Count | None, _about("A larger one is stopped; it comes back on use.")] = None
+    memory_mib: Annotated[Count | None, _about("All servers together.")] = None
 
 
-@configured(STRICT)
-class Mcp(TypedDict, total=False):
+class McpSettings(Section, frozen=True):
     """How the tools appear to an MCP client."""
 
-    tools: Annotated[Literal["named", "lsp"], Field(description='One tool per operation, or the one tool "lsp".')]
+    tools: Annotated[Literal["named", "lsp"], _about('One tool per operation, or the one tool "lsp".')] = "named"
 
 
-@configured(STRICT)
-class Security(TypedDict, total=False):
+class SecuritySettings(Section, frozen=True):
     """Who may say what runs; global file only."""
 
-    projectConfigPolicy: Annotated[
-        Literal["trusted-only", "always", "never"], Field(description="Whose project files may say what runs.")
-    ]
-    trustedProjectRoots: Annotated[list[TrustEntry], Field(description="Absolute folders or globs; ~ is the home.")]
-    allowExternalPaths: Annotated[bool, Field(description="Serve files outside of the workspace, too.")]
+    project_config_policy: Annotated[ProjectConfigPolicy, _about("Whose project files may say what runs.")] = (
+        ProjectConfigPolicy.TRUSTED_ONLY
+    )
+    trusted_project_roots: Annotated[tuple[TrustEntry, ...], _about("Absolute folders or globs; ~ is the home.")] = ()
+    allow_external_paths: Annotated[bool, _about("Serve files outside of the workspace, too.")] = False
+
+    def __post_init__(self) -> None:
+        for entry in self.trusted_project_roots:
+            _check(broken_root(entry))
 
 
-@configured(ConfigDict(strict=True, extra="forbid", title="Pilotfish configuration"))
-class ConfigFile(TypedDict, total=False):
+class ConfigFile(Section, frozen=True):
     """The file `lsp.json`, of the user or of a project."""
 
-    schema: Annotated[str, Field(alias="$schema", description="For editors; not read.")]
-    lsp: Annotated[
-        Annotated[Literal[False], Tag("off")] | Annotated[dict[ServerId, Server], Tag("servers")],
-        Discriminator(_branch),
-        Field(description="Servers by id; false turns everything off."),
-    ]
-    timing: Timing
-    feedback: Feedback
-    navigationTools: Annotated[bool, Field(description="false hides the navigation tools and keeps the feedback.")]
-    mcp: Mcp
-    pool: Pool
-    security: Security
+    schema: Annotated[str, _about("For editors; not read.")] | UnsetType = field(default=UNSET, name="$schema")
+    lsp: (
+        Annotated[
+            bool | dict[ServerId, ServerEntry],
+            Meta(
+                description="Servers by id; false turns everything off.",
+                extra={"accepted": SERVERS, "rule": broken_servers},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    timing: TimingSettings = TimingSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    navigation_tools: Annotated[bool, _about("false hides the navigation tools and keeps the feedback.")] = True
+    mcp: McpSettings = McpSettings()
+    pool: PoolSettings = PoolSettings()
+    security: SecuritySettings = SecuritySettings()
+
+    def __post_init__(self) -> None:
+        _check(broken_servers(self.lsp))
 
 
-OBJECTS: Mapping[tuple[str, ...], Any] = {
-    (): ConfigFile,
-    ("lsp", "*"): Server,
-    ("lsp", "*", "timeouts"): Timing,
-    ("timing",): Timing,
-    ("feedback",): Feedback,
-    ("pool",): Pool,
-    ("mcp",): Mcp,
-    ("security",): Security,
+def _check(accepted: str | None) -> None:
+    if accepted is not None:
+        raise ValueError(accepted)
+
+
+# --- Defaults -----------------------------------------------------------------------------------------------------
+
+DEFAULTS: Final[Mapping[str, Json]] = msgspec.json.decode(msgspec.json.encode(ConfigFile()))
+"""What holds when no file says otherwise, as a file would say it."""
+
+LLXPRT_FEEDBACK: Mapping[str, Json] = {
+    "includeSeverities": ["error"],
+    "maxPerFile": 20,
+    "maxOtherFiles": 5,
+    "maxTotalLines": 50,
+    "maxBytes": None,
+    "otherFilesOrder": "path",
+    "otherFilesAfter": ["write"],
+    "onlyNew": False,
 }
-"""The closed objects by where they stand; `*` is any server id."""
+
+PRESETS: Mapping[str, Mapping[str, Json]] = {
+    "llxprt": LLXPRT_FEEDBACK,
+    # OpenCode bounds files and lines per file, and nothing else.
+    "opencode": {**LLXPRT_FEEDBACK, "maxTotalLines": None},
+    "pi": {
+        **LLXPRT_FEEDBACK,
+        "includeSeverities": ["error", "warning"],
+        "maxOtherFiles": 3,
+        "maxBytes": 2048,
+        "otherFilesOrder": "severity",
+        "otherFilesAfter": ["edit", "write", "patch"],
+    },
+}
+"""The named sets of feedback rules. Each sets every key, so that choosing one in a project undoes whatever another one
+set below it. A host that has a preset of its own name gets it as its default: its users were promised these numbers."""
+
+HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
+"""What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""
 
 
-@cache
-def adapter() -> TypeAdapter[ConfigFile]:
-    return TypeAdapter(ConfigFile)
+# --- JSON Schema --------------------------------------------------------------------------------------------------
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of `lsp.json`, defaults included."""
-    schema: dict[str, Any] = adapter().json_schema(by_alias=True, schema_generator=_Untitled)
-    for name, section in DEFAULTS.items():
-        if isinstance(section, Mapping):
-            properties = schema["$defs"][name.capitalize()]["properties"]
-            for key, value in section.items():
-                properties[key]["default"] = value
-    schema["properties"]["navigationTools"]["default"] = DEFAULTS["navigationTools"]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    (_, shapes) = msgspec.json.schema_components([ConfigFile], ref_template="#/$defs/{name}")
+    choices = {f"#/$defs/{name}": shape["enum"] for name, shape in shapes.items() if "enum" in shape}
+    objects = {name: _tidy(shape, choices) for name, shape in shapes.items() if "enum" not in shape}
+    file = objects.pop(ConfigFile.__name__)
+    file["properties"]["lsp"]["anyOf"][0] = {"const": False}
+    for section in file["properties"].values():
+        if "$ref" in section:
+            del section["default"]
+    for key in objects[ServerEntry.__name__]["properties"].values():
+        key.pop("default", None)
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Pilotfish configuration"}
+    return {**head, **file, "$defs": objects}
 
 
-class _Untitled(GenerateJsonSchema):
-    """Leaves out the titles that would only repeat the keys."""
-
-    @override
-    def field_title_should_be_set(self, schema: object) -> bool:
-        return False
+def _tidy(part: Json, choices: Mapping[str, list[str]]) -> Any:
+    """Without titles that only repeat names, with choices in place, and with patterns as JSON Schema writes them."""
+    if isinstance(part, list | tuple):
+        return [_tidy(item, choices) for item in part]
+    if not isinstance(part, dict):
+        return part
+    tidied: dict[str, Any] = {
+        key: _tidy(item, choices) for key, item in part.items() if key not in {"title", "required"}
+    }
+    if tidied.get("$ref") in choices:
+        tidied["enum"] = choices[tidied.pop("$ref")]
+    if isinstance(pattern := tidied.get("pattern"), str):
+        tidied["pattern"] = pattern.replace(r"\A", "^").replace(r"\Z", "$")
+    return tidied

@@ -17,19 +17,40 @@ from typing import assert_never
 
 from msgspec import Struct, field
 
-from pilotfish.config.dialects import user_files
 from pilotfish.config.files import WorkspaceFiles
 from pilotfish.config.gate import Split
 from pilotfish.config.pins import Pin, read_pin
-from pilotfish.config.places import Places
+from pilotfish.config.places import Places, user_files
 from pilotfish.config.problems import shown
+from pilotfish.config.schema import ProjectConfigPolicy, SecuritySettings
 from pilotfish.config.trusted_roots import covers
-from pilotfish.config.values import Policy, SecuritySettings, Stale, Trust, Trusted, Untrusted
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
 
 DIGEST = b"pilotfish trust 1"
 """Begins every digest, so that another way of computing it can never give the same one."""
+
+
+class Trusted(Struct, frozen=True):
+    """What the workspace names may run."""
+
+    why: str
+
+
+class Untrusted(Struct, frozen=True):
+    """Nothing that the workspace names may run."""
+
+    why: str
+
+
+class Stale(Struct, frozen=True):
+    """It was approved, and what would run is not what was approved any more. Nothing of it may run."""
+
+    why: str
+    differences: tuple[str, ...]
+
+
+Trust = Trusted | Untrusted | Stale
 
 
 class Open(Struct, frozen=True):
@@ -87,7 +108,7 @@ def barred(
     """Why no approval can count here, or None when one can."""
     if security is None:
         return "the user's config file has errors, so nothing can grant trust"
-    if security.project_config_policy is Policy.NEVER:
+    if security.project_config_policy is ProjectConfigPolicy.NEVER:
         return "security.projectConfigPolicy is never"
     for decisive in (places.pins, *(path for _, path in user_files(places, host))):
         if is_inside(os.path.realpath(decisive), workspace.path):
@@ -135,7 +156,7 @@ def _granted(
     reason = barred(workspace, security, places, host)
     if security is None or reason is not None:
         return Closed(reason or "")
-    if security.project_config_policy is Policy.ALWAYS:
+    if security.project_config_policy is ProjectConfigPolicy.ALWAYS:
         return Open("security.projectConfigPolicy is always")
     for entry in security.trusted_project_roots:
         if covers(entry, workspace.path, places.home):

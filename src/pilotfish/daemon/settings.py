@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from pilotfish.config.load import Catalogue, ConfigRequest, load
 from pilotfish.config.places import Places
-from pilotfish.config.values import PoolSettings
+from pilotfish.config.schema import PoolSettings
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits

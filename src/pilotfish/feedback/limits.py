@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from pilotfish.config.defaults import PRESETS as CONFIGURED
-from pilotfish.config.sections import feedback_of
-from pilotfish.config.values import FeedbackSettings
+from msgspec import convert
+
+from pilotfish.config.schema import PRESETS as CONFIGURED
+from pilotfish.config.schema import FeedbackSettings
 
 MESSAGE_LIMIT = 500
 """Code points of one message. TypeScript explains a mismatch in up to some thousand; the cause stands at the front."""
@@ -19,6 +20,6 @@ PATH_LIMIT = 1024
 Limits = FeedbackSettings
 """What is shown of what is known: the rules of the configuration, as they stand."""
 
-PRESETS: Mapping[str, Limits] = {name: feedback_of(section) for name, section in CONFIGURED.items()}
+PRESETS: Mapping[str, Limits] = {name: convert(section, FeedbackSettings) for name, section in CONFIGURED.items()}
 
 DEFAULT = PRESETS["llxprt"]

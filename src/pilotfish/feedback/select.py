@@ -19,7 +19,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, place
 from pilotfish.feedback.limits import Limits
 from pilotfish.model import AbsPath, Diagnostic, Severity
@@ -77,7 +77,7 @@ class Selection(Struct, frozen=True):
 
 def selection(edited: Sequence[Checked], others: Sequence[Checked], kind: TouchKind, limits: Limits) -> Selection:
     """The findings of the `edited` files in their order, then of the `others`. Without an edited file, nothing."""
-    errors_only = set(limits.include_severities) == {Severity.ERROR}
+    errors_only = limits.severities == frozenset({Severity.ERROR})
     changed = {file.path: file for file in edited}
     first = _allotted((_within(file, limits) for file in changed.values()), limits.max_total_lines)
     if not changed or kind not in limits.other_files_after:
@@ -125,7 +125,8 @@ def _is_known(file: Checked, limits: Limits) -> bool:
 
 def _within(file: Checked, limits: Limits) -> Chosen:
     """The file after the severity filter and its own cap."""
-    included = [found for found in findings(file.change) if found.diagnostic.severity in limits.include_severities]
+    severities = limits.severities
+    included = [found for found in findings(file.change) if found.diagnostic.severity in severities]
     wanted = [found for found in included if not (limits.only_new and found.introduced is False)]
     return _kept(Chosen(file.path, tuple(wanted), 0, _tally(file.change, limits)), limits.max_per_file)
 
@@ -134,7 +135,7 @@ def _tally(change: Comparison, limits: Limits) -> Tally | None:
     if isinstance(change, NoBaseline):
         return None
     lists = (change.introduced, change.older, change.fixed)
-    return Tally(*(sum(item.severity in limits.include_severities for item in items) for items in lists))
+    return Tally(*(sum(item.severity in limits.severities for item in items) for items in lists))
 
 
 def _allotted(files: Iterable[Chosen], most: int | None) -> tuple[Chosen, ...]:

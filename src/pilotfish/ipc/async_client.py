@@ -20,7 +20,7 @@ from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.calls import Call, Calls
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.ipc.client import ANSWER_SECONDS, Link, Terms, failure_of, introduction, open_link
 from pilotfish.ipc.messages import ServedFile

@@ -24,7 +24,7 @@ from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, a
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.config.places import user_places
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.library.questions import FilePath, Questions
 from pilotfish.model import AbsPath, Position

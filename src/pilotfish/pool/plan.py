@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pilotfish.config.values import RestartPolicy
+from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath
 

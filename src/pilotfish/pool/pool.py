@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
-from pilotfish.config.values import RestartPolicy
+from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Bug, Code, Failure, ServerFailed
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters

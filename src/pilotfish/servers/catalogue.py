@@ -22,7 +22,7 @@ from pilotfish.servers.spec import FileRule, Rank, Risk, Role, RootRule, ServerS
 from pilotfish.servers.toml_table import BadTable
 
 if TYPE_CHECKING:
-    from pilotfish.config.values import ServerConfig
+    from pilotfish.config.effective import ServerConfig
     from pilotfish.protocol.wire import Json
 
 HERE = os.path.dirname(__file__)

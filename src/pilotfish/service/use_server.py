@@ -7,7 +7,7 @@ import anyio
 from msgspec import Struct
 
 from pilotfish.client.session import Session
-from pilotfish.config.values import RestartPolicy
+from pilotfish.config.schema import RestartPolicy
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.pool.entry import Recipe
 from pilotfish.pool.pool import Pool

@@ -13,10 +13,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
-from pilotfish.config.changes import fingerprint
+from pilotfish.config.effective import Config, ServerConfig
 from pilotfish.config.load import Loaded
+from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import Places
-from pilotfish.config.values import Config, ConfigSource, ServerConfig
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
@@ -273,7 +273,7 @@ class Workspace:
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
-            self._fingerprints[server] = fingerprint(self.settings(server))
+            self._fingerprints[server] = self.settings(server).fingerprint
         return self._fingerprints[server]
 
     def _options(self, candidate: Candidate) -> SessionOptions:

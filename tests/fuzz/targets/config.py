@@ -1,11 +1,11 @@
 """Configuration files, ours and other hosts': problems that can be printed, and nothing that runs without trust."""
 
 from fuzz.pieces import Pieces
-from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.gate import RUNNING_FIELDS, split
-from pilotfish.config.sheet import Reader
-from pilotfish.config.validation import typed
-from pilotfish.config.values import ConfigSource
+from pilotfish.config.merge import ConfigSource
+from pilotfish.config.places import CONFIG_DIALECTS
+from pilotfish.config.sheets import Reader
+from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
 
 WORDS = (
@@ -47,9 +47,9 @@ def run(data: bytes) -> None:
         return
     for problem in sheet.problems:
         assert str(sheet.placed(problem)).isprintable(), problem
-    typed(sheet.value)
+    validated(sheet.value)
     opened = split(sheet.value).open
-    typed(opened)
+    validated(opened)
     servers = opened.get("lsp")
     for entry in servers.values() if isinstance(servers, dict) else ():
         assert not isinstance(entry, dict) or not any(entry.get(field) for field in RUNNING_FIELDS), opened

@@ -14,7 +14,8 @@ import trio.testing
 from anyio.abc import TaskGroup
 
 from pilotfish.client.handshake import SessionOptions
-from pilotfish.config.values import RestartPolicy, ServerConfig, TimingSettings
+from pilotfish.config.effective import ServerConfig
+from pilotfish.config.schema import RestartPolicy, TimingSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of

@@ -20,7 +20,7 @@ from pilotfish.api import answers
 from pilotfish.api.answers import Diagnostic, Error, Feedback
 from pilotfish.api.questions import Operation, Question
 from pilotfish.api.status import Snapshot
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.in_process import InProcessWorkspace

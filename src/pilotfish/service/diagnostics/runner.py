@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.config.values import TimingSettings
+from pilotfish.config.schema import TimingSettings
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from pilotfish.api.status import BrokenState, Counts, Instance, ServerRow, SidecarRow, Snapshot, Totals, WatchState
 from pilotfish.client.session import Session
-from pilotfish.config.values import ConfigSource
+from pilotfish.config.merge import ConfigSource
 from pilotfish.model import AbsPath, Severity
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Key, Missing, Rested, Running, Slot, Starting, Stopping

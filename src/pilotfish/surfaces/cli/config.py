@@ -23,8 +23,7 @@ from pilotfish.surfaces.cli.workspace import root_of, root_option
 if TYPE_CHECKING:
     from pilotfish.config.load import ConfigRequest, Loaded
     from pilotfish.config.places import Places
-    from pilotfish.config.trust import TrustOffer
-    from pilotfish.config.values import Trust
+    from pilotfish.config.trust import Trust, TrustOffer
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
@@ -95,7 +94,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     """Take back what `pilotfish trust` allowed."""
     from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.values import Trusted
+    from pilotfish.config.trust import Trusted
     from pilotfish.model import AbsPath
 
     places = _places()
@@ -116,8 +115,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     from pilotfish.config.load import load_from
     from pilotfish.config.pins import BadPin, write_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.trust import barred, offer_of, pin_of
-    from pilotfish.config.values import Trusted
+    from pilotfish.config.trust import Trusted, barred, offer_of, pin_of
     from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
 
     request = _request(directory)
@@ -142,7 +140,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
 
 def _approved(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
     """Return when a person approves; raise `Refused` otherwise."""
-    from pilotfish.config.values import Stale
+    from pilotfish.config.trust import Stale
 
     if digest is not None:
         if digest != offer.digest:
@@ -172,7 +170,7 @@ def _list_json() -> dict[str, Any]:
 
 
 def _listed_roots() -> list[str]:
-    from pilotfish.config.sources import user_sheet
+    from pilotfish.config.sheets import user_sheet
 
     sheet = user_sheet(_places(), None, lambda name: name)
     section = sheet.value.get("security") if sheet else None

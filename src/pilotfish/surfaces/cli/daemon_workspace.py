@@ -24,7 +24,7 @@ from pilotfish.sanitise import sanitised
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
-    from pilotfish.config.values import TouchKind
+    from pilotfish.config.schema import TouchKind
 
 T = TypeVar("T")
 

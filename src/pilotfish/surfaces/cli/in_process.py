@@ -9,7 +9,7 @@ import anyio.to_thread
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback, error_of
 from pilotfish.api.questions import Operation
 from pilotfish.api.status import Snapshot
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.library import workspace
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
 

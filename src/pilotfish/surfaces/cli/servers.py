@@ -1,8 +1,4 @@
-"""`pilotfish servers`: the catalogue, and which servers are installed. Runs without the daemon and starts nothing.
-
-The configuration is read only where a configuration file or a record of trust exists: reading it would double the time
-that this verb takes.
-"""
+"""`pilotfish servers`: the catalogue, and which servers are installed. Runs without the daemon and starts nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +18,6 @@ if TYPE_CHECKING:
     from pilotfish.config.places import Places
     from pilotfish.servers.spec import ServerSpec
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer
-
-PROJECT_FILES = (
-    ".pilotfish/lsp.json", ".pi/lsp.json", ".dispatch/lsp.json", ".llxprt/settings.json", "opencode.json",
-    "opencode.jsonc",
-)  # fmt: skip
-"""Where a project's configuration may be, as in `config.sources`, which is slow to import."""
 
 
 @click.command()
@@ -77,9 +67,11 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
 
 def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
     """The servers of this workspace, and whether it is trusted."""
+    from pilotfish.config.places import project_files
     from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_servers, load
 
-    speaking = (places.global_file, places.pins, *(os.path.join(root, name) for name in PROJECT_FILES))
+    # Reading the configuration is a seventh of what this verb takes, and most people have none.
+    speaking = (places.global_file, places.pins, *(os.path.join(root, name) for _, name in project_files()))
     if not any(map(os.path.lexists, speaking)):
         return load(), False
     from pilotfish.config.load import Catalogue, ConfigRequest

@@ -19,7 +19,7 @@ from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
 
 if TYPE_CHECKING:
-    from pilotfish.config.values import TouchKind
+    from pilotfish.config.schema import TouchKind
 
 
 @click.command()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback
     from pilotfish.api.questions import Operation
     from pilotfish.api.status import Snapshot
-    from pilotfish.config.values import TouchKind
+    from pilotfish.config.schema import TouchKind
 
 NO_DAEMON = "PILOTFISH_NO_DAEMON"
 """The variable that does what `--no-daemon` does; also the key under which a click context remembers that option."""

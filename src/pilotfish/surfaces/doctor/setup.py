@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pilotfish.config.load import Loaded
-from pilotfish.config.values import Stale, Trusted
+from pilotfish.config.trust import Stale, Trusted
 from pilotfish.errors import Code, Failure
 from pilotfish.ipc.client import Terms, open_link
 from pilotfish.paths import DEPENDENCY_FOLDERS

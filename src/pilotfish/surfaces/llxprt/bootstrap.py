@@ -8,11 +8,11 @@ from typing import cast
 
 from msgspec import Struct
 
-from pilotfish.config.dialects import CONFIG_DIALECTS
 from pilotfish.config.foreign import translation
+from pilotfish.config.places import CONFIG_DIALECTS
 from pilotfish.config.problems import Problem
-from pilotfish.config.rules import USER_ONLY
-from pilotfish.config.sheet import Names
+from pilotfish.config.schema import USER_ONLY
+from pilotfish.config.sheets import Names
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import Malformed, decode

@@ -65,7 +65,7 @@ class LlxprtMethods:
             self._epoch += 1
             self._checked.beat()
         await self._say_verdict(path, answer)
-        severities = self._service.workspaces.of(self._client).config.feedback.include_severities
+        severities = self._service.workspaces.of(self._client).config.feedback.severities
         return [
             one for shown, found in (answer.data or {}).items() for one in file_diagnostics(shown, found, severities)
         ]
@@ -76,7 +76,7 @@ class LlxprtMethods:
         except Failure as failure:
             logger.info("no diagnostics: %s", failure.message)
             return {}
-        severities = self._service.workspaces.of(self._client).config.feedback.include_severities
+        severities = self._service.workspaces.of(self._client).config.feedback.severities
         return all_diagnostics(answer.data or {}, severities)
 
     async def _diagnostic_epoch(self, _: Raw) -> int:

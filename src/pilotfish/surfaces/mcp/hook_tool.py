@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from pilotfish.api.questions import Touch
-from pilotfish.config.values import TouchKind
+from pilotfish.config.schema import TouchKind
 from pilotfish.protocol.codec import encode
 from pilotfish.surfaces.mcp.tools import JsonObject, said
 

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from pilotfish.api.answers import Answer, Feedback
 from pilotfish.api.questions import Touch
-from pilotfish.config.values import Config
+from pilotfish.config.effective import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.operations.schemas import ToolSet

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
 from pilotfish.config.load import Loaded
+from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.pins import BadPin, Pin
 from pilotfish.config.problems import Problem, path_text, printable
-from pilotfish.config.trust import TrustOffer
-from pilotfish.config.values import ConfigSource, Stale, Trust, Trusted, Untrusted, ValueOrigin
+from pilotfish.config.trust import Stale, Trust, Trusted, TrustOffer, Untrusted
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 

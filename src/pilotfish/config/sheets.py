@@ -1,23 +1,25 @@
-"""One config file, read: what of it counts, and what is wrong with it. Pure, from the bytes that were read.
+"""What speaks for the user and what speaks for a project (CFG-1, CFG-9): the first file that says something.
 
-A file that cannot be parsed counts for nothing. One with wrong values counts without them: a slip in one place must
-not turn a server back on that another place turns off. (`config.load` puts the last good version in its place where
-there is one.)
+A sheet is one config file, read: what of it counts, and what is wrong with it. A file that cannot be parsed counts for
+nothing. One with wrong values counts without them: a slip in one place must not turn a server back on that another
+place turns off. (`config.load` puts the last good version in its place where there is one.) The files and their order
+are in `config.places`. Parent folders are never looked at.
 """
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
-from pilotfish.config.dialects import ConfigDialect
+from pilotfish.config.files import UnreadableFile, WorkspaceFiles, read_user_file
 from pilotfish.config.foreign import translation
 from pilotfish.config.jsonc import BadJson, Document, LineColumn, parse
+from pilotfish.config.merge import ConfigSource
+from pilotfish.config.places import ConfigDialect, Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade
-from pilotfish.config.rules import USER_ONLY
+from pilotfish.config.schema import USER_ONLY
 from pilotfish.config.validation import problems, without
-from pilotfish.config.values import ConfigSource
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -45,7 +47,7 @@ class Sheet:
         """`problem` with the place of its value, where it is about this file and knows none yet."""
         if problem.file != self.file or problem.place or not self.document:
             return problem
-        return replace(problem, place=self.document.place(problem.path))
+        return structs.replace(problem, place=self.document.place(problem.path))
 
 
 class Reader(Struct, frozen=True):
@@ -122,3 +124,45 @@ def _renamed(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list
             renamed[server] = entry
     value["lsp"] = renamed
     return twice
+
+
+# --- Which files --------------------------------------------------------------------------------------------------
+
+
+def user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sheet | None:
+    """What the user says; None when no file says anything."""
+    for dialect, path in user_files(places, host):
+        sheet = _from_user(path, Reader(ConfigSource.GLOBAL, canonical_id, dialect))
+        if sheet is not None:
+            return sheet
+    return None
+
+
+def project_sheet(workspace: WorkspaceFiles, canonical_id: Names) -> Sheet | None:
+    """What the project says; None when no file says anything."""
+    for dialect, name in project_files():
+        sheet = _from_project(workspace, name, Reader(ConfigSource.PROJECT, canonical_id, dialect))
+        if sheet is not None:
+            return sheet
+    return None
+
+
+def _from_user(path: AbsPath, reader: Reader) -> Sheet | None:
+    try:
+        file = read_user_file(path)
+    except UnreadableFile as error:
+        return reader.broken(path, str(error))
+    sheet = reader.sheet(file.data, path) if file else None
+    if file is None or sheet is None or file.tampering is None:
+        return sheet
+    problem = Problem(ProblemGrade.ERROR, path, ("security",), f"cannot grant trust: {file.tampering}")
+    return replace(sheet, problems=(*sheet.problems, problem), sound=False, believable=False)
+
+
+def _from_project(workspace: WorkspaceFiles, name: str, reader: Reader) -> Sheet | None:
+    path = AbsPath(os.path.join(workspace.path, name))
+    try:
+        data = workspace.read(name)
+    except UnreadableFile as error:
+        return reader.broken(path, str(error))
+    return None if data is None else reader.sheet(data, path)

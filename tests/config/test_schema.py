@@ -1,17 +1,18 @@
-"""The quick look at a config file: it may have no opinion, and is never wrong when it has one."""
+"""The shape of a config file: what has it, what is said of the rest, and the JSON Schema made from it."""
 
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pilotfish.config.defaults import DEFAULTS, PRESETS
-from pilotfish.config.faults import faults
-from pilotfish.config.quick import is_certainly_valid
+from pilotfish.config.schema import DEFAULTS, PRESETS, ConfigFile, json_schema
+from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer
 
@@ -56,9 +57,17 @@ FILES = st.one_of(st.sampled_from(list(SECTIONS)).flatmap(lambda name: st.fixed_
 @settings(max_examples=600)
 @given(FILES)
 @example({"navigationTools": "\udc80"})
-def test_what_is_certain_here_the_schema_accepts(value: Json) -> None:
-    if is_certainly_valid(value):
-        assert faults(value, "lsp.json") == ()
+@example({"\udc80": 1})
+def test_what_has_another_shape_is_explained_and_without_that_it_has_the_shape(value: Json) -> None:
+    found = problems(value, "lsp.json")
+    try:
+        msgspec.convert(value, ConfigFile)
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        assert found
+        assert all(problem.path and problem.accepted for problem in found)
+    else:
+        assert not found
+    assert problems(without(value, found), "lsp.json") == ()
 
 
 RIGHT: dict[str, Json] = {
@@ -76,8 +85,8 @@ RIGHT: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("value", RIGHT.values(), ids=RIGHT)
-def test_an_ordinary_file_is_certain(value: Json) -> None:
-    assert is_certainly_valid(value)
+def test_an_ordinary_file_has_the_shape(value: Json) -> None:
+    assert problems(value, "lsp.json") == ()
 
 
 LOADING = """
@@ -87,7 +96,7 @@ from pilotfish.config.places import user_places
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 root, home = sys.argv[1:]
 loaded = load(ConfigRequest(root, user_places({"HOME": home}), Catalogue(builtin_layer(), canonical_id)))
-print(len(loaded.errors), "pydantic" in sys.modules)
+print(len(loaded.errors), *sorted({"pydantic", "anyio", "asyncio"} & set(sys.modules)))
 """
 
 
@@ -95,12 +104,65 @@ print(len(loaded.errors), "pydantic" in sys.modules)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param('{"lsp": {"ruff": {"disabled": true}}}', "0 False", id="right"),
-        pytest.param('{"lsp": {"ruff": {"disabled": "yes"}}}', "1 True", id="wrong"),
+        pytest.param('{"lsp": {"ruff": {"disabled": true}}}', "0", id="right"),
+        pytest.param('{"lsp": {"ruff": {"disabled": "yes"}}}', "1", id="wrong"),
     ],
 )
-def test_only_a_file_with_errors_costs_the_import_of_pydantic(text: str, said: str, tmp_path: Path) -> None:
+def test_reading_the_configuration_imports_nothing_heavy(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / ".pilotfish").mkdir()
     (tmp_path / ".pilotfish" / "lsp.json").write_text(text)
     command = [sys.executable, "-c", LOADING, str(tmp_path), str(tmp_path / "home")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == said
+
+
+@pytest.mark.proves("CFG-11")
+def test_the_json_schema_names_every_closed_object_and_the_defaults() -> None:
+    schema = json_schema()
+    sections = {"TimingSettings", "ServerEntry", "FeedbackSettings", "PoolSettings", "McpSettings", "SecuritySettings"}
+    assert set(schema["$defs"]) == sections
+    assert all(body["additionalProperties"] is False for body in (schema, *schema["$defs"].values()))
+    assert schema["$defs"]["TimingSettings"]["properties"]["initializeTimeoutMs"]["default"] == 15_000
+    assert schema["$defs"]["SecuritySettings"]["properties"]["projectConfigPolicy"]["enum"] == [
+        "always", "never", "trusted-only",
+    ]  # fmt: skip
+    assert schema["properties"]["lsp"]["anyOf"][0] == {"const": False}
+    assert not [key for key, of in schema["$defs"]["ServerEntry"]["properties"].items() if "default" in of]
+
+
+WRONG: dict[str, Json] = {
+    "lsp is true": {"lsp": True},
+    "server id": {"lsp": {"../x": {}}},
+    "extension": {"lsp": {"x": {"extensions": ["py"]}}},
+    "too small": {"timing": {"requestTimeoutMs": 0}},
+    "unknown key": {"timming": {}},
+    "relative root": {"security": {"trustedProjectRoots": ["code"]}},
+}
+
+
+@pytest.mark.proves("CFG-11")
+def test_the_json_schema_accepts_what_we_accept() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    for value in RIGHT.values():
+        jsonschema.validate(value, json_schema())
+
+
+@pytest.mark.proves("CFG-11")
+@pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
+def test_the_json_schema_refuses_what_we_refuse(value: Json) -> None:
+    assert problems(value, "lsp.json")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(value, json_schema())
+
+
+@pytest.mark.proves("CFG-5", "CFG-6")
+@pytest.mark.parametrize("section", ["timing", "feedback", "pool", "mcp", "security"])
+def test_every_key_has_a_default(section: str) -> None:
+    properties = json_schema()["$defs"][f"{section.capitalize()}Settings"]["properties"]
+    assert DEFAULTS[section] == {key: of["default"] for key, of in properties.items() if key != "preset"}
+
+
+@pytest.mark.proves("CFG-6")
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_sets_every_rule(name: str) -> None:
+    assert problems({"feedback": {**PRESETS[name], "preset": name}}, name) == ()
+    assert set(PRESETS[name]) | {"preset"} == set(json_schema()["$defs"]["FeedbackSettings"]["properties"])

@@ -19,7 +19,7 @@ from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import Form, feedback_text
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
-from pilotfish.service.diagnostics.affected import Edit
+from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
 from pilotfish.service.diagnostics.earlier import Earlier
@@ -122,7 +122,7 @@ class EditFeedback:
         before: Mapping[AbsPath, str | None],
         started: float,
     ) -> BrokenFiles:
-        edits = [Edit(one.path, before.get(one.path), one.text) for one in edited if one.answered]
+        edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
         if not edits:
             return BrokenFiles()
         deadline = max(started + _wait(workspace), current_time() + OTHERS_SECONDS)

@@ -142,7 +142,7 @@ class ProjectCheck:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
         changes = {path: self._baselines.compared(client, verdict) for path, verdict in judged.items()}
-        wanted = set(workspace.config.feedback.include_severities)
+        wanted = workspace.config.feedback.severities
         unknown = {
             path: judged[path]
             for path, change in changes.items()
@@ -196,7 +196,7 @@ def _introduced(change: Comparison) -> bool:
     return isinstance(change, Delta) and bool(change.introduced)
 
 
-def _has_findings(verdict: FileVerdict, wanted: set[Severity]) -> bool:
+def _has_findings(verdict: FileVerdict, wanted: frozenset[Severity]) -> bool:
     return any(found.severity in wanted for found in verdict.diagnostics)
 
 

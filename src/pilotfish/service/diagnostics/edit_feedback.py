@@ -102,7 +102,7 @@ class EditFeedback:
         before: Mapping[AbsPath, str | None],
     ) -> dict[AbsPath, Comparison]:
         """What changed in files of which no state before this edit was known, where there is something to compare."""
-        wanted = set(workspace.config.feedback.include_severities)
+        wanted = workspace.config.feedback.severities
         known = {path: text for path, text in before.items() if text is not None}
         unknown = [
             verdict

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from pilotfish.config.schema import DEFAULTS
+from pilotfish.config.schema import DEFAULTS, FeedbackSettings
 from pilotfish.config.schema import PRESETS as CONFIGURED
-from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
+from pilotfish.feedback.limits import DEFAULT, PRESETS
 
-LLXPRT = Limits(
+LLXPRT = FeedbackSettings(
     include_severities=("error",),
     max_per_file=20,
     max_other_files=5,
@@ -19,7 +19,7 @@ LLXPRT = Limits(
 )
 
 
-def as_configured(limits: Limits) -> dict[str, object]:
+def as_configured(limits: FeedbackSettings) -> dict[str, object]:
     """The limits under the names of the configuration file."""
     return {
         "includeSeverities": list(limits.include_severities),
@@ -52,7 +52,7 @@ def test_the_configuration_has_no_preset_and_no_default_of_its_own() -> None:
         pytest.param("opencode", replace(LLXPRT, max_total_lines=None), id="opencode"),
         pytest.param(
             "pi",
-            Limits(
+            FeedbackSettings(
                 include_severities=("error", "warning"),
                 max_per_file=20,
                 max_other_files=3,
@@ -66,5 +66,5 @@ def test_the_configuration_has_no_preset_and_no_default_of_its_own() -> None:
         ),
     ],
 )
-def test_the_presets_have_these_numbers(name: str, limits: Limits) -> None:
+def test_the_presets_have_these_numbers(name: str, limits: FeedbackSettings) -> None:
     assert PRESETS[name] == limits

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.config.schema import SEVERITIES, TouchKind
+from pilotfish.config.schema import SEVERITIES, FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import DEFAULT, PRESETS, Limits
+from pilotfish.feedback.limits import DEFAULT, PRESETS
 from pilotfish.feedback.select import Checked, Chosen, Finding, Selection, Tally, cut, findings, selection
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
@@ -177,7 +177,7 @@ def test_the_limits_hold_in_their_order(
     edited: list[Checked],
     others: list[Checked],
     kind: TouchKind,
-    limits: Limits,
+    limits: FeedbackSettings,
     expected: list[tuple[str, int, int]],
 ) -> None:
     assert outline(selection(edited, others, kind, limits)) == expected
@@ -296,7 +296,7 @@ FILES = st.lists(
 COUNTS = st.integers(0, 8)
 KINDS = st.sampled_from(["edit", "write", "patch"])
 SOME_LIMITS = st.builds(
-    Limits,
+    FeedbackSettings,
     include_severities=st.sets(st.sampled_from(list(SEVERITIES)), min_size=1).map(tuple),
     max_per_file=COUNTS,
     max_other_files=COUNTS,
@@ -310,7 +310,7 @@ SOME_LIMITS = st.builds(
 @pytest.mark.proves("FMT-5")
 @given(FILES, FILES, KINDS, SOME_LIMITS)
 def test_no_limit_is_ever_exceeded(
-    edited: list[Checked], others: list[Checked], kind: TouchKind, limits: Limits
+    edited: list[Checked], others: list[Checked], kind: TouchKind, limits: FeedbackSettings
 ) -> None:
     chosen = selection(edited, others, kind, limits)
     files = (*chosen.edited, *chosen.others)
@@ -326,7 +326,7 @@ def test_no_limit_is_ever_exceeded(
 
 @pytest.mark.proves("FMT-5")
 @given(FILES, SOME_LIMITS)
-def test_what_is_not_shown_of_an_edited_file_is_counted(edited: list[Checked], limits: Limits) -> None:
+def test_what_is_not_shown_of_an_edited_file_is_counted(edited: list[Checked], limits: FeedbackSettings) -> None:
     known = {file.path: findings(file.change) for file in edited}
     for file in selection(edited, [], "patch", limits).edited:
         wanted = Counter(
@@ -340,7 +340,9 @@ def test_what_is_not_shown_of_an_edited_file_is_counted(edited: list[Checked], l
 
 @pytest.mark.proves("FMT-5", "DIAG-8")
 @given(FILES, SOME_LIMITS)
-def test_nothing_older_is_shown_in_place_of_what_the_edit_introduced(edited: list[Checked], limits: Limits) -> None:
+def test_nothing_older_is_shown_in_place_of_what_the_edit_introduced(
+    edited: list[Checked], limits: FeedbackSettings
+) -> None:
     known = {file.path: findings(file.change) for file in edited}
     chosen = selection(edited, [], "patch", limits).edited
     if all(found.introduced is not False for file in chosen for found in file.shown):
@@ -352,7 +354,9 @@ def test_nothing_older_is_shown_in_place_of_what_the_edit_introduced(edited: lis
 
 
 @given(FILES, FILES, SOME_LIMITS, st.integers(0, 30))
-def test_a_cut_loses_nothing_uncounted(edited: list[Checked], others: list[Checked], limits: Limits, most: int) -> None:
+def test_a_cut_loses_nothing_uncounted(
+    edited: list[Checked], others: list[Checked], limits: FeedbackSettings, most: int
+) -> None:
     whole = selection(edited, others, "write", limits)
     shorter = cut(whole, most)
     assert shorter.size == min(most, whole.size)

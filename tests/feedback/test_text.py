@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.config.schema import SEVERITIES, TouchKind
+from pilotfish.config.schema import SEVERITIES, FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS, Limits
+from pilotfish.feedback.limits import CODE_LIMIT, DEFAULT, MESSAGE_LIMIT, PRESETS
 from pilotfish.feedback.select import Checked, Selection, selection
 from pilotfish.feedback.text import Form, appended, feedback_text, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
@@ -29,13 +29,13 @@ def said(
     others: list[Checked] | None = None,
     *,
     kind: TouchKind = "edit",
-    limits: Limits = DEFAULT,
+    limits: FeedbackSettings = DEFAULT,
     form: Form = FORM,
 ) -> str:
     return feedback_text(selection(edited, others or [], kind, limits), form)
 
 
-def lines_of(*items: Diagnostic, limits: Limits = DEFAULT, form: Form = FORM) -> list[str]:
+def lines_of(*items: Diagnostic, limits: FeedbackSettings = DEFAULT, form: Form = FORM) -> list[str]:
     """The lines of the one block about `a.py`."""
     lines = said([checked("a.py", items)], limits=limits, form=form).splitlines()
     return [line for line in lines if re.match(r"(ERROR|WARNING|INFO|HINT|\.\.\.) ", line)]
@@ -197,7 +197,7 @@ def test_a_patch_speaks_of_each_file() -> None:
         ),
     ],
 )
-def test_a_line_reads_like_this(items: list[Diagnostic], limits: Limits, expected: list[str]) -> None:
+def test_a_line_reads_like_this(items: list[Diagnostic], limits: FeedbackSettings, expected: list[str]) -> None:
     assert lines_of(*items, limits=limits) == expected
 
 
@@ -392,7 +392,7 @@ SELECTIONS = st.builds(
     FILES,
     st.just("write"),
     st.builds(
-        Limits,
+        FeedbackSettings,
         include_severities=st.sampled_from([("error",), tuple(SEVERITIES)]),
         max_per_file=st.integers(1, 4),
         max_other_files=st.integers(0, 5),

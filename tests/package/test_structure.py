@@ -16,10 +16,6 @@ CROWDED: dict[str, str] = {}
 """Folders of more than 25 modules, and why."""
 
 SAME_NAME: dict[str, str] = {
-    "Changes: pilotfish.api.answers, pilotfish.config.changes": "being renamed",
-    "Feedback: pilotfish.api.answers, pilotfish.config.schema": "being renamed",
-    "Limits: pilotfish.feedback.limits, pilotfish.pool.plan": "being renamed",
-    "Pool: pilotfish.config.schema, pilotfish.pool.pool": "being renamed",
     "Diagnostic: pilotfish.api.answers, pilotfish.model": (
         "both are LSP's word: the answer's has paths, lines from 1 and names of severities, the model's has ranges"
     ),

@@ -17,9 +17,8 @@ PATH_LIMIT = 1024
 """Code points of one path. A path that is longer than this names no file that an agent could open by it."""
 
 
-Limits = FeedbackSettings
-"""What is shown of what is known: the rules of the configuration, as they stand."""
-
-PRESETS: Mapping[str, Limits] = {name: convert(section, FeedbackSettings) for name, section in CONFIGURED.items()}
+PRESETS: Mapping[str, FeedbackSettings] = {
+    name: convert(section, FeedbackSettings) for name, section in CONFIGURED.items()
+}
 
 DEFAULT = PRESETS["llxprt"]

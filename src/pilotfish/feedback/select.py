@@ -19,9 +19,8 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.config.schema import TouchKind
+from pilotfish.config.schema import FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, place
-from pilotfish.feedback.limits import Limits
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
 
@@ -75,7 +74,9 @@ class Selection(Struct, frozen=True):
         return sum(len(file.shown) for file in (*self.edited, *self.others))
 
 
-def selection(edited: Sequence[Checked], others: Sequence[Checked], kind: TouchKind, limits: Limits) -> Selection:
+def selection(
+    edited: Sequence[Checked], others: Sequence[Checked], kind: TouchKind, limits: FeedbackSettings
+) -> Selection:
     """The findings of the `edited` files in their order, then of the `others`. Without an edited file, nothing."""
     errors_only = limits.severities == frozenset({Severity.ERROR})
     changed = {file.path: file for file in edited}
@@ -119,11 +120,11 @@ def findings(change: Comparison) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=_place))
 
 
-def _is_known(file: Checked, limits: Limits) -> bool:
+def _is_known(file: Checked, limits: FeedbackSettings) -> bool:
     return not (limits.only_new and isinstance(file.change, NoBaseline))
 
 
-def _within(file: Checked, limits: Limits) -> Chosen:
+def _within(file: Checked, limits: FeedbackSettings) -> Chosen:
     """The file after the severity filter and its own cap."""
     severities = limits.severities
     included = [found for found in findings(file.change) if found.diagnostic.severity in severities]
@@ -131,7 +132,7 @@ def _within(file: Checked, limits: Limits) -> Chosen:
     return _kept(Chosen(file.path, tuple(wanted), 0, _tally(file.change, limits)), limits.max_per_file)
 
 
-def _tally(change: Comparison, limits: Limits) -> Tally | None:
+def _tally(change: Comparison, limits: FeedbackSettings) -> Tally | None:
     if isinstance(change, NoBaseline):
         return None
     lists = (change.introduced, change.older, change.fixed)

@@ -239,7 +239,7 @@ class Rank(Struct, frozen=True):
 
 
 class ServerSpec(Struct, frozen=True):
-    """One server. Its time limits and what follows a crash are in its `config.effective.ServerConfig`, and only there."""
+    """One server. Time limits and what follows a crash are in its `config.effective.ServerConfig`, and only there."""
 
     id: str
     name: str

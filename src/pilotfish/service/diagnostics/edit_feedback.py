@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, error_text
 from pilotfish.api.questions import Operation, Touch
+from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
-from pilotfish.feedback.limits import Limits
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import Form, feedback_text
@@ -143,7 +143,7 @@ def _unchecked(others: BrokenFiles) -> list[str]:
 def _text(
     workspace: Workspace,
     touch: Touch,
-    limits: Limits,
+    limits: FeedbackSettings,
     changes: Mapping[AbsPath, Comparison],
     others: BrokenFiles,
     notes: Sequence[str],

@@ -59,13 +59,16 @@ def watched(
 ) -> Run:
     """One subject on its own copy, edit by edit, each explained as it comes."""
     print(f"\n### {subject}", flush=True)
-    outcomes, judge = list[Outcome](), score.Judge()
+    outcomes, judge, began = list[Outcome](), score.Judge(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="told-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")
         setting = Setting(root, folder / "scratch", server, trusted=chosen.trust)
         with subjects.opened(subject, setting) as asked:
             for edit, what in zip(planned, true, strict=True):
+                if chosen.seconds and time.monotonic() - began > chosen.seconds:
+                    print(f"stopped after {len(outcomes)} edits: {chosen.seconds:.0f} s are over", flush=True)
+                    break
                 asked.before(edit)
                 for change in edit.changes:
                     subjects.carry_out(root, change)
@@ -90,6 +93,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--seed", type=int, default=1)
     add("--server", default="", help="the project's first one by default: basedpyright, ty, pyrefly, typescript, gopls")
     add("--subject", default="claude-code", help=f"of {', '.join(subjects.SUBJECTS)}")
+    add("--seconds", type=float, default=0.0, help="after so many, a subject gets no further edit")
     add("--pause", type=float, default=0.0, help="seconds between edits, in which a model thinks")
     add("--trust", action="store_true", help="the user trusts the project")
     add("--all", action="store_true", help="explain every edit, not only those with a mistake")

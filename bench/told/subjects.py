@@ -232,13 +232,11 @@ class Cost:
 
     cpu_seconds: float = 0.0
     megabytes: float = 0.0
-    left: int = 0
-    """Processes that were there after the end; they are killed."""
 
 
 @contextmanager
 def opened(name: str, setting: Setting) -> Generator[Subject]:
-    """The subject, from begin to end; whatever of it is left is ended."""
+    """The subject, from begin to end; whatever of it is left after that is said, and ended by its number."""
     setting.prepare()
     subject = SUBJECTS[name](setting)
     try:
@@ -246,7 +244,9 @@ def opened(name: str, setting: Setting) -> Generator[Subject]:
         yield subject
     finally:
         subject.end()
-        processes.end(setting.scratch, setting.root)
+        if left := processes.left(setting.scratch, setting.root, ()):
+            print(f"{left} processes were left behind", flush=True)
+            processes.end(setting.scratch, setting.root)
 
 
 def cost(setting: Setting) -> Cost:

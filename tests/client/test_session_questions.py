@@ -40,6 +40,34 @@ async def test_a_request_returns_what_the_server_answered() -> None:
         assert session.waiting == 0
 
 
+async def test_several_requests_leave_before_the_first_answer_and_are_answered_in_their_order() -> None:
+    waiting: list[int] = []
+
+    def answer(params: Any) -> Any:
+        waiting.append(session.waiting)
+        return params["x"]
+
+    async with session_on(offering(hover=answer)) as (session, _):
+        answers = await session.request_all("textDocument/hover", [{"x": 1}, {"x": 2}, {"x": 3}])
+        assert [bytes(one) for one in answers] == [b"1", b"2", b"3"]
+        assert waiting == [3, 3, 3]
+        assert session.waiting == 0
+
+
+async def test_of_several_requests_one_that_fails_fails_all_and_cancels_the_rest() -> None:
+    def answer(params: Any) -> Any:
+        if params["x"] == 1:
+            raise Fail(-32603, "no")
+        return SILENCE
+
+    async with session_on(offering(hover=answer)) as (session, server):
+        with pytest.raises(ServerFailed, match="no"):
+            await session.request_all("textDocument/hover", [{"x": 1}, {"x": 2}, {"x": 3}])
+        await anyio.wait_all_tasks_blocked()
+        assert session.waiting == 0
+        assert len(server.cancelled) == 2
+
+
 @pytest.mark.proves("C11")
 async def test_null_is_an_answer() -> None:
     async with session_on(offering(hover=lambda params: None)) as (session, _):

@@ -82,8 +82,6 @@ class Connection:
         self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
-        self.told = 0
-        """How many notifications were sent: what could change an answer."""
         self.last_heard = self._started
         """Monotonic time of the last byte from the server: the sign of life."""
 
@@ -132,7 +130,6 @@ class Connection:
     def notify(self, method: str, params: object = UNSET) -> None:
         """Post a notification; it leaves after everything posted before it."""
         self._check(method)
-        self.told += 1
         self._post(self._peer.notify(method, params))
 
     async def call(self, method: str, params: object = UNSET, *, timeout: float) -> Raw | ResponseError:

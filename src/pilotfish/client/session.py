@@ -17,9 +17,8 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from pilotfish.client.calls import EndedCall
+from pilotfish.client.calls import Call, EndedCall
 from pilotfish.client.connection import Connection
-from pilotfish.client.early import Early
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
 from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
 from pilotfish.client.ladder import STOP_SECONDS, walk_down
@@ -237,12 +236,6 @@ class Session:
     def supports(self, method: str, path: AbsPath | None = None) -> bool:
         return self.capabilities.supports(method, path, self._language_of(path))
 
-    def ask_early(self, method: str, params: object, about: AbsPath | None = None) -> Early | None:
-        """Ask for somebody who may want to know; None when it cannot be asked now. `request` may take it over."""
-        if self.phase is not Phase.RUNNING or not self.supports(method, about):
-            return None
-        return Early(self._connection, self._connection.ask(method, params), params, self._connection.told)
-
     async def request(
         self,
         method: str,
@@ -250,30 +243,48 @@ class Session:
         *,
         about: AbsPath | None = None,
         timeout: float | None = None,
-        early: Early | None = None,
     ) -> Raw:
         """Ask, and ask again where the server says so, within one time limit.
 
         Raises `Unavailable(unsupported)` without asking when the server does not offer the method.
         """
+        self._require(method, about)
+        deadline = current_time() + (timeout or self._options.request_seconds)
+        return await self._await_answer(self._connection.ask(method, params), params, deadline)
+
+    async def request_all(
+        self, method: str, all_params: Sequence[object], *, timeout: float | None = None
+    ) -> list[Raw]:
+        """Send several requests at once, without a task for each; one that fails fails all. Raises as `request`."""
+        self._require(method, None)
+        deadline = current_time() + (timeout or self._options.request_seconds)
+        calls = [self._connection.ask(method, params) for params in all_params]
+        try:
+            pairs = zip(calls, all_params, strict=True)
+            return [await self._await_answer(call, params, deadline) for call, params in pairs]
+        finally:
+            for call in calls:
+                self._connection.give_up(call)
+
+    async def _await_answer(self, call: Call, params: object, deadline: float) -> Raw:
+        tries = 0
+        while True:
+            remaining = max(0.0, deadline - current_time())
+            answer = await self._connection.answer_to(call, timeout=remaining)
+            if not isinstance(answer, ResponseError):
+                return answer
+            tries += 1
+            delay = retry_delay(call.method, answer, tries)
+            if delay is None or current_time() + delay >= deadline:
+                raise self._said_no(call.method, answer)
+            await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
+            call = self._connection.ask(call.method, params)
+
+    def _require(self, method: str, about: AbsPath | None) -> None:
         if not self.supports(method, about):
             raise Unavailable(
                 Code.UNSUPPORTED, f"{self.server} does not offer {method}", scene=self._connection.scene()
             )
-        deadline = current_time() + (timeout or self._options.request_seconds)
-        call = early.taken(method, params) if early is not None else None
-        tries = 0
-        while True:
-            remaining = max(0.0, deadline - current_time())
-            answer = await self._connection.answer_to(call or self._connection.ask(method, params), timeout=remaining)
-            call = None
-            if not isinstance(answer, ResponseError):
-                return answer
-            tries += 1
-            delay = retry_delay(method, answer, tries)
-            if delay is None or current_time() + delay >= deadline:
-                raise self._said_no(method, answer)
-            await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later
 
     async def pull(self, path: AbsPath, *, timeout: float | None = None) -> tuple[AbsPath, ...]:
         """Ask every pull provider for the diagnostics of an open document; `reports` holds the answers."""

@@ -176,9 +176,10 @@ class Service:
             texts = None if question.text is None else {question.file_path: question.text}
             return await self.check(client, (question.file_path,), texts=texts)
         try:
+            workspace = await self._workspace(client)
             if changes_files(question):
-                return await self._applying.run(question, client, await self._workspace(client))
-            return await self._asking.answer(question, client, self._workspace)
+                return await self._applying.run(question, client, workspace)
+            return await self._asking.run(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)

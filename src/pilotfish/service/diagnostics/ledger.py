@@ -101,10 +101,6 @@ class Ledger(Struct):
     _previewing: bool = False
     _left: Pulse = field(default_factory=Pulse)
 
-    def is_calm(self, session: Session) -> bool:
-        """It has loaded, and no proposed text is at it."""
-        return self.has_loaded(session) and not self._previewing
-
     def has_loaded(self, session: Session) -> bool:
         return self.answered or (self.began and not session.readiness.busy)
 

@@ -49,15 +49,8 @@ async def ask_on_demand(
     """Run every request of the command for one file; one that fails fails the whole."""
     shape, items = SHAPES[on_demand.shape], list[WireDiagnostic]()
     asked = [{"command": on_demand.command, "arguments": [request, {"file": path}]} for request in on_demand.requests]
-    # All leave at once and are read one after the other: a task for each would cost more than the reading.
-    sent = [session.ask_early(COMMAND, params) for params in asked]
-    try:
-        for params, early in zip(asked, sent, strict=True):
-            items += shape(session, await session.request(COMMAND, params, timeout=timeout, early=early))
-    finally:
-        for early in sent:
-            if early is not None:
-                early.drop()
+    for answer in await session.request_all(COMMAND, asked, timeout=timeout):
+        items += shape(session, answer)
     return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
 
 

@@ -45,7 +45,6 @@ from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.questions.ahead import Ahead, Errand
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -82,31 +81,15 @@ class Asking:
         self._pool = access.pool
         self._ledgers = access.ledgers
         self._texts = access.texts
-        self._ahead = Ahead(access.ledgers)
 
-    async def answer(
-        self,
-        question: Question,
-        client: ClientSession,
-        workspace_of: Callable[[ClientSession], Awaitable[Workspace]],
-    ) -> Answer[Any]:
-        """The same as `run`, with a question like one before it sent while `workspace_of` looks at the disk."""
-        errand = self._ahead.begin(question, client)
-        try:
-            return await self.run(question, client, await workspace_of(client), errand)
-        finally:
-            self._ahead.end(errand)
-
-    async def run(
-        self, question: Question, client: ClientSession, workspace: Workspace, errand: Errand | None = None
-    ) -> Answer[Any]:
+    async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
         subject = await self.subject(question, client, workspace)
         candidates = self.candidates(question, subject, workspace)
-        work = partial(self._ask, row, question, subject, errand or Errand())
+        work = partial(self._ask, row, question, subject)
         replies = await self._replies(work, candidates, client, workspace)
         answer = await self._answer(row, question, replies, workspace, started)
         about = () if subject.path is None else (subject.path,)
@@ -244,7 +227,6 @@ class Asking:
         row: OperationRow,
         question: Question,
         subject: Subject,
-        errand: Errand,
         candidate: Candidate,
         session: Session,
     ) -> Reply:
@@ -261,9 +243,7 @@ class Asking:
                 if not session.supports(request.prepare or request.method, path):
                     return Reply(session.server)
                 asked = await self.asked(session, request, question, subject)
-                early = errand.early.get(session)
-                answer = await session.request(request.method, request.build(asked), about=path, early=early)
-            errand.note(session, path)
+                answer = await session.request(request.method, request.build(asked), about=path)
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)

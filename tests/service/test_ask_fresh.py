@@ -1,24 +1,20 @@
-"""A question that leaves before anything was looked at: quicker, and never another answer."""
+"""A question is about the text on disk, and asked of the server once."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 import pilotfish
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question
-from pilotfish.client.session import Session
 from pilotfish.library.workspace import Workspace
-from pilotfish.service.workspaces import ClientSession
 from support.daemon.scenarios import answering
 from support.servers.script import Message
 from support.services.computer import ScriptedShell, scripted_shell
 from support.services.several import PROGRAM, service_on
 
-pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPS-1", "P1", "P2")]
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("OPS-1", "DOC-4")]
 
 DEFINITION = "textDocument/definition"
 
@@ -54,7 +50,7 @@ def _text(message: Message) -> str | None:
 
 
 async def ready(workspace: Workspace, shell: ScriptedShell) -> None:
-    """Past its first answers, so that the next question may leave early."""
+    """Past its first answer."""
     await workspace.warm("a.toy")
     by_text(shell)
     assert (await workspace.definition("a.toy", 2, 1)).ok
@@ -66,42 +62,12 @@ async def lines(workspace: Workspace, *place: int) -> list[int]:
     return [location.line for location in found.data or ()]
 
 
-async def test_the_early_question_is_the_only_one_when_nothing_changed(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
-        await ready(workspace, shell)
-        assert await lines(workspace, 2, 3) == [1]
-        assert sent(shell) == [DEFINITION, DEFINITION]
-
-
-async def test_it_leaves_before_the_disk_is_looked_at(shell: ScriptedShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    order: list[str] = []
-    ask_early = Session.ask_early
-
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
-        await ready(workspace, shell)
-        workspaces = workspace._service.workspaces  # pyright: ignore[reportPrivateUsage]
-        of = workspaces.of
-
-        def early(session: Session, method: str, params: object, about: Any) -> Any:
-            order.append("asked")
-            return ask_early(session, method, params, about)
-
-        def looked(client: ClientSession) -> object:
-            order.append("looked")
-            return of(client)
-
-        monkeypatch.setattr(Session, "ask_early", early)
-        monkeypatch.setattr(workspaces, "of", looked)
-        await lines(workspace, 2, 3)
-        assert order == ["asked", "looked"]
-
-
-async def test_an_edit_on_disk_makes_it_ask_again(shell: ScriptedShell) -> None:
+async def test_an_edit_on_disk_reaches_the_server_before_the_question(shell: ScriptedShell) -> None:
     async with pilotfish.open(shell.root, shell=shell.host) as workspace:
         await ready(workspace, shell)
         (shell.root / "a.toy").write_text("// moved\n// down\nlet greet = 1\ngreet\n")
         assert await lines(workspace, 2, 1) == [3]
-        assert sent(shell) == [DEFINITION, DEFINITION, "textDocument/didChange", DEFINITION]
+        assert sent(shell) == [DEFINITION, "textDocument/didChange", DEFINITION]
 
 
 async def test_a_place_that_is_gone_is_refused_whatever_the_server_said(shell: ScriptedShell) -> None:
@@ -111,27 +77,6 @@ async def test_a_place_that_is_gone_is_refused_whatever_the_server_said(shell: S
         found = await workspace.definition("a.toy", 2, 1)
         assert not found.ok
         assert "there is no line 2" in found.errors[0].message
-
-
-async def test_what_nobody_takes_is_cancelled(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
-        await ready(workspace, shell)
-        places = shell.host.places
-        Path(places.global_file).write_text(json.dumps({"lsp": False}))
-        found = await workspace.definition("a.toy", 2, 1)
-        assert found.meta.reason == "LSP disabled by configuration"
-        await anyio.wait_all_tasks_blocked()
-        assert sent(shell) == [DEFINITION, DEFINITION]
-        assert sum(b"$/cancelRequest" in data for data in shell.servers[0].bytes_taken) == 1
-
-
-async def test_a_client_that_works_elsewhere_gets_nothing_of_it(shell: ScriptedShell) -> None:
-    (shell.root / "inner").mkdir()
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
-        await ready(workspace, shell)
-        found = await workspace.definition("inner/a.toy", 2, 1)
-        assert not found.ok
-        assert sent(shell) == [DEFINITION]
 
 
 async def test_whoever_only_asks_questions_has_the_first_diagnostics_asked_for_once(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_esc_ends_the_wait(shared: DaemonHome, tmp_path: Path) -> None:
         begun = pi.begin("fire", **result("edit", {"path": "a.x"}))
         pi("abort")
         assert pi.result(begun) is None
-        assert "given up" in status_after(pi)
+        assert "cancelled" in status_after(pi)
 
 
 @pytest.mark.proves("FMT-8", "T22")

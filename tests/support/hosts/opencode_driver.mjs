@@ -13,8 +13,9 @@ const { Pilotfish } = await import(pathToFileURL(process.argv[2]).href);
 const hooks = await Pilotfish({ client, directory: process.argv[3], worktree: "/" });
 
 const actions = {
-	after: async ({ tool, args, output }) => {
-		await hooks["tool.execute.after"]({ tool, sessionID: "session", callID: "call", args }, output);
+	before: ({ tool, args, call }) => hooks["tool.execute.before"]({ tool, sessionID: "session", callID: call }, { args }),
+	after: async ({ tool, args, output, call = "call" }) => {
+		await hooks["tool.execute.after"]({ tool, sessionID: "session", callID: call, args }, output);
 		return output;
 	},
 	event: ({ event }) => hooks.event({ event }),

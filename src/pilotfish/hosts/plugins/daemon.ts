@@ -3,7 +3,7 @@
  * single files; there it exports nothing.
  */
 import { spawn } from "node:child_process";
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import { type Socket, connect } from "node:net";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
@@ -12,19 +12,23 @@ import { isAbsolute, join, resolve } from "node:path";
 
 const PROTOCOL = 1;
 
-/** For an edit, where the settings say nothing: the daemon gives a cold server 10 s of it. */
+/** For an edit, unless the settings say otherwise: the daemon gives a cold server 10 s of it. */
 const EDIT_MS = 15_000;
-/** Until `pilotfish daemon start` is back: half a second here, many on a machine that swaps. */
+/** For `pilotfish daemon start`: usually half a second, many on a machine that swaps. */
 const START_MS = 20_000;
-/** A daemon that is just ending, or makes room for a newer one, is asked for again: twice is what happens. */
+/** Attempts to greet a daemon: one that is ending, or makes room for a newer one, is connected to again. */
 const HELLOS = 3;
 const MAX_MESSAGE = 64 * 1024 * 1024;
 const MAX_HEADER = 8 * 1024;
+/** Files of one call, and calls that run at once, whose old texts are kept. */
+const MAX_OLD_TEXTS = 64;
+/** Of one old text: sources are smaller, and the daemon does without. */
+const MAX_OLD_BYTES = 1024 * 1024;
 /** Bytes of a socket's path that the kernel takes, without the zero at its end. */
 const MAX_SOCKET_PATH = process.platform === "linux" ? 107 : 103;
 
 export type Kind = "edit" | "write" | "patch" | "read";
-export type Touch = { paths: string[]; kind: Kind };
+export type Touch = { paths: string[]; kind: Kind; before?: Record<string, string> };
 export type Feedback = { text: string; state: "fresh" | "partial" | "stale" | "unavailable"; reason?: string };
 type Introduction = { cwd: string; host: string; conversation?: string };
 type Settings = { command: string[]; home?: string; waitMs: number };
@@ -39,7 +43,7 @@ export class Failed extends Error {
 	}
 }
 
-/** The daemon has left, or is leaving; another one may be there by now. */
+/** The daemon has ended or is ending; another one may run by now. */
 class Gone extends Failed {
 	constructor(message: string) {
 		super(message, "shutting_down");
@@ -49,14 +53,14 @@ class Gone extends Failed {
 /**
  * The daemon as one client session sees it: connected when needed, started when none runs.
  *
- * Whoever has waited in vain does not wait again until the daemon has said something, so that one which hangs costs one
- * wait and not one per edit. Sockets never keep the host alive; what somebody waits for does, by its timer.
+ * After a timeout, calls fail at once until the daemon has sent something: a hung daemon costs one wait, not one per
+ * edit. Sockets never keep the host alive; a pending request does, by its timer.
  */
 export class Daemon {
 	readonly #introduction: Introduction;
 	readonly #closing = new AbortController();
 	#link: Promise<Link> | undefined;
-	/** What `#link` brought. */
+	/** The connection, once `#link` has resolved. */
 	#live: Link | undefined;
 	#overdue = false;
 
@@ -64,23 +68,30 @@ export class Daemon {
 		this.#introduction = introduction;
 	}
 
-	/** Begin to connect; nobody waits for it. */
+	/** Begin to connect in the background. */
 	open(): void {
 		this.#opened().catch(() => undefined);
 	}
 
-	/** End the session. Whoever waits for an answer is told at once. */
+	/** End the session; pending requests fail at once. */
 	close(): void {
 		this.#closing.abort(new Failed("the session is over", "shutting_down"));
 		this.#link?.then((link) => link.close()).catch(() => undefined);
 	}
 
-	/** What there is to say about an edit; an `Error` as for `request`. */
-	touched(touch: Touch, signal?: AbortSignal): Promise<Feedback> {
-		return this.request("touched", touch, settingsOf().waitMs, signal);
+	/** The feedback after an edit; rejects as `request` does. */
+	async touched(touch: Touch, signal?: AbortSignal): Promise<Feedback> {
+		const { before, ...known } = touch;
+		try {
+			return await this.request("touched", before ? touch : known, settingsOf().waitMs, signal);
+		} catch (error) {
+			// A daemon of an earlier version refuses what it does not know.
+			if (!before || !(error instanceof Failed) || error.code !== "invalid_input") throw error;
+			return this.request("touched", known, settingsOf().waitMs, signal);
+		}
 	}
 
-	/** The result of a method, or an `Error` with the reason, at the latest after so many milliseconds. */
+	/** The result of a method; rejects with the reason, at the latest after so many milliseconds. */
 	async request<T>(method: string, params: unknown, milliseconds: number, signal?: AbortSignal): Promise<T> {
 		const late = new AbortController();
 		const timer = setTimeout(() => {
@@ -90,7 +101,7 @@ export class Daemon {
 		const stop = AbortSignal.any([late.signal, this.#closing.signal, ...(signal ? [signal] : [])]);
 		try {
 			return (await this.#asked(method, params, stop).catch((error) => {
-				// What may have been done already is not done twice.
+				// A change that may have been applied is not requested twice.
 				if (!(error instanceof Gone) || (params as { apply?: unknown } | null)?.apply) throw error;
 				return this.#asked(method, params, stop);
 			})) as T;
@@ -143,6 +154,44 @@ export class Daemon {
 	}
 }
 
+/** The texts of files before an edit: read when a tool is about to run, sent once it has run. */
+export class OldTexts {
+	readonly #kept = new Map<string, Record<string, string>>();
+
+	/**
+	 * Read the files of a call. A file that cannot be read has no text; one that does not exist, an empty one, but not
+	 * in a patch: there it may be the new name of another file.
+	 */
+	keep(call: string, touch: Touch | undefined): void {
+		if (touch === undefined || touch.kind === "read") return;
+		const texts: Record<string, string> = {};
+		for (const path of touch.paths.slice(0, MAX_OLD_TEXTS)) {
+			const text = oldText(path, touch.kind === "patch" ? undefined : "");
+			if (text !== undefined) texts[path] = text;
+		}
+		this.#kept.set(call, texts);
+		// Of calls that never ended, the oldest is forgotten.
+		for (const oldest of this.#kept.keys()) if (this.#kept.size > MAX_OLD_TEXTS) this.#kept.delete(oldest);
+	}
+
+	/** The touch of a call with the texts that were kept for it, which are forgotten. */
+	joined(call: string, touch: Touch): Touch {
+		const before = this.#kept.get(call);
+		this.#kept.delete(call);
+		return before && Object.keys(before).length ? { ...touch, before } : touch;
+	}
+}
+
+function oldText(path: string, missing: string | undefined): string | undefined {
+	try {
+		const status = statSync(path);
+		if (!status.isFile() || status.size > MAX_OLD_BYTES) return undefined;
+		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+	} catch (error) {
+		return (error as NodeJS.ErrnoException).code === "ENOENT" ? missing : undefined;
+	}
+}
+
 /** One connection: JSON-RPC in frames. */
 class Link {
 	readonly #socket: Socket;
@@ -150,7 +199,7 @@ class Link {
 	#unread = Buffer.alloc(0);
 	#number = 0;
 
-	/** `heard` is told of every sign of life, the last one included. */
+	/** `heard` is called for all data, and for the end. */
 	constructor(socket: Socket, heard: () => void) {
 		this.#socket = socket;
 		socket.unref();
@@ -202,7 +251,7 @@ class Link {
 			try {
 				this.#hear(JSON.parse(body));
 			} catch {
-				return this.close(); // that was no message, and nobody above could catch it
+				return this.close(); // malformed, and no caller could catch the error
 			}
 		}
 	}
@@ -231,10 +280,10 @@ function failureOf(error: { message: string; data?: { kind?: string; code?: stri
 	return leaving ? new Gone(message) : new Failed(message, code);
 }
 
-/** What a promise brings, unless the signal comes first. */
+/** The result of a promise, unless the signal comes first. */
 function unless<T>(stop: AbortSignal, promise: Promise<T>): Promise<T> {
 	return new Promise((resolve, reject) => {
-		const give = () => reject(stop.reason instanceof Failed ? stop.reason : new Failed("given up", "cancelled"));
+		const give = () => reject(stop.reason instanceof Failed ? stop.reason : new Failed("cancelled", "cancelled"));
 		if (stop.aborted) return give();
 		stop.addEventListener("abort", give, { once: true });
 		promise.then(resolve, reject).finally(() => stop.removeEventListener("abort", give));
@@ -273,7 +322,7 @@ function settingsOf(): Settings {
 	}
 }
 
-/** Where one user's daemon is: the same rules as `surfaces/rendezvous.py`. */
+/** Where one user's daemon is: the same rules as `ipc/rendezvous.py`. */
 function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: string } {
 	const absolute = (path: string | undefined): path is string => path !== undefined && isAbsolute(path);
 	const home = absolute(environment.HOME) ? environment.HOME : homedir();
@@ -288,7 +337,7 @@ function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: stri
 	return { folder: short, socket: join(short, name) };
 }
 
-/** Everything on the way to the socket must be ours alone: nobody else's daemon is spoken to. */
+/** Folder and socket must be private to this user: no other user's daemon is spoken to. */
 async function connected(place: { folder: string; socket: string }): Promise<Socket> {
 	const folder = lstatSync(place.folder);
 	const file = lstatSync(place.socket);
@@ -300,7 +349,7 @@ async function connected(place: { folder: string; socket: string }): Promise<Soc
 		const socket = connect(place.socket);
 		socket.once("connect", () => resolve(socket));
 		socket.once("error", (error: NodeJS.ErrnoException) => {
-			// It listened when we knocked, and ended before it looked.
+			// It ended between listening and accepting.
 			reject(error.code === "ECONNRESET" ? new Gone("the daemon hung up") : error);
 		});
 	});
@@ -326,7 +375,7 @@ function started(command: string[], environment: NodeJS.ProcessEnv): Promise<voi
 	});
 }
 
-/** The files that a patch adds or changes, from its headers. Deleting alone is no change that anybody could judge. */
+/** The files that a patch adds or changes, from its headers; deleted files are left out. */
 export function patchedFiles(patch: string): string[] {
 	const files: string[] = [];
 	for (const [, verb, file] of patch.matchAll(/^\*\*\* (Add File|Update File|Move to): (.+)$/gm)) {

@@ -17,7 +17,7 @@
  */
 import { resolve } from "node:path";
 import type { Hooks, PluginInput } from "@opencode-ai/plugin";
-import { Daemon, type Kind, type Touch, isText, patchedFiles } from "../daemon.ts";
+import { Daemon, type Kind, OldTexts, type Touch, isText, patchedFiles } from "../daemon.ts";
 
 const TWICE = "OpenCode's own lsp is on and repeats what Pilotfish says: set lsp to false in opencode.json";
 
@@ -32,6 +32,7 @@ const KINDS = new Map<string, Kind>([
 
 export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hooks> => {
 	const daemon = new Daemon({ cwd: directory, host: "opencode" });
+	const oldTexts = new OldTexts();
 	let ownServers = false;
 
 	/** Not awaited: OpenCode answers this itself, perhaps only after the hook that asks. */
@@ -65,10 +66,17 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 			if (ownServers) warn();
 			ownServers = false;
 		},
+		"tool.execute.before": async (input, output) => {
+			try {
+				oldTexts.keep(input.callID, touchOf(input.tool, output.args, directory));
+			} catch (error) {
+				log("info", `no old text: ${error instanceof Error ? error.message : error}`);
+			}
+		},
 		"tool.execute.after": async (input, output) => {
 			try {
 				const touch = typeof output?.output === "string" ? touchOf(input.tool, input.args, directory) : undefined;
-				const appending = touch && append(touch, output);
+				const appending = touch && append(oldTexts.joined(input.callID, touch), output);
 				if (touch?.kind === "read") appending?.catch(() => undefined);
 				else await appending;
 			} catch (error) {

@@ -4,7 +4,8 @@
  * - `tool_result` is the one place where output changes: text is appended, and what was there stays as it is. What goes
  *   wrong is shown to the person in the status line and never to the model: no edit looks as if it had failed.
  * - `tool_execution_end` only writes the status line, since Pi does not show a person what was appended.
- * - A file that was read is made ready, and nobody waits for it.
+ * - `tool_call` reads the text before an edit, which tells new errors from old ones.
+ * - After a read the server is started in the background.
  * - The session ends with `session_shutdown`, or else with our socket: Pi does not always say when it ends.
  *
  * `pilotfish setup pi` writes this file, joined with `daemon.ts`, into `~/.pi/agent/extensions/` and writes `pilotfish.json` beside it:
@@ -20,7 +21,7 @@
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
 import type { ExtensionAPI, ExtensionContext } from "@mariozechner/pi-coding-agent";
-import { Daemon, Failed, type Feedback, type Kind, type Touch, isText, patchedFiles } from "../daemon.ts";
+import { Daemon, Failed, type Feedback, type Kind, OldTexts, type Touch, isText, patchedFiles } from "../daemon.ts";
 
 /** For a question: the daemon gives a cold server 60 s. */
 const ASK_MS = 90_000;
@@ -44,6 +45,7 @@ export default function pilotfish(pi: ExtensionAPI): void {
 	let daemon: Daemon | undefined;
 	let panel: Panel | undefined;
 	const notes = new Map<string, string>();
+	const oldTexts = new OldTexts();
 
 	function daemonOf(ctx: ExtensionContext): Daemon {
 		daemon ??= new Daemon({ cwd: ctx.cwd, host: "pi", conversation: ctx.sessionManager.getSessionId() });
@@ -66,11 +68,19 @@ export default function pilotfish(pi: ExtensionAPI): void {
 		notes.clear();
 	});
 
+	pi.on("tool_call", (event, ctx) => {
+		try {
+			oldTexts.keep(event.toolCallId, touchOf(event.toolName, event.input, ctx.cwd));
+		} catch {
+			// Pi would not run the tool. Without an old text there is feedback all the same.
+		}
+	});
+
 	pi.on("tool_result", async (event, ctx) => {
 		try {
 			const touch = event.isError ? undefined : touchOf(event.toolName, event.input, ctx.cwd);
 			if (touch === undefined) return undefined;
-			const asking = daemonOf(ctx).touched(touch, ctx.signal);
+			const asking = daemonOf(ctx).touched(oldTexts.joined(event.toolCallId, touch), ctx.signal);
 			if (touch.kind === "read") {
 				asking.catch(() => undefined);
 				return undefined;

@@ -59,10 +59,8 @@ def steady(text: str, home: DaemonHome) -> str:
     }
     for found, shown in replaced.items():
         text = text.replace(found, shown)
-    text = re.sub(r"answers after \S+ m?s", "answers after 120 ms", text)
-    text = re.sub(
-        r"\w+ +watching: .*(\n +→ .*)?", "ok    watching: 1 folder, and the system allows 524288 watches", text
-    )
+    text = re.sub(r"starts in \S+ m?s", "starts in 120 ms", text)
+    text = re.sub(r"\w+ +watching: .*(\n +→ .*)?", "ok    watching: 1 folder; the system allows 524288 watches", text)
     return re.sub(r"-I -c '.*?' /fake support\.[\w.]+:(\w+)", r"\1-server", text)
 
 
@@ -82,6 +80,8 @@ def test_an_empty_machine_is_told_what_to_install(machine: DaemonHome) -> None:
     machine.write("index.ts", "let x = 1\n")
     machine.write("main.go", "package main\n")
     machine.write("notes.unheard-of", "\n")
+    machine.write("README.md", "# x\n")
+    machine.write("pyproject.toml", "[project]\n")
     done = run(doctor)
     matches("empty_machine", done, machine)
     assert done.exit_code == 1
@@ -107,9 +107,36 @@ def test_a_healthy_machine_is_told_so(machine: DaemonHome) -> None:
     assert machine.processes() == {}
 
 
+def test_missing_servers_for_documents_and_settings_are_nothing_to_do(machine: DaemonHome) -> None:
+    machine.configure()
+    machine.write("a.x", "x\n")
+    machine.write("README.md", "# x\n")
+    machine.write("pyproject.toml", "[project]\n")
+    done = run(doctor)
+    matches("documents", done, machine)
+    assert done.exit_code == 0
+
+
+@pytest.mark.proves("TRUST-6")
+def test_a_companion_that_only_trust_keeps_from_running_is_to_do(machine: DaemonHome) -> None:
+    program = Path(os.environ["PATH"]) / "vscode-eslint-language-server"
+    program.write_text("#!/bin/sh\ntouch pwned\n")
+    program.chmod(0o755)
+    machine.write("index.js", "let x = 1\n")
+    machine.write("eslint.config.js", "export default []\n")
+    report = json.loads(run(doctor, "--json").output)
+    states = {
+        one["id"]: (one["state"], one["advice"]) for language in report["languages"] for one in language["servers"]
+    }
+    assert states["eslint"] == ("withheld", [f"pilotfish trust {machine.root}"])
+    assert report["ok"] is False
+    assert f". pilotfish trust {machine.root}" in run(doctor).output
+    assert not (machine.root / "pwned").exists()
+
+
 def test_a_folder_without_sources_has_nothing_to_do(machine: DaemonHome) -> None:
     done = run(doctor)
-    assert (done.exit_code, "no file here that a language server is for" in done.output) == (0, True)
+    assert (done.exit_code, "No language server handles any file here" in done.output) == (0, True)
 
 
 @pytest.mark.proves("CFG-8", "TRUST-4")
@@ -122,7 +149,7 @@ def test_what_is_wrong_with_the_configuration_and_what_is_withheld_is_to_do(mach
     assert report["ok"] is False
     assert "tming" in todo["configuration"]["message"]
     assert "toy.command" in todo["trust"]["message"]
-    assert todo["trust"]["advice"] == [f"Look at what it would run, and allow it: pilotfish trust {machine.root}"]
+    assert todo["trust"]["advice"] == [f"pilotfish trust {machine.root}"]
 
 
 def test_lsp_false_is_said(machine: DaemonHome) -> None:

@@ -259,7 +259,7 @@ def test_and_so_it_is_for_npm(tmp_path: Path, here: dict[str, str]) -> None:
 
 def test_a_machine_without_npm_is_told_what_to_install(tmp_path: Path, here: dict[str, str]) -> None:
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
-    with pytest.raises(Unavailable, match="npm is not here"):
+    with pytest.raises(Unavailable, match="npm is not installed"):
         install(bundle_of(wheels={}, lock={"packages": {"": {}}}), tools, {**here, "PATH": str(tmp_path)}, nothing)
     assert is_clean(tools)
 
@@ -295,7 +295,7 @@ def test_the_list_has_every_server_that_can_be_installed(user: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "hint"),
     [
-        pytest.param("gopls", "By hand: go install", id="by hand"),
+        pytest.param("gopls", "Install it with: go install", id="by hand"),
         pytest.param("basedpyrigth", "Did you mean basedpyright?", id="mistyped"),
     ],
 )
@@ -314,6 +314,6 @@ def test_a_real_server_is_installed_and_removed(user: Path, server: str) -> None
     assert done.exit_code == 0, (done.output, done.exception)
     program = user / "state/tools/bin" / bundles()[server].programs[server]
     assert os.access(program, os.X_OK)
-    assert "was there already" in CliRunner().invoke(verb, [server]).output
+    assert "already installed" in CliRunner().invoke(verb, [server]).output
     assert "removed" in CliRunner().invoke(verb, ["--remove", server]).output
     assert not program.exists()

@@ -115,7 +115,7 @@ def test_the_selection_stays_with_its_server_when_the_order_changes() -> None:
 def test_a_server_that_does_not_run_is_neither_stopped_nor_restarted() -> None:
     panel, effect = after("G", "S")
     assert (panel.question, effect) == (None, None)
-    assert "does not run" in panel.notice
+    assert "Not running" in panel.notice
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ def install_command(spec: ServerSpec, is_installed: Callable[[str], bool], platf
     present = [manager for manager in usable if manager not in PROGRAMS or is_installed(PROGRAMS[manager])]
     if present:
         return _command(present[0], spec.install[present[0]])
+    if bundle is not None:
+        return f"pilotfish install {spec.id} (needs npm, which is not installed)"
     absent = [manager for manager in usable if manager not in LATER.get(platform, ())]
     if not absent:
         return None

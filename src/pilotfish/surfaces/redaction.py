@@ -1,6 +1,6 @@
-"""What must not leave this machine in a trace or a bundle: values of names that mean a secret, and what looks like one.
+"""Removes secrets from traces and bundles: values under names such as `token`, and text that looks like a secret.
 
-No rule knows every secret. This one errs on the side of leaving out: whole values go, and a mark stays.
+No rule knows every secret. When in doubt, the whole value is replaced by a mark.
 """
 
 import re
@@ -42,10 +42,10 @@ def redacted(value: object) -> object:
 
 
 def redacted_text(text: str) -> str:
-    """Text without what looks like a secret, and without what is assigned to a name that means one."""
+    """Text without what looks like a secret or is assigned to the name of one."""
     return ASSIGNED.sub(rf"\1{MARK}", SECRET_TEXT.sub(MARK, text))
 
 
 def _is_secret(name: str, value: object) -> bool:
-    """Numbers and switches are no secrets: `maxTokens` is one of many settings of that kind."""
+    """Numbers and booleans are not secrets: `maxTokens` is a common setting."""
     return SECRET_NAME.search(name) is not None and isinstance(value, str | list | dict)

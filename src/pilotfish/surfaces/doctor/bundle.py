@@ -1,7 +1,7 @@
-"""`pilotfish doctor --bundle FILE`: what somebody else needs to help, as one zip file that its owner reads first.
+"""`pilotfish doctor --bundle FILE`: a zip file for a bug report.
 
-It holds no file of the workspace. Secrets are taken out of everything that goes in, the home folder is `~`, and of the
-environment only the names go in, and `PATH`.
+It contains no file of the workspace. Secrets are removed from every member, the home folder is written `~`, and of the
+environment it has only the names of variables, and `PATH`.
 """
 
 import json
@@ -28,7 +28,7 @@ MAX_TEXT = 2_000_000
 
 
 def write_bundle(file: str, report: DoctorReport, loaded: Loaded, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the file, for its owner alone, and return a line for each member. Raises `Refused` when it is there."""
+    """Write the file, readable by its owner alone, and return a line for each member. Raises `Refused` if it exists."""
     members = {name: _harmless(text, environment) for name, text in _members(report, loaded, environment)}
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -44,16 +44,16 @@ def _members(report: DoctorReport, loaded: Loaded, environment: Mapping[str, str
     yield "doctor.txt", "\n".join(report_lines(report)) + "\n"
     yield "doctor.json", _json(report_json(report))
     yield "config.json", _json(show_json(loaded))
-    yield "status.json", _json(_asked(report.root, environment, "status"))
-    yield "stats.json", _json(_asked(report.root, environment, "stats"))
+    yield "status.json", _json(_ask(report.root, environment, "status"))
+    yield "stats.json", _json(_ask(report.root, environment, "stats"))
     yield "daemon.log", "\n".join(last_lines(DaemonPlace(environment).log, LOG_LINES)) + "\n"
     yield "environment.txt", "\n".join((f"PATH={environment.get('PATH', '')}", *sorted(environment))) + "\n"
     packages = sorted(f"{one.name}=={one.version}" for one in distributions())
     yield "packages.txt", "\n".join(packages) + "\n"
 
 
-def _asked(root: str, environment: Mapping[str, str], method: str) -> Any:
-    """What the daemon says, if it runs."""
+def _ask(root: str, environment: Mapping[str, str], method: str) -> Any:
+    """The daemon's answer, if it runs."""
     try:
         with open_link(Introduction(cwd=root, root=root), Terms(environment, start=False)) as link:
             return link.request(method)

@@ -1,7 +1,8 @@
-"""What the doctor found, and how it is said: to people, and as JSON. Pure.
+"""The doctor's report, as text and as JSON. Pure.
 
-A line begins with one word: `ok`, `note` (nothing to do, but good to know) or `todo`. Every `todo` says what to do, as
-a command where there is one; all of them are listed again at the end.
+A line begins with `ok`, `note` (good to know, nothing to do) or `todo`. Every `todo` says what to do, as a command
+where there is one; all of them are listed again at the end. A missing server for documents or settings is a footnote:
+the code of the project is checked without it.
 """
 
 import re
@@ -19,9 +20,9 @@ Grading = Literal["ok", "note", "todo"]
 CAMEL = re.compile(r"_(\w)")
 
 MAX_LINE = 1000
-"""Code points of one line: some repeat what a server or a file says (T32)."""
+"""Code points of one line: some repeat the words of a server or a file (T32)."""
 
-MAX_LAST_WORDS = 5
+MAX_STDERR = 5
 """Lines of a server's standard error in the text; JSON has all that was kept."""
 
 MAX_FOLDERS = 3
@@ -29,7 +30,7 @@ MAX_FOLDERS = 3
 
 
 class ServerReport(Struct, frozen=True):
-    """One server at one root, examined by starting it, or not to be started."""
+    """One server at one root, and what happened when it was started."""
 
     id: str
     name: str
@@ -40,23 +41,33 @@ class ServerReport(Struct, frozen=True):
     initialize_ms: int | None = None
     problem: str | None = None
     last_words: tuple[str, ...] = ()
-    """Of a server that does not work, the end of its standard error."""
+    """The end of its standard error, where it does not work."""
     given_up: str | None = None
     """What it does without, because the workspace is not trusted."""
+    incomplete: bool = False
+    """Whether it misses errors without that."""
     looked_in: tuple[str, ...] = ()
-    """Where a program that is missing was looked for."""
+    """Where a missing program was looked for."""
     advice: tuple[str, ...] = ()
-    """What to do; the further ones are other ways to the same."""
+    """What to do; further ones are alternatives."""
     needs: tuple[str, ...] = ()
-    """What a server that is missing needs beside itself."""
+    """What a missing server needs besides itself."""
+    optional: bool = False
+    """Whether it is for documents or settings, so that no code is unchecked without it."""
 
     @property
     def grade(self) -> Grading:
-        return "ok" if self.state == "works" else "todo"
+        if self.is_footnote:
+            return "note"
+        return "ok" if self.state == "works" and not self.incomplete else "todo"
+
+    @property
+    def is_footnote(self) -> bool:
+        return self.optional and self.state == "missing"
 
 
 class LanguageReport(Struct, frozen=True):
-    """A language of which there are files."""
+    """A language that files here are written in."""
 
     language: str
     files: int
@@ -65,7 +76,7 @@ class LanguageReport(Struct, frozen=True):
 
 
 class SetupFinding(Struct, frozen=True):
-    """Anything else that was looked at."""
+    """A result about anything but servers."""
 
     subject: str
     grade: Grading
@@ -81,7 +92,7 @@ class DoctorReport(Struct, frozen=True):
     languages: tuple[LanguageReport, ...]
     findings: tuple[SetupFinding, ...]
     unserved: int = 0
-    """Files that no server is for."""
+    """Files that no server handles."""
 
     @property
     def is_well(self) -> bool:
@@ -98,40 +109,52 @@ def report_lines(report: DoctorReport) -> Iterator[str]:
     yield _clean(f"Workspace {report.root} ({'trusted' if report.trusted else 'not trusted'})")
     yield from ("", "Languages")
     for language in report.languages:
-        yield _clean(f"  {language.language} ({counted(language.files, 'file')}, such as {language.example})")
-        for server in language.servers:
+        servers = [server for server in language.servers if not server.is_footnote]
+        if servers:
+            yield _clean(f"  {language.language} ({counted(language.files, 'file')}, such as {language.example})")
+        for server in servers:
             yield from _server_lines(server)
     if not report.languages:
-        yield "  There is no file here that a language server is for."
-    yield from ("", "Set-up")
+        yield "  No language server handles any file here."
+    yield from ("", "Setup")
     for finding in report.findings:
-        yield from _said("  ", finding.grade, f"{finding.subject}: {finding.message}", finding.advice)
+        yield from _entry("  ", finding.grade, f"{finding.subject}: {finding.message}", finding.advice)
+    yield from _footnotes(report)
     yield ""
     yield from _ending(report)
+
+
+def _footnotes(report: DoctorReport) -> Iterator[str]:
+    notes = [(one, server) for one in report.languages for server in one.servers if server.is_footnote]
+    if notes:
+        yield from ("", "Optional, not installed")
+    for language, server in notes:
+        how = f": {server.advice[0]}" if server.advice else ""
+        yield _clean(f"  {server.id}, for {language.language} ({counted(language.files, 'file')}){how}")
 
 
 def _server_lines(server: ServerReport) -> Iterator[str]:
     match server.state:
         case "works":
             version = f" {server.version}" if server.version else ""
-            message = f"{server.id}{version} answers after {latency(server.initialize_ms)}"
+            message = f"{server.id}{version} starts in {latency(server.initialize_ms)}"
         case "broken":
             message = f"{server.id} does not start: {server.problem}"
         case "missing" | "withheld":
             message = f"{server.id}: {server.problem}"
     more = [f"program: {server.path}"] if server.path else []
-    more += [f"not trusted, so {server.given_up}"] if server.given_up else []
+    more += [f"because the workspace is not trusted, {server.given_up}"] if server.given_up else []
     words = [line for line in server.last_words if sanitised(line, MAX_LINE)]
-    more += [f"it said: {line}" for line in words[-MAX_LAST_WORDS:]]
-    more += [f"it needs {', '.join(server.needs)}"] if server.needs else []
+    more += [f"stderr: {line}" for line in words[-MAX_STDERR:]]
+    more += [f"needs {', '.join(server.needs)}"] if server.needs else []
     if server.looked_in:
         rest = len(server.looked_in) - MAX_FOLDERS
         folders = ", ".join(server.looked_in[:MAX_FOLDERS]) + (f" and {rest} more" if rest > 0 else "")
-        more.append(f"looked in: {folders}")
-    yield from _said("    ", server.grade, message, server.advice, more)
+        more.append(f"searched: {folders}")
+    yield from _entry("    ", server.grade, message, server.advice, more)
 
 
-def _said(indent: str, grade: Grading, message: str, advice: Sequence[str], more: Sequence[str] = ()) -> Iterator[str]:
+def _entry(indent: str, grade: Grading, message: str, advice: Sequence[str], more: Sequence[str] = ()) -> Iterator[str]:
     yield _clean(f"{indent}{grade:<5} {message}")
     steps = [f"{'or' if number else '→'} {step}" for number, step in enumerate(advice)]
     for line in (*more, *steps):
@@ -141,7 +164,7 @@ def _said(indent: str, grade: Grading, message: str, advice: Sequence[str], more
 def _ending(report: DoctorReport) -> Iterator[str]:
     todos = list(dict.fromkeys(_todos(report)))
     if not todos:
-        yield "All is well."
+        yield "Everything works."
         return
     yield f"{counted(len(todos), 'thing')} to do:"
     for number, step in enumerate(todos, 1):
@@ -153,7 +176,7 @@ def _todos(report: DoctorReport) -> Iterator[str]:
     for language in report.languages:
         for server in language.servers:
             if server.grade == "todo":
-                yield server.advice[0] if server.advice else f"Look at {server.id}: {server.problem}"
+                yield server.advice[0] if server.advice else f"{server.id}: {server.problem}"
     for finding in report.findings:
         if finding.grade == "todo":
             yield finding.advice[0] if finding.advice else f"{finding.subject}: {finding.message}"
@@ -169,6 +192,6 @@ def _camel_case(value: Any) -> Any:
 
 
 def _clean(line: str) -> str:
-    """The line without what could harm a terminal; its indentation stays."""
+    """The line without control characters; its indentation stays."""
     bare = line.lstrip(" ")
     return " " * (len(line) - len(bare)) + sanitised(bare, MAX_LINE)

@@ -1,7 +1,7 @@
-"""The doctor's look at servers: which languages there are, who serves them, and whether each really starts.
+"""Which languages a workspace has, which servers handle them, and whether each server starts.
 
-Every server that the workspace's files would use is started, initialized and stopped again, by this program and not by
-the daemon: what is measured is a cold start, and nothing stays behind.
+Every server that the workspace's files use is started, initialized and stopped again, by this program and not by the
+daemon: the time is that of a cold start, and nothing keeps running.
 """
 
 import os
@@ -23,7 +23,6 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import Withheld, admitted
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
@@ -36,22 +35,22 @@ from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 
 MAX_FILES = 50_000
-"""Files that are looked at by name: a second's walk; whoever has more has all languages among the first."""
+"""Files that are counted: a walk of a second, enough to meet every language."""
 
 AT_ONCE = 2
-"""Servers that are started side by side: more would only make each other slow, and the times wrong."""
+"""Servers that start side by side: more would slow each other down and spoil the times."""
 
 VERSION_SECONDS = 10.0
-"""For a program to say its version: a virtual machine may have to start for it."""
+"""For a program to print its version: it may have to start a virtual machine."""
 
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 MAX_VERSION = 60
-"""Code points of what a server says that its version is."""
+"""Code points of the version that a server reports."""
 
 
 class Census(Struct):
-    """What kinds of files there are."""
+    """Which languages the files are written in."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     """Files by language."""
@@ -62,7 +61,7 @@ class Census(Struct):
 async def languages_of(
     workspace: Workspace, spawn: Spawner, begun: Callable[[str], None]
 ) -> tuple[tuple[LanguageReport, ...], int]:
-    """Every language with its servers, and how many files no server is for. `begun` is told whom we start."""
+    """Every language with its servers, and how many files no server handles. `begun` is called for each start."""
     census = await anyio.to_thread.run_sync(_census, workspace)
     chosen = {language: _chosen(workspace, path) for language, path in census.examples.items()}
     reports: dict[tuple[str, AbsPath], ServerReport] = {}
@@ -109,16 +108,16 @@ def _census(workspace: Workspace) -> Census:
 
 
 def _chosen(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
-    """Whom an edit of the file would start, and who should serve it and is not here."""
+    """The servers that an edit of the file would start, and those that would run if they were installed or trusted."""
     choice = workspace.servers_for(path)
-    return choice.servers if choice.expected is None else (choice.expected, *choice.servers)
+    return (*([choice.expected] if choice.expected else []), *choice.servers, *choice.withheld)
 
 
 async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) -> ServerReport:
     spec, located = candidate.spec, workspace.located(candidate)
-    blank = ServerReport(spec.id, spec.name, candidate.root, "missing")
+    blank = ServerReport(spec.id, spec.name, candidate.root, "missing", optional=not spec.serves_code)
     if isinstance(located, ProgramMissing):
-        # Before trust: that is no use as long as the program is not there.
+        # Before trust, which is no use while the program is missing.
         return _missing(workspace, spec, located, blank)
     allowed = admitted(spec, trusted=workspace.config.trusted)
     if isinstance(allowed, Withheld):
@@ -127,51 +126,52 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
         case Gated(path, reason):
             return replace(blank, state="withheld", path=path, problem=reason, advice=(_trust(workspace),))
         case ProgramFound(path):
-            return await _started(workspace, candidate, spawn, replace(blank, path=path, given_up=allowed.given_up))
+            restricted = workspace.restriction(spec)
+            incomplete = restricted is not None and restricted.incomplete
+            known = replace(blank, path=path, given_up=allowed.given_up, incomplete=incomplete)
+            return await _start(workspace, candidate, spawn, known)
 
 
 def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:
     program = spec.command[0] if spec.command else spec.id
     what = f"{program} was not found"
     if located.unusable is not None:
-        what = f"{located.unusable} is there, and is not an executable file"
-    steps = install_steps(workspace, spec)
-    return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
-
-
-def install_steps(workspace: Workspace, spec: ServerSpec) -> tuple[str, ...]:
-    """The commands that bring a server here, ours first."""
-    own = (f"pilotfish install {spec.id}",) if spec.id in bundles() else ()
+        what = f"{located.unusable} is not an executable file"
     hint = workspace.install_hint(spec)
-    return (*own, *((hint,) if hint else ()))
+    steps = (hint,) if hint else ()
+    return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
 
 
 def _trust(workspace: Workspace) -> str:
     return f"pilotfish trust {shlex.quote(workspace.root)}"
 
 
-async def _started(workspace: Workspace, candidate: Candidate, spawn: Spawner, blank: ServerReport) -> ServerReport:
-    """Start it for real, and stop it again."""
+async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, blank: ServerReport) -> ServerReport:
+    """Start the server, and stop it again."""
     by_hand: tuple[str, ...] = ()
     try:
         options = workspace.recipe(candidate, _nothing_to_restore).options()
-        by_hand = (f"Run it by hand to see what it needs: {shlex.join(options.launch.argv)}",)
+        by_hand = (f"Run it by hand to see the error: {shlex.join(options.launch.argv)}",)
         began = current_time()
         async with open_session(options, spawn) as session:
             took = current_time() - began
-            version = session.info.version or await _told_version(candidate.spec, options)
+            version = session.info.version or await _ask_version(candidate.spec, options)
     except Failure as failure:
         steps = (failure.hint,) if failure.hint and not by_hand else ()
         return replace(
             blank, state="broken", problem=failure.message, last_words=failure.scene.stderr, advice=(*by_hand, *steps)
         )
     return replace(
-        blank, state="works", version=sanitised(version, MAX_VERSION) or None, initialize_ms=round(took * 1000)
+        blank,
+        state="works",
+        version=sanitised(version, MAX_VERSION) or None,
+        initialize_ms=round(took * 1000),
+        advice=(_trust(workspace),) if blank.incomplete else (),
     )
 
 
-async def _told_version(spec: ServerSpec, options: SessionOptions) -> str:
-    """What the program says of itself, where the catalogue knows how to ask and the server did not say."""
+async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:
+    """What the program prints, where the catalogue knows how to ask and the server did not say."""
     if not spec.version_args:
         return ""
     argv = [options.launch.argv[0], *spec.version_args]
@@ -187,4 +187,4 @@ async def _told_version(spec: ServerSpec, options: SessionOptions) -> str:
 
 
 async def _nothing_to_restore(_session: Session, _before: Documents | None) -> None:
-    """What is started here is stopped again, and had no documents."""
+    """A server that is started here has no documents."""

@@ -1,4 +1,4 @@
-"""The doctor's look at everything but servers: configuration, trust, the daemon, watches, hosts."""
+"""What the doctor reports besides servers: configuration, trust, the daemon, watches, hosts."""
 
 import os
 import shlex
@@ -16,13 +16,13 @@ from pilotfish.surfaces.doctor.report import SetupFinding
 INOTIFY = "/proc/sys/fs/inotify"
 
 ROOM = 0.5
-"""The share of the system's watches that one workspace may need before it is worth a word: others watch, too."""
+"""The share of the system's watches that one workspace may use without a warning: other programs watch, too."""
 
 MANY_WATCHES = 524_288
-"""What editors ask their users to set."""
+"""The limit that editors recommend."""
 
 FEW_INSTANCES = 64
-"""One for each root; other programs of the user have theirs."""
+"""We use one for each root, and other programs use theirs."""
 
 MAX_FOLDERS = 200_000
 """Folders that are counted."""
@@ -52,7 +52,7 @@ def _configuration(loaded: Loaded) -> Iterator[SetupFinding]:
         yield SetupFinding("configuration", "note", str(problem))
     if not loaded.errors and loaded.config.enabled:
         files = [sheet.file for sheet in loaded.sheets]
-        yield SetupFinding("configuration", "ok", ", ".join(files) if files else "no file, so the defaults hold")
+        yield SetupFinding("configuration", "ok", ", ".join(files) if files else "no file; the defaults apply")
 
 
 def _trust(loaded: Loaded) -> Iterator[SetupFinding]:
@@ -61,13 +61,15 @@ def _trust(loaded: Loaded) -> Iterator[SetupFinding]:
         yield SetupFinding("trust", "ok", trust.why)
         return
     withheld = [f"{server}.{path}" for server, one in loaded.config.servers.items() for path in one.withheld]
-    step = f"Look at what it would run, and allow it: pilotfish trust {shlex.quote(root)}"
+    step = f"pilotfish trust {shlex.quote(root)}"
     if isinstance(trust, Stale):
         yield SetupFinding("trust", "todo", f"{trust.why}: {'; '.join(trust.differences)}", (step,))
     elif withheld:
-        yield SetupFinding("trust", "todo", f"{trust.why}, so this is not used: {', '.join(withheld)}", (step,))
+        yield SetupFinding(
+            "trust", "todo", f"{trust.why}, so these settings are ignored: {', '.join(withheld)}", (step,)
+        )
     else:
-        yield SetupFinding("trust", "ok", "not trusted, and no file here asks to run anything")
+        yield SetupFinding("trust", "ok", "not trusted; no settings are ignored")
 
 
 def _daemon(environment: Mapping[str, str]) -> SetupFinding:
@@ -81,7 +83,7 @@ def _daemon(environment: Mapping[str, str]) -> SetupFinding:
         return SetupFinding("daemon", "todo", failure.message, advice)
     if about["superseded"]:
         step = "pilotfish daemon stop"
-        return SetupFinding("daemon", "note", "older than this program; it ends when nobody is connected", (step,))
+        return SetupFinding("daemon", "note", "older than this program; it ends when no client is connected", (step,))
     sessions = counted(len(about["sessions"]), "session")
     return SetupFinding("daemon", "ok", f"running for {duration(round(about['seconds'] * 1000))}, {sessions}")
 
@@ -93,13 +95,13 @@ def _watches(root: str) -> Iterator[SetupFinding]:
     folders = _folders(root)
     if watches is not None and folders > watches * ROOM:
         step = f"sudo sysctl fs.inotify.max_user_watches={max(MANY_WATCHES, 4 * folders)}"
-        message = f"{folders} folders here, and the system allows {watches} watches: some may be polled instead"
+        message = f"{folders} folders here, but the system allows {watches} watches: some folders may be polled"
         yield SetupFinding("watching", "todo", message, (step,))
     elif instances is not None and instances < FEW_INSTANCES:
         step = "sudo sysctl fs.inotify.max_user_instances=512"
         yield SetupFinding("watching", "note", f"the system allows only {instances} inotify instances", (step,))
     elif watches is not None:
-        yield SetupFinding("watching", "ok", f"{counted(folders, 'folder')}, and the system allows {watches} watches")
+        yield SetupFinding("watching", "ok", f"{counted(folders, 'folder')}; the system allows {watches} watches")
     else:
         yield SetupFinding("watching", "note", "the system's limits cannot be read")
 

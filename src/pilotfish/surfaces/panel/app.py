@@ -1,7 +1,6 @@
-"""`pilotfish panel` on a terminal: `state` and `view` in a Textual application. All that it adds is time and threads.
+"""`pilotfish panel` on a terminal: `state` and `view` in a Textual application, which adds a timer and threads.
 
-It reads while it is open, every `REFRESH_SECONDS`, and paints only what has changed; its timer and its threads end
-with it.
+It reads every `REFRESH_SECONDS` and paints only what has changed.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ T = TypeVar("T")
 REFRESH_SECONDS = 2.0
 
 WIDTH = 82
-"""Columns of the panel, its frame included, where the terminal has them."""
+"""The most columns that the panel takes, its frame included."""
 
 FRAME = 4
 """Columns of the frame and the blanks beside it."""
@@ -57,7 +56,7 @@ STYLES: dict[Style, str] = {
 
 
 class PanelSource(Protocol):
-    """What `source.DaemonSource` is. All of it blocks and may raise `Failure`."""
+    """Implemented by `source.DaemonSource`. Every method blocks and may raise `Failure`."""
 
     def snapshot(self) -> tuple[Snapshot, bool]: ...
 
@@ -124,7 +123,7 @@ class PanelApp(App[None]):
 
     def _read(self) -> None:
         if self._reading:
-            # A daemon that takes its time is not asked again meanwhile.
+            # A slow daemon is not asked again before it has answered.
             return
         self._reading = True
         self._in_thread(self._source.snapshot, self._have_read)
@@ -147,7 +146,7 @@ class PanelApp(App[None]):
         self._show(replace(self.panel, error=failure.message))
 
     def _in_thread(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Do blocking work, and go on with its result here; whoever closes the panel does not wait for it."""
+        """Do blocking work in a thread and call `then` with its result; closing the panel does not wait for it."""
         self.run_worker(self._answered(work, then))
 
     async def _answered(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
@@ -173,6 +172,6 @@ class PanelApp(App[None]):
 
 
 def _room(size: Size) -> tuple[int, int]:
-    """Columns and lines inside the frame: 82 columns or 95 % of the screen, 80 % of its lines, and never outside."""
+    """Columns and lines inside the frame: at most 82 columns, 95 % of the width and 80 % of the height."""
     width = min(WIDTH, size.width * 95 // 100)
     return max(1, width - FRAME), max(1, size.height * 80 // 100 - 2)

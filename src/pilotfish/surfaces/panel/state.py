@@ -1,4 +1,4 @@
-"""What the panel shows, as a value; and what a key does to it. Pure: effects are returned, not carried out.
+"""The state of the panel, and what a key does to it. Pure: effects are returned, not carried out.
 
 Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` filter, `Esc` closes the filter or the panel,
 `r` and `Ctrl+R` refresh, `?` help, `R` restart and `S` stop after a question, `q` closes.
@@ -46,12 +46,12 @@ PanelEffect = Close | Refresh | InspectServer | RestartServer | StopServer
 
 
 class Panel(Struct, frozen=True):
-    """Everything that is on the screen follows from this."""
+    """All of the state; the screen is drawn from it."""
 
     snapshot: Snapshot | None = None
-    """None until the first one is there."""
+    """None until the first has been read."""
     error: str | None = None
-    """Why there is none; of a later one that failed, why the one shown is old."""
+    """Why the last read failed; an older snapshot may still be shown."""
     daemon: bool = True
     selected: str | None = None
     expanded: str | None = None
@@ -61,31 +61,31 @@ class Panel(Struct, frozen=True):
     """Keys go to the filter."""
     help: bool = False
     question: RestartServer | StopServer | None = None
-    """Waits for a yes."""
+    """Waits for confirmation."""
     notice: str = ""
-    """What became of the last thing that was asked for."""
+    """The outcome of the last command."""
 
 
 def visible(panel: Panel) -> tuple[ServerRow, ...]:
-    """The rows that the filter lets through, in the order of the snapshot."""
+    """The rows that match the filter, in the order of the snapshot."""
     rows = panel.snapshot.rows if panel.snapshot else ()
     query = panel.query.casefold()
     return tuple(row for row in rows if query in _searched(row)) if query else rows
 
 
 def selected(panel: Panel) -> ServerRow | None:
-    """The selected row; the first when that one is not shown any more."""
+    """The selected row, else the first one."""
     rows = visible(panel)
     return next((row for row in rows if row.server_id == panel.selected), rows[0] if rows else None)
 
 
 def read(panel: Panel, snapshot: Snapshot, *, daemon: bool) -> Panel:
-    """A new snapshot: the selection stays with its server, wherever that has moved."""
+    """The panel with a new snapshot; the selection stays with its server."""
     return replace(panel, snapshot=snapshot, daemon=daemon, error=None)
 
 
 def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel, PanelEffect | None]:
-    """What a key does. `key` is its name, `character` what it types."""
+    """The panel after a key, and what to do. `key` is its name, `character` what it types."""
     if panel.question is not None:
         return _answered(panel, panel.question, key)
     if panel.typing:
@@ -95,7 +95,7 @@ def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel
 
 
 def _answered(panel: Panel, question: RestartServer | StopServer, key: str) -> tuple[Panel, PanelEffect | None]:
-    """Only a yes is a yes."""
+    """Anything but `y` means no."""
     if key in {"y", "Y"}:
         return replace(panel, question=None, notice=f"{_verb(question)}ing {question.server} …"), question
     return replace(panel, question=None), None
@@ -146,7 +146,7 @@ def _asked(make: "type[RestartServer | StopServer]") -> "Act":
     def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
         row = selected(panel)
         if row is None or not row.instances:
-            return replace(panel, notice="It does not run here; it starts on first use." if row else ""), None
+            return replace(panel, notice="Not running here; it starts on first use." if row else ""), None
         return replace(panel, selected=row.server_id, question=make(row.server_id), notice=""), None
 
     return act
@@ -164,7 +164,7 @@ def _searched(row: ServerRow) -> str:
 Act = Callable[[Panel], tuple[Panel, PanelEffect | None]]
 
 FAR = 1_000_000
-"""Rows: further than any list."""
+"""Rows: more than any list has."""
 
 KEYS: Mapping[str, Act] = {
     "up": _moved(-1),

@@ -1,6 +1,6 @@
-"""The panel as lines, each as wide as the room there is, to the column. Pure.
+"""The panel as lines, each exactly as wide as the space for it. Pure.
 
-A line is pieces of text with a style; everything that a server or a file said is sanitised here (T32).
+Everything that comes from a server or a file is sanitised here (T32).
 """
 
 import textwrap
@@ -20,12 +20,12 @@ from pilotfish.surfaces.panel.state import Panel, RestartServer, selected, visib
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
 
 MARKS = {"broken": "✗", "spawning": "◌", "connected": "●", "idle": "○", "unavailable": "·", "disabled": "–"}
-"""Shape and colour say the same: a terminal may have no colours."""
+"""The mark says the same as the colour: a terminal may have no colours."""
 
 STATE_STYLES: dict[str, Style] = {"broken": "broken", "spawning": "starting", "connected": "active", "idle": "idle"}
 
 NARROW = 60
-"""Columns; below, a row has its name and its state only."""
+"""Columns; below that, a row has only its name and state."""
 
 SHOWN_STDERR = 5
 SHOWN_EXCHANGES = 5
@@ -132,7 +132,7 @@ def _facts(row: ServerRow, panel: Panel) -> str:
 
 
 def _details(row: ServerRow, details: Sequence[InstanceDetails] | None, snapshot: Snapshot) -> Iterator[str]:
-    """What is known of one server: from the snapshot, and from a closer look once that is there."""
+    """What is known of one server: from the snapshot, and its details once they have been read."""
     yield f"source {row.source} · {' '.join(row.extensions[:8])}"
     if row.unavailable:
         yield from (sanitised(line, MAX_TEXT) for line in row.unavailable.splitlines())
@@ -204,7 +204,7 @@ def _help(width: int) -> Sequence[str]:
 
 
 def _wrapped(text: str, width: int) -> Sequence[str]:
-    """A line of details on as many lines as it needs, below each other."""
+    """A line of details, wrapped."""
     indent = " " * (4 + len(text) - len(text.lstrip(" ")))
     return textwrap.wrap(
         text.strip(), max(20, width), initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
@@ -212,13 +212,13 @@ def _wrapped(text: str, width: int) -> Sequence[str]:
 
 
 def _window(body: Sequence[tuple[PanelLine, bool]], room: int) -> list[PanelLine]:
-    """As many lines as there is room for, around the selected one."""
+    """As many lines as fit, around the selected one."""
     place = next((number for number, (_, chosen) in enumerate(body) if chosen), 0)
     start = min(max(0, place - room // 2), max(0, len(body) - room))
     return [line for line, _ in body[start : start + room]]
 
 
 def _exactly(text: str, width: int) -> str:
-    """`text` in `width` columns: cut, or filled with blanks."""
+    """`text` in exactly `width` columns: cut, or padded."""
     fitted = cut(text, width)
     return fitted + " " * (width - columns(fitted))

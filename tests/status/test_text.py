@@ -34,9 +34,9 @@ gopls          broken
 rust-analyzer  starting
 ty             disabled
 
-unavailable, because their programs are not here or may not run (2):
+unavailable: not installed, or not allowed to run (2):
   ada, zls
-How to get one: pilotfish servers NAME
+To install one: pilotfish servers NAME
 warning: lsp.json:3:5: lsp.pyrihgt: unknown key
 """
 

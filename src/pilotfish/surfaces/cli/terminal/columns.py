@@ -1,4 +1,4 @@
-"""A source line with a mark below the part that is meant, for terminals.
+"""A source line with carets below a part of it, for terminals.
 
 A terminal counts columns, not characters: wide characters and most emoji take two, marks that combine take none, a tab
 goes to the next stop. What is printed holds no tab and no control character, so the mark is always where it belongs.
@@ -19,7 +19,7 @@ SKIN_TONES = range(0x1F3FB, 0x1F400)
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """A line and, for the line below it, blanks and carets; `before`, `marked` and `after` make up the line."""
+    """A line in three parts, and the carets for the line below it."""
 
     before: str
     marked: str
@@ -60,7 +60,7 @@ def width(text: str) -> int:
 
 
 def _own_width(character: str, before: str) -> int:
-    """The columns that a character adds behind another."""
+    """The columns that a character adds after another."""
     if character.isascii():
         return 1
     if character == EMOJI_STYLE:
@@ -73,7 +73,7 @@ def _own_width(character: str, before: str) -> int:
 
 
 def _expanded(text: str, column: int) -> str:
-    """The text without tabs, when it begins in a column."""
+    """The text with its tabs expanded, starting at a column."""
     shown, *others = text.split("\t")
     for piece in others:
         shown += " " * (TAB - (column + width(shown)) % TAB) + piece

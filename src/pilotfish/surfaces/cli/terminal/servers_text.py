@@ -8,7 +8,7 @@ from msgspec import Struct
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramLocation, ProgramMissing
 from pilotfish.servers.spec import ServerSpec
 
-HEADINGS = ("SERVER", "STATE", "LANGUAGES", "WHERE, OR HOW TO INSTALL IT")
+HEADINGS = ("SERVER", "STATE", "LANGUAGES", "PATH, OR HOW TO INSTALL IT")
 MAX_LANGUAGES = 40
 """Characters of the languages' column: a few servers know two dozen."""
 
@@ -38,7 +38,7 @@ class ListedServer(Struct, frozen=True):
 
 
 def is_wanted(spec: ServerSpec, word: str) -> bool:
-    """Whether a server has to do with `word`: its id, a language, an extension, a file name, or part of its name."""
+    """Whether `word` is in a server's id or name, or is one of its languages, extensions or file names."""
     wanted = word.casefold()
     exact = (*spec.aliases, *spec.languages, *spec.files.extensions, *spec.files.names)
     return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)

@@ -1,4 +1,4 @@
-"""The snapshot as text: every known server by id with its state, those that are not here in one paragraph. Pure."""
+"""The status of all servers as text: a table, and unavailable servers in one paragraph. Pure."""
 
 import os
 import textwrap
@@ -26,7 +26,7 @@ MAX_LINE = 500
 """Code points of one line."""
 
 PARAGRAPH = 100
-"""Columns of the list of what is not here, where nobody says how wide the output is."""
+"""Columns of the list of unavailable servers in a pipe."""
 
 
 def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _cells(row: ServerRow, workspace: str) -> tuple[str, ...]:
 
 
 def _away(rows: Sequence[ServerRow], width: int | None) -> Iterator[str]:
-    yield cut(f"unavailable, because their programs are not here or may not run ({len(rows)}):", width)
+    yield cut(f"unavailable: not installed, or not allowed to run ({len(rows)}):", width)
     names = ", ".join(row.server_id for row in rows)
     yield from (f"  {line}" for line in textwrap.wrap(names, max(20, (width or PARAGRAPH) - 2), break_on_hyphens=False))
-    yield cut("How to get one: pilotfish servers NAME", width)
+    yield cut("To install one: pilotfish servers NAME", width)

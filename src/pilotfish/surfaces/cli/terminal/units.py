@@ -3,7 +3,7 @@
 SECONDS = 60
 MINUTES = 60
 HOURS = 48
-"""Up to two days are said in hours: `30 h` tells more than `1 d`."""
+"""Up to two days are given in hours: `30 h` is more exact than `1 d`."""
 
 GIB = 1024
 

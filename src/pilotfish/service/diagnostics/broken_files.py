@@ -178,12 +178,12 @@ class ProjectCheck:
 
 
 def _targets(workspace: Workspace, edits: Sequence[EditedText]) -> list[_Target]:
-    """The roots of the main servers of the edited files. A linter judges one file at a time."""
+    """The roots of the servers that understand the language. A linter of the catalogue judges one file at a time."""
     found: dict[AbsPath, frozenset[str]] = {}
     for edit in edits:
         for candidate in workspace.servers_for(edit.path).servers:
             spec = candidate.spec
-            if spec.rank.role is Role.MAIN and spec.serves_code:
+            if (spec.rank.role is Role.MAIN or spec.rank.named) and spec.serves_code:
                 found[candidate.root] = found.get(candidate.root, frozenset()) | frozenset(spec.files.extensions)
     return [_Target(root, extensions) for root, extensions in found.items()]
 

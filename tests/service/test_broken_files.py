@@ -1,0 +1,155 @@
+"""Which other files an edit broke: complete, or said to be not; and nothing that was broken before."""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotfish.api.answers import Feedback, State
+from pilotfish.protocol.uris import path_of
+from support.servers.script import SILENCE, Script
+from support.services.several import Ground, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
+
+ALL_KINDS = {"feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"]}}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Files are read in threads, which virtual time does not wait for."""
+    return "asyncio"
+
+
+def linker(script: Script, silent_about: str = "nothing") -> None:
+    """`use NAME` is an error unless some file, as it is open here or else on disk, has a line `def NAME`."""
+    texts: dict[str, str] = {}
+    roots: list[str] = []
+
+    def defined() -> set[str]:
+        found = set[str]()
+        for folder, _, names in os.walk(roots[0]):
+            for name in names:
+                path = os.path.join(folder, name)
+                text = texts.get(path) or Path(path).read_text()
+                found |= {line.split()[1] for line in text.splitlines() if line.startswith("def ")}
+        return found
+
+    def diagnostics(params: Any) -> Any:
+        if params["textDocument"]["uri"].endswith(silent_about):
+            return SILENCE
+        lines = texts[path_of(params["textDocument"]["uri"]) or ""].splitlines()
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+        missing = [line.split()[1] for line in lines if line.startswith("use ")]
+        items = [{"range": place, "severity": 1, "message": f"no {name}"} for name in missing if name not in defined()]
+        return {"kind": "full", "items": items}
+
+    def initialized(params: Any) -> dict[str, Any]:
+        roots.append(path_of(params["rootUri"]) or "")
+        return {"capabilities": script.capabilities}
+
+    def keep(params: Any) -> None:
+        document = params["textDocument"]
+        text = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
+        texts[path_of(document["uri"]) or ""] = text
+
+    script.capabilities.update({"textDocumentSync": 1, "diagnosticProvider": {"interFileDependencies": True}})
+    script.on("initialize", initialized)
+    script.on("textDocument/didOpen", keep)
+    script.on("textDocument/didChange", keep)
+    script.on(
+        "textDocument/didClose", lambda params: texts.pop(path_of(params["textDocument"]["uri"]) or "", None) and None
+    )
+    script.ignore("textDocument/didSave", "initialized", "workspace/didChangeConfiguration")
+    script.on("textDocument/diagnostic", diagnostics)
+
+
+def config(**feedback: Any) -> dict[str, Any]:
+    server = {"command": ["/bin/true"], "extensions": [".py"]}
+    return {"lsp": {"one": server}, "feedback": {**ALL_KINDS["feedback"], **feedback}}
+
+
+def told(feedback: Feedback) -> dict[str, list[str]]:
+    """The messages by file."""
+    found: dict[str, list[str]] = {}
+    for line in feedback.text.splitlines():
+        if line.startswith("<diagnostics"):
+            found[line.split('"')[1]] = []
+        elif line.startswith("ERROR"):
+            found[next(reversed(found))].append(line.partition("] ")[2])
+    return found
+
+
+async def edited(ground: Ground, name: str, text: str, **more: Any) -> Feedback:
+    before = (ground.root / name).read_text()
+    ground.write(name, text)
+    return await ground.touched(name, before={name: before}, **more)
+
+
+@pytest.mark.parametrize("kind", ["edit", "write", "patch"])
+async def test_every_file_that_an_edit_broke_is_told_after_every_kind_of_change(tmp_path: Path, kind: str) -> None:
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.py", "def total\ndef count\n")
+        ground.write("a.py", "use total\n")
+        ground.write("deep/er/b.py", "use total\nuse count\n")
+        ground.write("c.py", "use count\n")
+        feedback = await edited(ground, "lib.py", "def sum\ndef count\n", kind=kind)
+        assert told(feedback) == {"a.py": ["no total"], "deep/er/b.py": ["no total"]}
+        assert (feedback.state, feedback.introduced) == (State.FRESH, 2)
+        assert feedback.others is not None
+        assert (feedback.others.checked, feedback.others.complete) == (feedback.others.candidates, "candidates")
+
+
+async def test_what_was_broken_before_is_not_what_the_edit_broke(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\nuse nothing\n")
+        ground.write("b.py", "use nothing\n# total\n")
+        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
+        # Once told, it is not told again.
+        assert told(await edited(ground, "lib.py", "def sum\ndef more\n")) == {}
+
+
+async def test_a_fix_is_followed_by_silence_and_the_next_break_is_told(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\n")
+        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
+        fixed = await edited(ground, "lib.py", "def total\n")
+        assert (fixed.text, fixed.fixed) == ("", 1)
+        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
+
+
+async def test_an_edit_of_a_comment_checks_nothing_else(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, config()) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\n")
+        feedback = await edited(ground, "lib.py", "def total  # total\n")
+        assert (feedback.text, feedback.others) == ("", None)
+        assert len(ground.sent("one", "textDocument/didOpen")) == 1
+
+
+async def test_files_without_room_are_named(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, config(maxOtherFiles=1)) as ground:
+        ground.write("lib.py", "def total\n")
+        for name in ("a.py", "b.py", "c.py"):
+            ground.write(name, "use total\n")
+        feedback = await edited(ground, "lib.py", "def sum\n")
+        assert told(feedback) == {"a.py": ["no total"]}
+        assert "2 more files have new errors: b.py, c.py" in feedback.text
+
+
+async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(tmp_path: Path) -> None:
+    settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
+    async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.py")}, settings) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\n")
+        ground.write("slow.py", "use total\n")
+        feedback = await edited(ground, "lib.py", "def sum\n")
+        assert told(feedback) == {"a.py": ["no total"]}
+        assert feedback.state is State.PARTIAL
+        assert feedback.others is not None
+        assert (feedback.others.checked, feedback.others.candidates, feedback.others.complete) == (1, 2, "no")
+        assert "1 of 2 possibly affected files were not checked yet." in feedback.text

@@ -29,6 +29,9 @@ from pilotfish.system.tasks import owned_tasks
 AT_ONCE = 4
 """Files that are checked side by side: a server has something to do while we read the next one, and no long queue."""
 
+COMPARING_SECONDS = 1.0
+"""What comparing with the state before the edit gets at least: without it, a finished verdict could not be told."""
+
 MAX_WAVES = 4
 """How often the importers of newly broken files follow."""
 
@@ -150,9 +153,10 @@ class ProjectCheck:
         }
         before = {edit.path: edit.before for edit in edits}
         known = {path: text for path, text in before.items() if text is not None}
-        if unknown and len(known) == len(before) and _left(deadline) > 0:
+        if unknown and len(known) == len(before):
             others = {path: verdict.text for path, verdict in unknown.items()}
-            time = Time(_left(deadline), _left(deadline))
+            left = max(_left(deadline), COMPARING_SECONDS)
+            time = Time(left, left)
             for earlier in await self._supposing.run(client, workspace, Supposed(known, others), time):
                 if earlier.path in unknown and earlier.is_fresh:
                     state = CheckedText(earlier.text, earlier.diagnostics)

@@ -16,6 +16,8 @@ from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, Feedback
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.answers import read_answer
+from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.protocol.codec import encode
 from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
 
 Captured = pytest.CaptureFixture[str]
@@ -543,3 +545,12 @@ def test_tools_prints_schemas(
     assert workspace.run("tools", *options) == 0
     schemas = json.loads(capsys.readouterr().out)
     assert names <= {schema.get("name") or schema["function"]["name"] for schema in schemas}
+
+
+@pytest.mark.proves("MCP-1")
+@pytest.mark.parametrize("tools", ["named", "lsp"])
+def test_the_tools_of_mcp_are_printed_as_they_are_on_the_wire(
+    tools: str, workspace: ScriptedWorkspace, capsys: Captured
+) -> None:
+    assert workspace.run("tools", "--format", "mcp", "--tools", tools) == 0
+    assert capsys.readouterr().out.encode() == encode(tool_schemas(Format.MCP, ToolSet(tools))) + b"\n"

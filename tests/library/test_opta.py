@@ -25,12 +25,12 @@ AT = json.dumps({"path": "a.toy", "line": 1, "character": 4})
         pytest.param(
             "lsp_definition",
             '{"path": "a.toy", "line": 1}',
-            "goToDefinition: character is missing. It takes path, line, character.",
+            "character is missing. It takes path, line, character.",
             id="missing field",
         ),
         pytest.param("lsp_symbols", '{"query": "g"', "The arguments must be a JSON object:", id="no JSON"),
         pytest.param("lsp_symbols", "[]", "The arguments must be a JSON object:", id="no object"),
-        pytest.param("lsp_symbols", "", "workspaceSymbol: query is missing.", id="nothing"),
+        pytest.param("lsp_symbols", "", "query is missing.", id="nothing"),
         pytest.param(
             "lsp_definition",
             '{"path": "a.xyz", "line": 1, "character": 0}',

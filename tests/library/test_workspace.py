@@ -110,7 +110,7 @@ async def test_a_server_starts_on_first_use_and_ends_with_the_block(shell: Scrip
 @pytest.mark.proves("OPS-5", "OPS-6")
 async def test_what_the_caller_got_wrong_is_in_the_answer(shell: ScriptedShell) -> None:
     async with pilotfish.open(shell.root, shell=shell.host) as workspace:
-        for wrong in (workspace.definition(), workspace.hover("a.toy", 1), workspace.hover("a.toy", 0, 1)):
+        for wrong in (workspace.definition(), workspace.hover("a.toy", None, 1), workspace.hover("a.toy", 0, 1)):
             said = await wrong
             assert (said.ok, [error.code for error in said.errors]) == (False, [Code.INVALID_INPUT])
         missing = await workspace.symbols("nope.toy")
@@ -137,7 +137,9 @@ async def test_an_error_of_the_caller_comes_out_as_it_is(shell: ScriptedShell) -
 
 
 async def test_paths_count_from_the_given_folder(shell: ScriptedShell) -> None:
-    (shell.root / "sub").mkdir()
+    for name in ("sub", "other"):
+        (shell.root / name).mkdir()
+    (shell.root / "other" / "a.toy").write_text("1\n")
     async with pilotfish.open(shell.root, cwd=shell.root / "sub", shell=shell.host) as workspace:
         assert (await workspace.hover("../a.toy", 1, 1)).ok
         assert not (await workspace.hover("a.toy", 1, 1)).ok

@@ -16,7 +16,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from support.clients.mcp import transport
+from support.clients.mcp import text_of, transport
 from support.clients.raw_llxprt import Frames, framed
 from support.process_tree import alive, below, ends
 
@@ -261,7 +261,8 @@ async def test_mcp_is_served_on_the_other_two_descriptors(workspace: Path, shape
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert "lsp_goto_definition" in names
             found = await client.call_tool("lsp_diagnostics", {"filePath": "a.fake"})
-            assert [one["line"] for one in found.structured_content["data"]["a.fake"]] == [2]
+            assert text_of(found).startswith("a.fake:2:")
+            assert found.structured_content is None
         (one,) = service.ask("lsp/checkFile", {"filePath": "a.fake"})
         assert one["line"] == 2
         servers = [row for row in service.ask("lsp/status") if row["status"] == "active"]

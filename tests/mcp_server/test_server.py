@@ -8,13 +8,13 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp_types import ListRootsResult, Root, RootsListChangedNotification, TextContent
+from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
-from support.clients.mcp import client_on
+from support.clients.mcp import client_on, text_of
 from support.servers.complaining import complaining, silent
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import ScriptedServer
@@ -35,12 +35,6 @@ def hovering(answer: Callable[[Any], Any] = lambda params: {"contents": "a word"
         script.on("textDocument/hover", answer)
 
     return scenario
-
-
-def text_of(result: Any) -> str:
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return content.text
 
 
 async def names_of(client: Client) -> list[str]:
@@ -141,7 +135,7 @@ async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "arguments", "complaint"),
     [
-        pytest.param("lsp_hover", {"filePath": "a.fake", "line": 1}, "character is missing", id="a field is missing"),
+        pytest.param("lsp_hover", {"filePath": "a.fake", "character": 1}, "line is missing", id="a field is missing"),
         pytest.param("lsp_hover", {**HOVER, "column": 3}, '"column" is not a field here', id="one too many"),
         pytest.param("lsp_hover", {**HOVER, "line": "one"}, "line must be a whole number", id="a wrong type"),
         pytest.param("lsp_hover", {**HOVER, "filePath": "../x"}, "outside the workspace", id="a path that leads out"),

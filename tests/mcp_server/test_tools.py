@@ -4,15 +4,16 @@ import json
 
 import pytest
 
-from pilotfish.api.answers import Effort, Location, answer_from
+from pilotfish.api.answers import Effort, Hover, Location, answer_from
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
-from pilotfish.surfaces.mcp.tools import asked, asks_for_known_files, listing, refusal, result
+from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, asks_for_known_files, refusal, result
 
 LLXPRT = {
     "lsp_goto_definition",
@@ -22,6 +23,10 @@ LLXPRT = {
     "lsp_workspace_symbols",
     "lsp_diagnostics",
 }
+
+
+def listing(tools: ToolSet) -> list[JsonObject]:
+    return [dict(schema) for schema in tool_schemas(Format.MCP, tools)]
 
 
 @pytest.mark.proves("MCP-1")
@@ -106,15 +111,46 @@ def test_a_proposed_text_may_be_long() -> None:
 @pytest.mark.proves("MCP-1", "OPS-6", "T31")
 def test_a_result_has_the_compact_text_and_the_clean_envelope() -> None:
     place = Location(path="a.py", line=1, character=2, end_line=1, end_character=3, text="x\x1b[31m = 1")
-    made = result(answer_from(Operation.DEFINITION, (place,), Effort(server_hits=1)))
+    made = result(answer_from(Operation.DEFINITION, (place,), Effort(server_hits=1)), with_envelope=True)
     assert made["content"] == [{"type": "text", "text": "a.py:1:2  x = 1"}]
     assert made["structuredContent"]["data"][0]["text"] == "x = 1"
     assert made["isError"] is False
 
 
+@pytest.mark.proves("MCP-1")
+def test_a_result_is_the_text_alone_unless_somebody_asks_for_more() -> None:
+    made = result(answer_from(Operation.HOVER, Hover(("a word",)), Effort(server_hits=1)))
+    assert made["content"] == [{"type": "text", "text": "a word"}]
+    assert "structuredContent" not in made
+
+
+@pytest.mark.proves("MCP-1", "OPS-5")
+def test_wrong_arguments_are_named_first_and_what_is_right_after_them() -> None:
+    with pytest.raises(Refused) as refused:
+        asked("lsp_hover", {"filePath": "a.py", "character": 1})
+    (content,) = result(refusal("hover", refused.value))["content"]
+    assert content["text"].startswith("line is missing. It takes filePath, line")
+
+
+@pytest.mark.proves("MCP-1")
+def test_a_long_answer_ends_with_a_whole_item_and_the_number_of_the_others() -> None:
+    places = tuple(
+        Location(path="src/a.py", line=n, character=1, end_line=n, end_character=2, text="x" * 100)
+        for n in range(1, 190)
+    )
+    text = result(answer_from(Operation.REFERENCES, places, Effort(server_hits=1)))["content"][0]["text"]
+    first, *lines, last = text.split("\n")
+    assert first == "189 results:"
+    assert all(line == f"src/a.py:{n}:1  {'x' * 100}" for n, line in enumerate(lines, 1))
+    assert last == f"… {189 - len(lines)} more of 189 results"
+    assert MAX_TEXT - 200 < len(text.encode()) <= MAX_TEXT
+
+
 @pytest.mark.proves("OPS-6")
 def test_a_refusal_is_an_envelope_that_says_so() -> None:
-    made = result(refusal("hover", Refused(Code.OUTSIDE_WORKSPACE, "/etc/passwd is outside the workspace /w")))
+    made = result(
+        refusal("hover", Refused(Code.OUTSIDE_WORKSPACE, "/etc/passwd is outside the workspace /w")), with_envelope=True
+    )
     assert made["isError"] is True
     assert made["structuredContent"]["errors"] == [
         {"serverId": "pilotfish", "message": "/etc/passwd is outside the workspace /w", "code": "outside_workspace"}

@@ -15,6 +15,7 @@ from pilotfish.operations.locate import (
     Name,
     SymbolLookup,
     UnknownSymbol,
+    first_name_in,
     line_in,
     located,
     located_on_line,
@@ -329,3 +330,27 @@ def test_words_are_found_where_a_naive_search_finds_them(line: str, word: str) -
 )
 def test_the_word_at_a_position_is_the_one_around_or_before_it(line: int, character: int, word: str | None) -> None:
     assert word_at(Text("def greet()\n"), Position(line, character)) == word
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(
+    ("line", "character"),
+    [
+        pytest.param("    async def greet(name: str) -> None:", 14, id="behind keywords"),
+        pytest.param("export const total = 3", 13, id="of a constant"),
+        pytest.param("  greet(1)", 2, id="of a call"),
+        pytest.param("3 + größe", 4, id="behind a number"),
+        pytest.param("    return", 4, id="a keyword, where it is all there is"),
+    ],
+)
+def test_a_line_alone_means_its_first_name(line: str, character: int) -> None:
+    assert first_name_in(Text(f"\n{line}\n"), "a.x", 2) == Position(1, character)
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(
+    ("line", "said"), [(1, "has no name in it"), (2, "has no name in it"), (9, "there is no line 9")]
+)
+def test_a_line_without_a_name_is_refused(line: int, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        first_name_in(Text("\n  }  // 3\n"), "a.x", line)

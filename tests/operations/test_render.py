@@ -372,3 +372,56 @@ def test_what_goes_back_to_a_server_stays_word_for_word() -> None:
 def test_every_field_of_the_structured_form_has_a_limit(operation: Operation, data: object, limit: int) -> None:
     form = encode(structured(answer_from(operation, data, FRESH))).decode()
     assert form.count("z") == limit - 1
+
+
+def test_a_text_within_its_limit_is_whole() -> None:
+    answer = answer_from(Operation.REFERENCES, tuple(at("a.py", n, 1) for n in range(1, 4)), FRESH)
+    assert text_of(answer, len(text_of(answer))) == text_of(answer)
+
+
+@pytest.mark.proves("OPS-8", "MCP-1")
+@pytest.mark.parametrize(
+    ("answer", "last"),
+    [
+        pytest.param(
+            answer_from(Operation.REFERENCES, tuple(at("ä.py", n, 1, "x") for n in range(50)), FRESH),
+            "… 31 more of 50 results",
+            id="places",
+        ),
+        pytest.param(
+            answer_from(Operation.WORKSPACE_SYMBOL, tuple(symbol("f", n) for n in range(50)), FRESH),
+            "… 42 more of 50 results; narrow with a longer query or with filePath",
+            id="symbols of the workspace",
+        ),
+        pytest.param(
+            answer_from(Operation.DOCUMENT_SYMBOL, tuple(symbol("f", n) for n in range(50)), FRESH),
+            "… 35 more of 50 symbols",
+            id="an outline",
+        ),
+        pytest.param(
+            answer_from(Operation.HOVER, Hover(("\n".join(["word"] * 80),)), FRESH),
+            "… 25 more of 80 lines",
+            id="a hover",
+        ),
+    ],
+)
+def test_a_text_beyond_its_limit_ends_with_a_whole_item(answer: Answer[Any], last: str) -> None:
+    text = text_of(answer, 300)
+    assert text.split("\n")[-1] == last
+    assert len(text.encode()) <= 300
+    assert text_of(answer).startswith(text.rpartition("\n")[0])
+
+
+@pytest.mark.proves("OPS-8", "MCP-1")
+def test_one_item_beyond_the_limit_is_cut_at_a_line_and_what_must_be_said_stays() -> None:
+    changes = Changes(files=(FileChange("a.py", edits=1, diff="+line\n" * 100),), applied=False)
+    text = text_of(answer_from(Operation.RENAME, changes, FRESH), 200)
+    assert text.startswith("Preview: 1 file, 1 edit. Nothing was written.\n+line\n")
+    assert text.endswith(" more of 101 lines")
+    assert len(text.encode()) <= 200
+
+
+@pytest.mark.proves("OPS-8")
+def test_what_the_question_got_wrong_is_no_state_of_an_answer() -> None:
+    wrong = Error(server_id="pilotfish", message="line is missing. It takes filePath, line.", code=Code.INVALID_INPUT)
+    assert text_of(answer_from(Operation.HOVER, None, Effort(errors=(wrong,)))) == wrong.message

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api.questions import Operation
+from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.tools import NAMED, OPERATIONS, OPTA, OperationTool
-from pilotfish.operations.validate import question, question_of
+from pilotfish.operations.validate import question, question_of, usage
 
 ITEM = {
     "name": "greet",
@@ -71,7 +71,8 @@ WRONG = [
     pytest.param({**AT, "line": -1}, "line must be a whole number from 1, not -1", id="negative"),
     pytest.param({**AT, "line": 1.5}, "line must be a whole number from 1, not 1.5", id="fraction"),
     pytest.param({**AT, "line": float("inf")}, "line must be a whole number from 1, not null", id="infinite"),
-    pytest.param({**AT, "line": "1"}, 'line must be a whole number from 1, not "1"', id="string for number"),
+    pytest.param({**AT, "line": "0"}, "line must be a whole number from 1, not 0", id="zero as a string"),
+    pytest.param({**AT, "line": "1x"}, 'line must be a whole number from 1, not "1x"', id="string for number"),
     pytest.param({**AT, "character": True}, "character must be a whole number from 1, not true", id="boolean"),
     pytest.param({**AT, "filePath": 3}, "filePath must be a string, not 3", id="number for string"),
     pytest.param({**AT, "filePath": " "}, "filePath must not be empty", id="blank path"),
@@ -79,7 +80,7 @@ WRONG = [
     pytest.param({**AT, "file_path": "a"}, '"file_path" is not a field here (did you mean filePath?)', id="snake"),
     pytest.param({**AT, "path": "a"}, '"path" is not a field here (did you mean filePath?)', id="other word"),
     pytest.param({**AT, "symbol": "f"}, "symbol does not go with filePath, line, character", id="two places"),
-    pytest.param({"filePath": "a.py", "line": 1}, "character is missing", id="half a position"),
+    pytest.param({"filePath": "a.py", "character": 1}, "line is missing", id="half a position"),
     pytest.param({"symbol": "f", "line": 1}, "filePath is missing", id="line of which file"),
     pytest.param({"filePath": "a.py"}, "line is missing; character is missing", id="file alone"),
     pytest.param({**AT, "x" * 99: 1}, f'"{"x" * 59}… is not a field here', id="long name"),
@@ -91,14 +92,16 @@ WRONG = [
 def test_what_is_wrong_is_said_in_words(given_: dict[str, Any], said: str) -> None:
     refusal = refused(DEFINITION, given_)
     assert said in refusal.message
-    assert refusal.hint == "It takes filePath, line, character; or filePath, symbol (optional: line); or symbol."
+    assert refusal.hint == (
+        "It takes filePath, line, character; or filePath, line; or filePath, symbol (optional: line); or symbol."
+    )
 
 
 @pytest.mark.proves("OPS-5")
 def test_everything_wrong_is_said_in_one_message() -> None:
     message = refused(DEFINITION, {"line": 0, "character": "x", "colour": 1}).message
     assert message == (
-        'goToDefinition: filePath is missing; "colour" is not a field here; '
+        'filePath is missing; "colour" is not a field here; '
         'line must be a whole number from 1, not 0; character must be a whole number from 1, not "x".'
     )
 
@@ -106,6 +109,18 @@ def test_everything_wrong_is_said_in_one_message() -> None:
 def test_a_field_that_is_null_is_absent_and_a_whole_float_is_whole() -> None:
     asked = question(DEFINITION, {**AT, "line": 3.0, "symbol": None})
     assert (asked.line, asked.symbol) == (3, None)
+
+
+def test_a_string_of_digits_is_a_number_and_a_spelling_is_no_other_field() -> None:
+    assert question(DEFINITION, {"file_path": "a.py", "line": " 3", "character": "12"}) == Question(
+        operation=Operation.DEFINITION, file_path="a.py", line=3, character=12
+    )
+    renamed = question(NAMED["lsp_rename"], {"FilePath": "a.py", "line": 1, "character": 1, "new_name": "b"})
+    assert (renamed.file_path, renamed.new_name) == ("a.py", "b")
+
+
+def test_a_line_alone_is_a_place() -> None:
+    assert question(DEFINITION, {"filePath": "a.py", "line": 3}).character is None
 
 
 def test_an_empty_query_or_text_is_something_and_a_number_names_an_action() -> None:
@@ -182,13 +197,17 @@ NAMES = st.sampled_from([*FIELDS, "path", "operation", "zzz"]) | st.text(max_siz
 @pytest.mark.proves("OPS-5")
 @given(st.sampled_from(list(NAMED.values())), st.dictionaries(NAMES, JSON, max_size=6))
 def test_whatever_a_model_sends_it_is_a_question_or_refused(tool: OperationTool, given_: dict[str, Any]) -> None:
+    refusal = None
     try:
         asked = question(tool, given_)
-    except Refused as refusal:
-        said = refusal.message
+    except Refused as refused_:
+        refusal = refused_
     else:
-        said = tool.row.operation
         assert asked.line is None or asked.line >= 1
         assert asked.character is None or asked.character >= 1
-        assert {name for name, value in given_.items() if value is not None} <= set(tool.fields)
-    assert said.encode().startswith(tool.row.operation.encode())
+        assert {plain(name) for name, value in given_.items() if value is not None} <= set(map(plain, tool.fields))
+    assert refusal is None or (refusal.message.encode() and refusal.hint == usage(tool))
+
+
+def plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")

@@ -44,7 +44,6 @@ def test_an_mcp_tool_says_so(user: ShellUser) -> None:
     configure(user)
     told = user.call("lsp_hover", {"filePath": "a.x", "line": 1, "character": 1})
     assert about_it(told["content"][0]["text"].splitlines())
-    assert about_it(told["structuredContent"]["meta"]["warnings"])
 
 
 def test_status_and_the_log_say_so_once(user: ShellUser) -> None:

@@ -75,6 +75,7 @@ class Config:
     security: SecuritySettings
     navigation_tools: bool
     mcp_tools: Literal["named", "lsp"]
+    mcp_structured: bool
     trust: Trust
     origins: Mapping[tuple[str, ...], ValueOrigin] = field(repr=False, compare=False)
     """Who said each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
@@ -113,6 +114,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
         security=file.security,
         navigation_tools=file.navigation_tools,
         mcp_tools=file.mcp.tools,
+        mcp_structured=file.mcp.structured,
         trust=about.trust,
         origins=merged.origins,
     )

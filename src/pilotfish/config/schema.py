@@ -184,6 +184,7 @@ class McpSettings(Section, frozen=True):
     """How the tools appear to an MCP client."""
 
     tools: Annotated[Literal["named", "lsp"], _about('One tool per operation, or the one tool "lsp".')] = "named"
+    structured: Annotated[bool, _about("Add the whole answer to each text, as structured content.")] = False
 
 
 class SecuritySettings(Section, frozen=True):

@@ -56,8 +56,10 @@ class QuestionForm(Struct, frozen=True):
 
 
 AT = QuestionForm(("filePath", "line", "character"))
+ON_LINE = QuestionForm(("filePath", "line"))
 NAMED = QuestionForm(("filePath", "symbol"), ("line",))
 ANYWHERE = QuestionForm(("symbol",))
 
-PLACE = (AT, NAMED, ANYWHERE)
-"""How a place is given: by numbers, by name in a file (and on a line of it), or by name anywhere in the workspace."""
+PLACE = (AT, ON_LINE, NAMED, ANYWHERE)
+"""How a place is given: by numbers, by a line (its first name), by name in a file (and on a line of it), or by name
+anywhere in the workspace."""

@@ -21,7 +21,7 @@ from pilotfish.api.answers import Location, Symbol
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.operations.symbol_names import names_of
-from pilotfish.operations.tokens import occurrences
+from pilotfish.operations.tokens import first_name, occurrences
 from pilotfish.protocol.positions import Text
 
 MAX_CANDIDATES = 10
@@ -105,6 +105,13 @@ def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Seque
 def line_in(text: Text, path: str, line: int) -> Range:
     """All of a line (from 1) of a text; raises `Refused` when there is no such line."""
     return Range(Position(line - 1, 0), Position(line - 1, _length(text, path, line)))
+
+
+def first_name_in(text: Text, path: str, line: int) -> Position:
+    """The first name on a line (from 1) of a text; raises `Refused` when there is none, or no such line."""
+    if _length(text, path, line) == 0 or (found := first_name(text, line - 1)) is None:
+        raise Refused(Code.NOT_FOUND, f"Line {line} of {path} has no name in it.", hint="Give character, or symbol.")
+    return found
 
 
 def place_in(text: Text, path: str, line: int, character: int) -> Position:

@@ -2,11 +2,13 @@
 
 Every place is `path:line:col` with the source line behind it, the places of one file together. What is not fresh begins
 with its state and the reason; what was left out is counted; a server that failed is named. `No results found.` stands
-only where a fresh answer is empty.
+only where a fresh answer is empty. A text that has a limit ends with a whole item, and says how many are missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never, cast
+
+from msgspec import Struct
 
 from pilotfish.api.answers import (
     Action,
@@ -29,24 +31,23 @@ from pilotfish.api.answers import (
     is_empty,
 )
 from pilotfish.api.questions import Operation
-from pilotfish.errors import Bug
+from pilotfish.errors import Bug, Code
 from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_NAME, MAX_PATH, MAX_SOURCE
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 
 NOTHING = "No results found."
 NO_DIAGNOSTICS = "No diagnostics."
+NARROW_QUERY = "narrow with a longer query or with filePath"
+ONE_FILE = "ask with filePath for those of one file"
 NOTHING_YET = "Nothing found so far."
 """For an answer that may be incomplete: it must not read as if there were nothing."""
 
 
-def text_of(answer: Answer[Any]) -> str:
-    """The answer as a model reads it."""
-    meta = answer.meta
-    head = [] if meta.state is State.FRESH else [state_line(meta)]
-    failed = [_message(error_text(error)) for error in answer.errors if error.message not in (meta.reason or "")]
-    warnings = [f"note: {_message(warning)}" for warning in meta.warnings]
-    return "\n".join([*head, *_body(answer), *failed, *warnings])
+def text_of(answer: Answer[Any], max_bytes: int | None = None) -> str:
+    """The answer as a model reads it, in at most `max_bytes` of UTF-8."""
+    page = _page(answer)
+    return page.whole() if max_bytes is None else page.within(max_bytes)
 
 
 def state_line(meta: Meta) -> str:
@@ -54,19 +55,79 @@ def state_line(meta: Meta) -> str:
     return f"{meta.state}: {sanitised_lines(meta.reason or '', MAX_MESSAGE)}"
 
 
-def _body(answer: Answer[Any]) -> Iterator[str]:
+class _Page(Struct):
+    """A text in parts: what must be said, and items, each whole, of which the last may be left out."""
+
+    head: list[str]
+    items: list[str]
+    tail: list[str]
+    noun: str = "results"
+    advice: str = ""
+    """How to get what is left out."""
+
+    def whole(self) -> str:
+        return "\n".join([*self.head, *self.items, *self.tail])
+
+    def within(self, max_bytes: int) -> str:
+        """As many whole items as fit, in front of the number of the others."""
+        whole = self.whole()
+        if _size(whole) <= max_bytes:
+            return whole
+        total, around = len(self.items), "\n".join([*self.head, self._cut(len(self.items)), *self.tail])
+        left, shown = max_bytes - _size(around) - 1, 0
+        while shown < total and _size(self.items[shown]) < left:
+            left -= _size(self.items[shown]) + 1
+            shown += 1
+        if shown:
+            return "\n".join([*self.head, *self.items[:shown], self._cut(total - shown), *self.tail])
+        # Nothing fits whole, or what must be said is too long by itself: whole lines have to do.
+        return _lines_within(whole, max_bytes)
+
+    def _cut(self, missing: int) -> str:
+        return f"… {missing} more of {len(self.items)} {self.noun}{f'; {self.advice}' if self.advice else ''}"
+
+
+def _lines_within(text: str, max_bytes: int) -> str:
+    lines = text.split("\n")
+    left, shown = max_bytes - _size(f"… {len(lines)} more of {len(lines)} lines"), 0
+    while shown < len(lines) and _size(lines[shown]) < left:
+        left -= _size(lines[shown]) + 1
+        shown += 1
+    return "\n".join([*lines[:shown], f"… {len(lines) - shown} more of {len(lines)} lines"])
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
+def _page(answer: Answer[Any]) -> _Page:
+    meta = answer.meta
+    page = _body(answer)
+    if _is_refusal(answer):
+        page.head[:0] = [_message(error.message) for error in answer.errors]
+        return page
+    failed = [_message(error_text(error)) for error in answer.errors if error.message not in (meta.reason or "")]
+    page.head[:0] = [] if meta.state is State.FRESH else [state_line(meta)]
+    page.tail += [*failed, *(f"note: {_message(warning)}" for warning in meta.warnings)]
+    return page
+
+
+def _is_refusal(answer: Answer[Any]) -> bool:
+    """Whether the question itself was wrong: then no server was asked, and its state says nothing."""
+    return not answer.ok and bool(answer.errors) and all(error.code is Code.INVALID_INPUT for error in answer.errors)
+
+
+def _body(answer: Answer[Any]) -> _Page:
     if is_empty(answer.data):
-        yield from _nothing(answer)
-        return
+        return _Page(list(_nothing(answer)), [], [])
     data = cast("Data", answer.data)
     if isinstance(data, Hover):
-        yield sanitised_lines("\n\n".join(data.contents), MAX_HOVER)
-    elif isinstance(data, Changes):
-        yield from _changes(data)
-    elif isinstance(data, tuple):
-        yield from _items(answer.operation, data)
-    elif data is not None:
-        yield from _diagnostics(data)
+        return _Page([], sanitised_lines("\n\n".join(data.contents), MAX_HOVER).split("\n"), [], "lines")
+    if isinstance(data, Changes):
+        return _changes(data)
+    if isinstance(data, tuple):
+        return _items(answer.operation, data)
+    return _diagnostics(data or {})
 
 
 def _nothing(answer: Answer[Any]) -> Iterator[str]:
@@ -76,15 +137,14 @@ def _nothing(answer: Answer[Any]) -> Iterator[str]:
         yield NOTHING_YET
 
 
-def _items(operation: str, items: tuple[Item, ...]) -> Iterator[str]:
+def _items(operation: str, items: tuple[Item, ...]) -> _Page:
     if operation == Operation.DOCUMENT_SYMBOL:
-        yield from _outline(cast("tuple[Symbol, ...]", items))
-        return
+        return _Page([], list(_outline(cast("tuple[Symbol, ...]", items))), [], "symbols")
     paths = {place.path for place in map(_place, items) if place is not None}
-    if len(items) > 1 and paths:
-        yield f"{len(items)} results{f' in {len(paths)} files' if len(paths) > 1 else ''}:"
-    for item in items:
-        yield from _item(item)
+    several = len(items) > 1 and paths
+    head = [f"{len(items)} results{f' in {len(paths)} files' if len(paths) > 1 else ''}:"] if several else []
+    advice = NARROW_QUERY if operation == Operation.WORKSPACE_SYMBOL else ""
+    return _Page(head, ["\n".join(_item(item)) for item in items], [], advice=advice)
 
 
 def _item(item: Item) -> Iterator[str]:
@@ -101,7 +161,7 @@ def _item(item: Item) -> Iterator[str]:
             yield from (f"  call {_at(call)}{_source(call)}" for call in item.calls)
         case Action():
             yield _action(item)
-            yield from () if item.changes is None else _changes(item.changes)
+            yield from () if item.changes is None else (_changes(item.changes).whole(),)
         case Signature():
             yield from _signature(item)
         case Hover() | Changes():
@@ -118,14 +178,13 @@ def _hierarchy_item(item: HierarchyItem) -> str:
 def _outline(symbols: tuple[Symbol, ...]) -> Iterator[str]:
     path = None
     for symbol in symbols:
-        if symbol.path != path:
-            path = symbol.path
-            yield _path(path)
+        above = "" if symbol.path == path else f"{_path(symbol.path)}\n"
+        path = symbol.path
         lines = f" ({symbol.first_line}-{symbol.last_line})" if (symbol.last_line or 0) > symbol.line else ""
         detail = f": {_name(symbol.detail)}" if symbol.detail else ""
         inside = f" in {_name(symbol.container)}" if symbol.container and not symbol.depth else ""
         place = f"{symbol.line}:{symbol.character}"
-        yield f"{'  ' * (symbol.depth + 1)}{place} {symbol.kind} {_name(symbol.name)}{inside}{detail}{lines}"
+        yield f"{above}{'  ' * (symbol.depth + 1)}{place} {symbol.kind} {_name(symbol.name)}{inside}{detail}{lines}"
 
 
 def _signature(signature: Signature) -> Iterator[str]:
@@ -145,15 +204,14 @@ def _action(action: Action) -> str:
     return f"{action.number}. {_message(action.title)}" + (f" ({', '.join(marks)})" if marks else "")
 
 
-def _changes(changes: Changes) -> Iterator[str]:
+def _changes(changes: Changes) -> _Page:
     edits = sum(file.edits for file in changes.files)
     what = f"{_counted(len(changes.files), 'file')}, {_counted(edits, 'edit')}"
-    yield f"Applied: {what}." if changes.applied else f"Preview: {what}. Nothing was written."
-    yield from (f"needs confirmation: {_message(label)}" for label in changes.confirm)
-    for file in changes.files:
-        yield from _file_change(file)
-    if changes.feedback is not None:
-        yield from _feedback(changes.feedback)
+    done = f"Applied: {what}." if changes.applied else f"Preview: {what}. Nothing was written."
+    confirm = (f"needs confirmation: {_message(label)}" for label in changes.confirm)
+    files = ["\n".join(_file_change(file)) for file in changes.files]
+    feedback = [] if changes.feedback is None else list(_feedback(changes.feedback))
+    return _Page([done, *confirm], files, feedback, "files")
 
 
 def _feedback(feedback: Feedback) -> Iterator[str]:
@@ -172,12 +230,15 @@ def _file_change(change: FileChange) -> Iterator[str]:
         yield sanitised_lines(change.diff.rstrip("\n"), MAX_DIFF)
 
 
-def _diagnostics(by_path: Mapping[str, Sequence[Diagnostic]]) -> Iterator[str]:
-    for path, diagnostics in by_path.items():
-        for one in diagnostics:
-            code = f" ({_name(one.code)})" if one.code else ""
-            place = f"{_path(path)}:{one.line}:{one.character}"
-            yield f"{place}  {one.severity}: {_message(one.message)}{code}"
+def _diagnostics(by_path: Mapping[str, Sequence[Diagnostic]]) -> _Page:
+    lines = [_diagnostic(path, one) for path, diagnostics in by_path.items() for one in diagnostics]
+    advice = ONE_FILE if len(by_path) > 1 else ""
+    return _Page([], lines, [], "diagnostics", advice)
+
+
+def _diagnostic(path: str, one: Diagnostic) -> str:
+    code = f" ({_name(one.code)})" if one.code else ""
+    return f"{_path(path)}:{one.line}:{one.character}  {one.severity}: {_message(one.message)}{code}"
 
 
 def _at(location: Location) -> str:

@@ -11,10 +11,19 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
+from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, OperationTool
 
 Schema = Mapping[str, object]
+
+
+READS: Schema = {"readOnlyHint": True}
+WRITES: Schema = {"destructiveHint": True, "idempotentHint": False, "readOnlyHint": False}
+"""What an MCP host may do without asking. The other hints mean something only for a tool that writes."""
+
+KNOWN_FILES = "Fresh errors and warnings of a file; without filePath, of all files that have any."
+"""Over MCP the diagnostics need no file."""
 
 
 class Format(StrEnum):
@@ -63,15 +72,23 @@ def _shaped(format_: Format, name: str, description: str, parameters: Schema, to
         case Format.ANTHROPIC:
             return {"name": name, "description": description, "input_schema": parameters}
         case Format.MCP:
-            # A tool may write unless it says that it does not.
-            hints = {"annotations": {"readOnlyHint": True}} if read_only else {}
-            return {"name": name, "description": description, "inputSchema": parameters, **hints}
+            if tool is not None and tool.row.operation == Operation.DIAGNOSTICS:
+                description, parameters = KNOWN_FILES, {**parameters, "required": ()}
+            hints = READS if read_only else WRITES
+            schema = _in_wire_order(parameters)
+            return {"annotations": hints, "description": description, "inputSchema": schema, "name": name}
         case Format.JSON:
             operation = {} if tool is None else {"operation": tool.row.operation}
             permission = {"permission": "allow" if read_only else "ask"}
             return {"name": name, **operation, "description": description, **permission, "parameters": parameters}
         case _:
             assert_never(format_)
+
+
+def _in_wire_order(parameters: Schema) -> Schema:
+    """The members as `tools/list` has them in every version with a handshake: the SDK puts its own fields first."""
+    order = ("properties", "required", "type", "additionalProperties")
+    return {key: parameters[key] for key in order if key == "additionalProperties" or parameters.get(key)}
 
 
 def _description(tool: OperationTool) -> str:

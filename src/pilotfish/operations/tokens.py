@@ -11,6 +11,17 @@ from pilotfish.protocol.positions import Text
 
 _WORD = re.compile(r"[\w$]+")
 
+KEYWORDS = frozenset({
+    "abstract", "and", "as", "assert", "async", "await", "break", "case", "catch", "class", "const", "continue", "def",
+    "defer", "del", "do", "elif", "else", "end", "enum", "except", "export", "extends", "extern", "final", "finally",
+    "fn", "for", "from", "fun", "func", "function", "global", "go", "goto", "if", "impl", "implements", "import", "in",
+    "interface", "internal", "is", "let", "local", "match", "mod", "module", "mut", "namespace", "new", "not", "of",
+    "or", "override", "package", "pass", "private", "protected", "pub", "public", "raise", "readonly", "record",
+    "ref", "return", "static", "struct", "switch", "then", "throw", "trait", "try", "type", "typeof", "union", "unsafe",
+    "use", "using", "val", "var", "virtual", "void", "where", "while", "with", "yield",
+})  # fmt: skip
+"""What stands before names in many languages. A name that is called so is found where it is the only word."""
+
 
 def first_occurrence(text: Text, word: str, within: Range) -> Range | None:
     """Where `word` first stands as a whole word in that part of the text."""
@@ -36,6 +47,13 @@ def word_at(text: Text, position: Position) -> str | None:
         if word.start() <= position.character <= word.end():
             return word[0]
     return None
+
+
+def first_name(text: Text, line: int) -> Position | None:
+    """Where the first name of a line begins: a word that is no number and, where there is another one, no keyword."""
+    words = [word for word in _WORD.finditer(text.line(line)) if not word[0][0].isdigit()]
+    names = [word for word in words if word[0] not in KEYWORDS] or words
+    return Position(line, names[0].start()) if names else None
 
 
 @lru_cache(maxsize=256)

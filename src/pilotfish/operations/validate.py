@@ -1,10 +1,11 @@
-"""From the JSON object that a model sends to a `Question`, strictly.
+"""From the JSON object that a model sends to a `Question`, strictly where a guess could be wrong.
 
 Everything that is wrong is said at once, by field: what is missing, what does not belong, what has the wrong type. A
 field that is null is absent, because some models fill in all that a schema names. A number without a fraction is a
-whole number, whichever way it is written.
+whole number, whichever way it is written, and so is a string of digits. `file_path` is `filePath`.
 """
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -35,13 +36,15 @@ _ALSO = {
 """What people and models call a field when it is not called that here."""
 
 
+_DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
+
 _ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields(Question)}
 """What a field of the wire is called in Python."""
 
 
 def question(tool: OperationTool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = _with_own_names(tool, {name: value for name, value in arguments.items() if value is not None})
     ours = tool.own_names
     problems = [] if frozenset(given) in tool.fitting else _misfits(tool, given)
     values: dict[str, Any] = {}
@@ -52,7 +55,7 @@ def question(tool: OperationTool, arguments: Mapping[str, object]) -> Question:
             except _Wrong as wrong:
                 problems.append(f"{name} {wrong}")
     if problems:
-        raise Refused(Code.INVALID_INPUT, f"{tool.row.operation}: {'; '.join(problems)}.", hint=usage(tool))
+        raise Refused(Code.INVALID_INPUT, f"{'; '.join(problems)}.", hint=usage(tool))
     return Question(operation=tool.row.operation, **values)
 
 
@@ -69,6 +72,17 @@ def question_of(arguments: Mapping[str, object]) -> Question:
     suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
     message = f"There is no operation {_shown(operation)}.{suggestion}"
     raise Refused(Code.INVALID_INPUT, message, hint=f"One of: {', '.join(known)}.")
+
+
+def _with_own_names(tool: OperationTool, given: Mapping[str, object]) -> Mapping[str, object]:
+    """The same fields as the tool calls them, where the spelling alone differs."""
+    ours = tool.own_names
+    if given.keys() <= ours.keys():
+        return given
+    spelling = {_plain(name): name for name in ours}
+    meant = {name: name if name in ours else spelling.get(_plain(name), name) for name in given}
+    # A field that is given twice is left for `_misfits` to name.
+    return given if len(set(meant.values())) < len(meant) else {meant[name]: value for name, value in given.items()}
 
 
 def usage(tool: OperationTool) -> str:
@@ -148,6 +162,8 @@ def _string(name: str, value: object) -> str:
 
 def _number(value: object, first: int) -> int:
     """A whole number from `first`, as one from 1."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
     if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < first:
         raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
     return int(value) + 1 - first

@@ -52,6 +52,7 @@ from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patie
 from pilotfish.service.diagnostics.supposing import Supposing
 from pilotfish.service.disk_changes import Watching
 from pilotfish.service.questions.ask import Asking
+from pilotfish.service.questions.find_file import with_existing_file
 from pilotfish.service.status.control import Steering
 from pilotfish.service.status.details import Inspecting
 from pilotfish.service.status.recent_feedback import Lately, Shown
@@ -172,13 +173,14 @@ class Service:
     async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
         started = current_time()
-        if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
-            texts = None if question.text is None else {question.file_path: question.text}
-            return await self.check(client, (question.file_path,), texts=texts)
         try:
             workspace = await self._workspace(client)
             if changes_files(question):
                 return await self._applying.run(question, client, workspace)
+            question = await with_existing_file(question, client)
+            if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
+                texts = None if question.text is None else {question.file_path: question.text}
+                return await self.check(client, (question.file_path,), texts=texts)
             return await self._asking.run(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))

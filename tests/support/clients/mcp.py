@@ -8,15 +8,25 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import Client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import TextContent, jsonrpc_message_adapter
 
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import serve
 from support.clients.wires import MemoryWire, Peer
 from support.services.scripted import ScriptedService
 
+READABLE = McpOptions(structured=True)
+"""For tests, which read the envelope; by default there is none."""
+
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
+
+
+def text_of(result: Any) -> str:
+    """All that a model is given of a result."""
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 @asynccontextmanager
@@ -34,7 +44,7 @@ async def peer_on(scripted: ScriptedService, options: McpOptions | None = None) 
     wire, ended = MemoryWire(), anyio.Event()
 
     async def run() -> None:
-        await serve(wire, scripted.service, scripted.session, options or McpOptions())
+        await serve(wire, scripted.service, scripted.session, options or READABLE)
         ended.set()
 
     try:

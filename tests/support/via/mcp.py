@@ -33,7 +33,7 @@ class ViaMcp:
         wire, session = MemoryWire(), ground.client("mcp")
 
         async def served() -> None:
-            await serve(wire, ground.service, lambda _root: session, McpOptions())
+            await serve(wire, ground.service, lambda _root: session, McpOptions(structured=True))
 
         try:
             async with anyio.create_task_group() as tasks:

@@ -29,7 +29,16 @@ from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
-from pilotfish.operations.locate import LocatedSymbol, line_in, located, located_on_line, name_of, place_in, refusal
+from pilotfish.operations.locate import (
+    LocatedSymbol,
+    first_name_in,
+    line_in,
+    located,
+    located_on_line,
+    name_of,
+    place_in,
+    refusal,
+)
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult
 from pilotfish.operations.rows import ROWS, OperationRow, Request
@@ -113,8 +122,10 @@ class Asking:
             return await self._named(question, subject, client, workspace)
         if question.line is None or subject.text is None:
             return subject
-        if question.character is None:
+        if question.character is None and not ROWS[question.operation].takes_place:
             return replace(subject, range=line_in(subject.text, question.file_path, question.line))
+        if question.character is None:
+            return replace(subject, position=first_name_in(subject.text, question.file_path, question.line))
         position = place_in(subject.text, question.file_path, question.line, question.character)
         return Subject(subject.path, subject.text, position, Range(position, position))
 

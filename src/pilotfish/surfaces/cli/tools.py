@@ -5,6 +5,7 @@ import json
 import click
 
 from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
+from pilotfish.protocol.codec import encode
 
 
 @click.command()
@@ -28,4 +29,6 @@ def tools(format_: str, tools_: str | None, **_same_everywhere: object) -> None:
     """Print the tool schemas for models."""
     wanted = Format(format_)
     chosen = default_tools(wanted) if tools_ is None else ToolSet(tools_)
-    click.echo(json.dumps(tool_schemas(wanted, chosen), indent=2))
+    schemas = tool_schemas(wanted, chosen)
+    # MCP as it is on the wire, so that the two can be compared.
+    click.echo(encode(schemas) if wanted is Format.MCP else json.dumps(schemas, indent=2))

@@ -9,9 +9,11 @@ from pilotfish.operations.schemas import ToolSet
 
 
 class McpOptions(Struct, frozen=True):
-    """How the tools are listed; None where the configuration decides. Also what a client sends with its request."""
+    """How tools are listed and answered; None leaves it to the configuration. A client sends it with its request."""
 
     tools: ToolSet | None = None
+    structured: bool | None = None
+    """Whether results have the envelope as structured content beside the text."""
 
 
 def require_sdk() -> None:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from msgspec import to_builtins
 
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.mcp.options import require_sdk
+from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, Stalled
@@ -41,24 +42,22 @@ def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
         anyio.run(carry, host)
 
 
-async def by_daemon(tools: str | None, host: ByteStream) -> None:
+async def by_daemon(options: McpOptions, host: ByteStream) -> None:
     """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
     try:
-        async with open_upgraded(Introduction(cwd=os.getcwd()), "mcp", {"tools": tools}) as daemon:
+        async with open_upgraded(Introduction(cwd=os.getcwd()), "mcp", to_builtins(options)) as daemon:
             await until_signalled(partial(relay, host, daemon, daemon.end_sending))
     except Unavailable:
         # Nothing has been read from the host yet: only connecting fails so.
-        await in_process(tools, host)
+        await in_process(options, host)
 
 
-async def in_process(tools: str | None, host: ByteStream) -> None:
+async def in_process(options: McpOptions, host: ByteStream) -> None:
     """Serve with a service of our own, whose servers end with it."""
     from pilotfish.library.workspace import computer
-    from pilotfish.operations.schemas import ToolSet
     from pilotfish.service.service import Service
     from pilotfish.service.workspaces import ClientSession
     from pilotfish.surfaces.mcp.connection import serve
-    from pilotfish.surfaces.mcp.options import McpOptions
     from pilotfish.system.worktree import top_of
 
     here = AbsPath(os.getcwd())
@@ -66,7 +65,6 @@ async def in_process(tools: str | None, host: ByteStream) -> None:
     def session(root: AbsPath | None) -> ClientSession:
         return ClientSession(f"mcp {root}", root or AbsPath(top_of(here)), root or here)
 
-    options = McpOptions(None if tools is None else ToolSet(tools))
     async with Service(computer(os.environ)).running() as service:
         await until_signalled(partial(serve, host, service, session, options))
 

@@ -24,7 +24,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.config.effective import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
-from pilotfish.operations.schemas import ToolSet
+from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
@@ -41,7 +41,6 @@ from pilotfish.surfaces.mcp.tools import (
     JsonObject,
     asked,
     asks_for_known_files,
-    listing,
     operation_of,
     refusal,
     result,
@@ -118,6 +117,8 @@ class McpClient:
         self._workplaces = Workplaces(service, open_session)
         self._turns = anyio.CapacityLimiter(MAX_AT_ONCE)
         self._calls = 0
+        self._structured = bool(options.structured)
+        """Whether results have the envelope beside the text; where the options leave it open, as last configured."""
         self._listed: OfferedTools | None = None
         """What the client was shown last, if it asked."""
 
@@ -126,7 +127,7 @@ class McpClient:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
         self._listed = await self._offered_now(context)
-        tools = [] if self._listed == "nothing" else listing(self._listed)
+        tools = [] if self._listed == "nothing" else tool_schemas(Format.MCP, self._listed)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
     async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
@@ -141,12 +142,13 @@ class McpClient:
         if operation is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {sanitised(name, MAX_NAME)}")
         try:
-            return result(await self._in_turn(partial(self._answer, context, name, arguments)))
+            answer = await self._in_turn(partial(self._answer, context, name, arguments))
         except Failure as failure:
-            return result(refusal(operation, failure))
+            answer = refusal(operation, failure)
         except Exception as error:
             logger.exception("a call failed tool=%s", name)
-            return result(refusal(operation, Bug(f"{type(error).__name__}: {error}")))
+            answer = refusal(operation, Bug(f"{type(error).__name__}: {error}"))
+        return result(answer, with_envelope=self._structured)
 
     async def _in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
         if self._calls >= MAX_WAITING:
@@ -162,6 +164,8 @@ class McpClient:
         await self._tell_of_other_tools(context)
         client = await self._workplaces.of(context, _path(arguments))
         workspace = self._service.workspaces.of(client)
+        if self._options.structured is None:
+            self._structured = workspace.config.mcp_structured
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")

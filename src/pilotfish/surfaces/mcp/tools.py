@@ -1,18 +1,17 @@
-"""The operations as MCP tools: what is listed, what a call asks, and what it is answered with. Plain values, no SDK.
+"""The operations as MCP tools: what a call asks, and what it is answered with. Plain values, no SDK.
 
 Nothing in a listing comes from a server or a repository. Whatever is wrong with a call is said in the envelope, so that
 a model can read it and mend the call; only a name that is no tool's is an error of the protocol.
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from pilotfish.api.answers import Answer, Effort, answer_from, error_of
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.cleaning import structured
 from pilotfish.operations.render import text_of
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.operations.tools import NAMED, ONE_TOOL
 from pilotfish.operations.validate import question, question_of
 from pilotfish.protocol.wire import JsonObject
@@ -31,16 +30,8 @@ MAX_NAME = 100
 MAX_VALUE = 64 * 1024
 """Of the arguments of a call: far more than any question has. Only a file's proposed text may be longer."""
 
-READS = {"readOnlyHint": True}
-WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}
-"""What a host may do without asking. The other hints mean something only for a tool that writes."""
-
-KNOWN_FILES = "Fresh errors and warnings of a file; without filePath, of all files that have any."
-
-
-def listing(tools: ToolSet) -> list[JsonObject]:
-    """The tools of a set as `tools/list` has them."""
-    return [_listed(dict(schema)) for schema in tool_schemas(Format.MCP, tools)]
+MAX_TEXT = 8 * 1024
+"""Bytes of an answer: what a model reads in one go. Hosts refuse more than about 25,000 tokens, and cut silently."""
 
 
 def operation_of(name: str, arguments: Mapping[str, object]) -> str | None:
@@ -67,24 +58,18 @@ def refusal(operation: str, failure: Failure) -> Answer[Any]:
     return answer_from(operation[:MAX_NAME], None, Effort(errors=(error_of(failure),)))
 
 
-def result(given: Answer[Any]) -> JsonObject:
-    """An answer as the result of a call: the compact text for models, the envelope for programs."""
-    return {**said(text_of(given)), "structuredContent": structured(given), "isError": not given.ok}
+def result(given: Answer[Any], *, with_envelope: bool = False) -> JsonObject:
+    """An answer as the result of a call: the compact text, and the envelope where a program reads it.
+
+    Hosts show a model the envelope in place of the text where there is one, at eight times the size.
+    """
+    envelope = {"structuredContent": structured(given)} if with_envelope else {}
+    return {**said(text_of(given, MAX_TEXT)), **envelope, "isError": not given.ok}
 
 
 def said(text: str) -> JsonObject:
     """Plain text as the result of a call."""
     return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}
-
-
-def _listed(schema: JsonObject) -> JsonObject:
-    name = str(schema["name"])
-    writes = name == ONE_TOOL or NAMED[name].row.writes
-    if operation_of(name, {}) == Operation.DIAGNOSTICS:
-        taken = cast("JsonObject", schema["inputSchema"])
-        schema["description"] = KNOWN_FILES
-        schema["inputSchema"] = {key: value for key, value in taken.items() if key != "required"}
-    return {**schema, "annotations": WRITES if writes else READS}
 
 
 def _refuse_too_much(arguments: Mapping[str, object]) -> None:

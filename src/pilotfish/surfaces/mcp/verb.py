@@ -15,18 +15,26 @@ from pilotfish.surfaces.cli.workspace import root_option
     type=click.Choice(["named", "lsp"]),
     help='One tool per operation, or the single tool "lsp". Default: as configured.',
 )
+@click.option(
+    "--structured/--text",
+    default=None,
+    help="Add the JSON envelope to the text of each result, for programs. Default: as configured.",
+)
 @click.option("--in-process", is_flag=True, help="Do not use the daemon: the servers end with this program.")
 @root_option
-def mcp(tools: str | None, root: str | None, *, in_process: bool) -> None:
+def mcp(tools: str | None, root: str | None, *, structured: bool | None, in_process: bool) -> None:
     """Serve MCP over standard input and output.
 
     The workspace is the client's MCP root; without one, --root or the worktree around the current folder.
     """
+    from pilotfish.operations.schemas import ToolSet
     from pilotfish.surfaces.mcp import proxy
+    from pilotfish.surfaces.mcp.options import McpOptions
 
     if root is not None:
         try:
             os.chdir(root)
         except OSError as error:
             raise Refused(Code.ROOT_GONE, f"cannot enter the workspace {root}: {error.strerror}") from None
-    proxy.run(partial(proxy.in_process if in_process else proxy.by_daemon, tools))
+    options = McpOptions(None if tools is None else ToolSet(tools), structured)
+    proxy.run(partial(proxy.in_process if in_process else proxy.by_daemon, options))

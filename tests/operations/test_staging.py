@@ -278,6 +278,11 @@ def test_a_place_that_is_no_file_is_external(root: Path) -> None:
     assert code(root, change) is Code.EXTERNAL
 
 
+def test_a_file_in_the_encoding_of_its_coding_line_is_not_changed(root: Path) -> None:
+    (root / "a.py").write_bytes("# coding: latin-1\né\n".encode("latin-1"))
+    assert code(root, edited(root, "a.py", text_edit(1, 0, 1, "x"))) is Code.UNSUPPORTED
+
+
 @pytest.mark.proves("F48")
 def test_a_uri_that_climbs_out_is_refused(root: Path) -> None:
     change: Change = {"kind": "create", "uri": uri(root, "x") + "/%2e%2e/%2e%2e/%2e%2e/etc/x", "options": {}}

@@ -464,6 +464,11 @@ def test_the_disk_answers_and_never_blocks(tmp_path: Path) -> None:
         assert tree.read(str(tmp_path / odd), 9) is None
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux's /proc")
+def test_a_file_that_opens_and_refuses_to_be_read_is_none() -> None:
+    assert DiskTree().read("/proc/self/mem", 9) is None
+
+
 @pytest.mark.proves("REG-3", "REG-4")
 @pytest.mark.parametrize(
     ("files", "favourite", "linted"),

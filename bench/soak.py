@@ -33,7 +33,7 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
 from pilotfish.protocol.documents import Documents
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -79,7 +79,7 @@ def facts() -> str:
     return f"{rss:7.1f} MiB  {process.num_fds()} descriptors  {len(asyncio.all_tasks())} tasks"
 
 
-async def edits(host: Host, root: Path, count: int) -> None:
+async def edits(host: System, root: Path, count: int) -> None:
     client = ClientSession("soak", AbsPath(str(root)), AbsPath(str(root)))
     file = root / "a.soak"
     file.write_text("0\n")
@@ -93,7 +93,7 @@ async def edits(host: Host, root: Path, count: int) -> None:
                 print(f"edit {number:7d}  {facts()}", flush=True)
 
 
-async def worktrees(host: Host, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
+async def worktrees(host: System, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
     """Open worktrees one after the other in a daemon of this process, edit a file in each, and leave it for good."""
     claim = claim_daemon(DaemonPlace(host.environment))
     assert claim is not None
@@ -143,7 +143,7 @@ async def main() -> None:
         (home / ".config" / "pilotfish" / "lsp.json").write_text(CONFIG)
         environment = {"HOME": str(home), "PILOTFISH_HOME": str(home / "state"), "PATH": os.environ["PATH"]}
         servers: list[ScriptedServer] = []
-        host = Host(
+        host = System(
             spawning(scenario, servers=servers),
             DiskFiles(),
             WallClock(),

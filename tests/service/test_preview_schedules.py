@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pilotfish.client.pulse import Pulse
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.check import Check
-from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.diagnostics.proposals import proposal
+from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.diagnostics.proposals import propose_texts
 from pilotfish.service.texts import Texts
 from pilotfish.system.ports import FileText, Identity
 from support.servers.script import SILENCE
@@ -88,9 +88,9 @@ class World:
     async def preview(self, number: int) -> None:
         text = f"bad proposed {number}\n"
         session, ledger = self.bench.session, self.bench.ledger
-        async with proposal(session, ledger, cast("Texts", self)) as made:
+        async with propose_texts(session, ledger, cast("Texts", self)) as made:
             made.put(FILE, "python", text)
-            file = FileAtHand(FILE, "python", text, saved=False)
+            file = FileToSend(FILE, "python", text, saved=False)
             outcome = await Check(session, ledger, self.bench.freshness, file).run(anyio.current_time() + 60)
         self.judge(text, messages(outcome))
 

@@ -4,7 +4,7 @@ import pytest
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.feedback.learned import ENOUGH, Habits
-from pilotfish.service.diagnostics.habits import Remembering
+from pilotfish.service.diagnostics.habits import HabitStore
 from support.servers.sessions import session_on
 from support.services.checks import server_with
 
@@ -32,21 +32,21 @@ class Notebook:
 async def test_the_next_run_begins_with_what_this_one_learned() -> None:
     notebook = Notebook()
     async with session_on(server_with()) as (session, _):
-        Remembering(notebook).keep(session, LEARNED)
-        assert Remembering(notebook).recalled(session) == LEARNED
+        HabitStore(notebook).keep(session, LEARNED)
+        assert HabitStore(notebook).recall(session) == LEARNED
 
 
 async def test_another_root_and_another_server_have_habits_of_their_own() -> None:
     notebook = Notebook()
     async with session_on(server_with()) as (session, _), session_on(server_with(), server="other") as (other, _):
-        Remembering(notebook).keep(session, LEARNED)
-        assert Remembering(notebook).recalled(other) == Habits()
+        HabitStore(notebook).keep(session, LEARNED)
+        assert HabitStore(notebook).recall(other) == Habits()
 
 
 async def test_more_of_the_same_is_not_written_again() -> None:
     notebook = Notebook()
     async with session_on(server_with()) as (session, _):
-        remembering = Remembering(notebook)
+        remembering = HabitStore(notebook)
         for changes in range(ENOUGH, ENOUGH + 100):
             remembering.keep(session, Habits(changes=changes, slowest=0.4))
     assert notebook.writes == 1
@@ -55,7 +55,7 @@ async def test_more_of_the_same_is_not_written_again() -> None:
 @pytest.mark.parametrize("said", [b"{", b"[]", b'{"changes": "many"}'])
 async def test_what_cannot_be_read_is_learned_again(said: bytes) -> None:
     async with session_on(server_with()) as (session, _):
-        assert Remembering(Notebook(always=said)).recalled(session) == Habits()
+        assert HabitStore(Notebook(always=said)).recall(session) == Habits()
 
 
 class Ruined(Notebook):
@@ -70,14 +70,14 @@ class Ruined(Notebook):
 
 async def test_a_memory_that_fails_costs_what_was_learned_and_nothing_else() -> None:
     async with session_on(server_with()) as (session, _):
-        remembering = Remembering(Ruined())
-        assert remembering.recalled(session) == Habits()
+        remembering = HabitStore(Ruined())
+        assert remembering.recall(session) == Habits()
         remembering.keep(session, LEARNED)
-        assert remembering.recalled(session) == LEARNED
+        assert remembering.recall(session) == LEARNED
 
 
 async def test_without_a_memory_nothing_is_kept_and_nothing_fails() -> None:
     async with session_on(server_with()) as (session, _):
-        remembering = Remembering(None)
+        remembering = HabitStore(None)
         remembering.keep(session, LEARNED)
-        assert Remembering(None).recalled(session) == Habits()
+        assert HabitStore(None).recall(session) == Habits()

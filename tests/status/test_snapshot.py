@@ -47,7 +47,7 @@ async def test_a_running_server_is_shown_with_all_that_is_known_of_it(tmp_path: 
 
 
 def vitals(ground: Ground) -> FakeVitals:
-    found = ground.service.inspecting._vitals  # pyright: ignore[reportPrivateUsage] -- the fake that the test handed in
+    found = ground.service.details._vitals  # pyright: ignore[reportPrivateUsage] -- the fake that the test handed in
     assert isinstance(found, FakeVitals)
     return found
 
@@ -69,8 +69,8 @@ async def test_reading_changes_nothing(tmp_path: Path, scenario: Any, state: str
         snapshot = await ground.service.inspect(ground.client)
         for _ in range(3):
             await ground.service.inspect(ground.client)
-            ground.service.inspecting.details(ground.service.workspaces.of(ground.client), "toy")
-            await ground.service.inspecting.stats()
+            ground.service.details.of(ground.service.workspaces.of(ground.client), "toy")
+            await ground.service.details.stats()
         assert state_of(row(snapshot, "toy")) == state
         assert (facts(ground), len(ground.launches)) == (before, launches)
 
@@ -85,7 +85,7 @@ async def test_a_broken_server_says_why_how_often_and_when_it_is_tried_again(tmp
         ground.write("a.x")
         await ground.touched("a.x")
         snapshot = ground.service.status(ground.client)
-        (details,) = ground.service.inspecting.details(ground.service.workspaces.of(ground.client), "toy")
+        (details,) = ground.service.details.of(ground.service.workspaces.of(ground.client), "toy")
     found = row(snapshot, "toy")
     assert found.broken is not None
     assert found.broken.attempts == 1
@@ -158,11 +158,11 @@ async def test_restarting_starts_again_where_it_ran_and_stopping_does_not(tmp_pa
         ground.write("a.x")
         await ground.touched("a.x")
         workspace = ground.service.workspaces.of(ground.client)
-        (outcome,) = await ground.service.steering.restart(workspace, "toy", "person")
+        (outcome,) = await ground.service.control.restart(workspace, "toy", "person")
         assert (outcome.root, outcome.error, len(ground.launches)) == (str(ground.root), None, 2)
-        assert await ground.service.steering.halt(workspace, "toy") == (str(ground.root),)
+        assert await ground.service.control.halt(workspace, "toy") == (str(ground.root),)
         assert row(ground.service.status(ground.client), "toy").instances[0].state == "idle"
-        assert await ground.service.steering.halt(workspace, "toy") == ()
+        assert await ground.service.control.halt(workspace, "toy") == ()
         assert (await ground.touched("a.x")).state == State.FRESH
         assert len(ground.launches) == 3
 
@@ -171,7 +171,7 @@ async def test_restarting_a_server_that_waits_after_a_failure_tries_at_once(tmp_
     async with service_on(tmp_path, {"toy": [dying, answering()]}) as ground:
         ground.write("a.x")
         await ground.touched("a.x")
-        (outcome,) = await ground.service.steering.restart(ground.service.workspaces.of(ground.client), "toy", "person")
+        (outcome,) = await ground.service.control.restart(ground.service.workspaces.of(ground.client), "toy", "person")
         assert outcome.error is None
         assert state_of(row(ground.service.status(ground.client), "toy")) == "connected"
 
@@ -180,14 +180,14 @@ async def test_a_restart_that_fails_says_why(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"toy": dying}) as ground:
         ground.write("a.x")
         await ground.touched("a.x")
-        (outcome,) = await ground.service.steering.restart(ground.service.workspaces.of(ground.client), "toy", "person")
+        (outcome,) = await ground.service.control.restart(ground.service.workspaces.of(ground.client), "toy", "person")
     assert (outcome.pid, "exited with code 1" in (outcome.error or "")) == (None, True)
 
 
 async def test_a_server_that_nobody_knows_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"toy": MUTE}) as ground:
         with pytest.raises(Refused) as refused:
-            ground.service.inspecting.details(ground.service.workspaces.of(ground.client), "pyrigth")
+            ground.service.details.of(ground.service.workspaces.of(ground.client), "pyrigth")
     assert refused.value.hint == "Did you mean pyright?"
 
 
@@ -201,7 +201,7 @@ async def test_what_happened_is_counted(tmp_path: Path) -> None:
         for _ in range(3):
             await ground.touched("a.x")
         await ground.check("a.x")
-        stats = await ground.service.inspecting.stats()
+        stats = await ground.service.details.stats()
     (server,) = stats.servers
     assert (server.server_id, server.starts, server.failures) == ("toy", 1, {})
     assert (server.checks, server.time_outs, server.diagnostics) == (4, 0, 4)

@@ -10,7 +10,7 @@ import pytest
 
 from pilotfish.api.answers import State
 from pilotfish.model import AbsPath
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -106,7 +106,7 @@ async def ground(folder: Path, language: Language, watch: OpenWatcher | None) ->
     user = make_user(folder, [language.server], {}, trusted=True)
     for name, text in language.files.items():
         (user.workspace / name).write_text(text)
-    host = Host(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=watch)
+    host = System(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=watch)
     root = AbsPath(str(user.workspace))
     with anyio.fail_after(BOUND_SECONDS):
         async with Service(host).running() as service:

@@ -195,5 +195,5 @@ async def test_only_the_roots_that_a_question_concerns_are_caught_up_with(tmp_pa
         await on.work.check()
         await anyio.sleep(1)
         before = on.watcher.drains
-        await on.work.service.watching.catch_up(lambda root: False)
+        await on.work.service.disk_changes.catch_up(lambda root: False)
         assert on.watcher.drains == before

@@ -33,7 +33,7 @@ from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.ipc.upgrades import Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.store import Store
 from pilotfish.surfaces.http.context import HttpContext
 from pilotfish.surfaces.http.serve import Serving
@@ -76,7 +76,7 @@ def run(claim: DaemonClaim) -> Never:
     os._exit(code)
 
 
-async def _live(claim: DaemonClaim, host: Host, settings: Settings) -> None:
+async def _live(claim: DaemonClaim, host: System, settings: Settings) -> None:
     daemon = Daemon(claim, host, settings)
     # A thread of its own: whatever hangs, this does not.
     await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
@@ -94,7 +94,7 @@ def allow_descriptors(wanted: int) -> None:
 class Daemon:
     """All parts together, and what the socket's methods need of them."""
 
-    def __init__(self, claim: DaemonClaim, host: Host, settings: Settings, upgrades: Upgrades | None = None) -> None:
+    def __init__(self, claim: DaemonClaim, host: System, settings: Settings, upgrades: Upgrades | None = None) -> None:
         self._claim = claim
         self._settings = settings
         self._store = Store(host.places.store)

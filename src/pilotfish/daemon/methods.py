@@ -170,22 +170,20 @@ class SocketMethods:
     async def _details(self, params: Raw, line: MethodContext) -> tuple[InstanceDetails, ...]:
         client = _session(line)
         with self.sessions.using(client):
-            return self.service.inspecting.details(
-                self.service.workspaces.of(client), read_params(params, Named).server
-            )
+            return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
 
     async def _restart(self, params: Raw, line: MethodContext) -> tuple[Restarted, ...]:
         client, server = _session(line), read_params(params, Named).server
         with self.sessions.using(client):
-            return await self.service.steering.restart(self.service.workspaces.of(client), server, client.id)
+            return await self.service.control.restart(self.service.workspaces.of(client), server, client.id)
 
     async def _halt(self, params: Raw, line: MethodContext) -> tuple[str, ...]:
         client, server = _session(line), read_params(params, Named).server
         with self.sessions.using(client):
-            return await self.service.steering.halt(self.service.workspaces.of(client), server)
+            return await self.service.control.halt(self.service.workspaces.of(client), server)
 
     async def _stats(self, _params: Raw, _line: MethodContext) -> Stats:
-        return await self.service.inspecting.stats()
+        return await self.service.details.stats()
 
     async def _served(self, params: Raw, line: MethodContext) -> tuple[ServedFile, ...]:
         """Of each path, whether somebody serves it; nothing is started and nothing read."""

@@ -24,7 +24,7 @@ from pilotfish.library.questions import FilePath
 from pilotfish.library.workspace import Workspace
 from pilotfish.library.workspace import open as open_workspace
 from pilotfish.model import AbsPath
-from pilotfish.service.service import Host
+from pilotfish.service.service import System
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @contextmanager
 def open_blocking(
-    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: Host | None = None
+    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: System | None = None
 ) -> Generator["BlockingWorkspace"]:
     """Open a workspace as `pilotfish.open` does, and wait for every answer."""
     opening = open_workspace(root, cwd=cwd, host=host, shell=shell)

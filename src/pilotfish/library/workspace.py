@@ -33,7 +33,7 @@ from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.positions import Text
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -50,7 +50,7 @@ logging.getLogger("pilotfish").addHandler(logging.NullHandler())
 
 @asynccontextmanager
 async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
-    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: Host | None = None
+    root: FilePath = ".", *, cwd: FilePath | None = None, host: str | None = None, shell: System | None = None
 ) -> AsyncGenerator["Workspace"]:
     """Open a workspace; servers start on first use, and at the end of the block none is left.
 
@@ -67,16 +67,16 @@ async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
             service.end(client)
 
 
-def computer(environment: Mapping[str, str]) -> Host:
+def computer(environment: Mapping[str, str]) -> System:
     """The real shell, for a user with this environment."""
     places = user_places(environment)
-    return Host(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=open_watcher)
+    return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=open_watcher)
 
 
 class Workspace(Questions):
     """A folder with its language servers. Questions may be asked side by side."""
 
-    def __init__(self, service: Service, client: ClientSession, shell: Host) -> None:
+    def __init__(self, service: Service, client: ClientSession, shell: System) -> None:
         self._service = service
         self._client = client
         self._shell = shell

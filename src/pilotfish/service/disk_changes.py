@@ -83,7 +83,7 @@ class _Member(Struct):
         return is_first or before != (self.registrations, self.folders)
 
 
-class Watching:
+class DiskChanges:
     def __init__(
         self, open_watcher: OpenWatcher | None, ledgers: Ledgers, clock: Clock, words: ProjectWords | None = None
     ) -> None:
@@ -326,7 +326,7 @@ class _Root:
                 if flush.rescan:
                     session.condemn("missed too many changes on disk at once")
                 elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
-                    ledger.told_of_files()
+                    ledger.note_disk_change()
                 await self._follow(member, flush.changes)
         except Failure:
             # It is stopping or dead. The next one reads the disk by itself.

@@ -37,7 +37,7 @@ from pilotfish.paths import is_inside
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
-from pilotfish.service.changes.apply import Applying, changes_files
+from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
@@ -47,15 +47,15 @@ from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.related_files import Others
+from pilotfish.service.diagnostics.proposals import ProposalRunner
+from pilotfish.service.diagnostics.related_files import RelatedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.supposing import Supposing
-from pilotfish.service.disk_changes import Watching
-from pilotfish.service.questions.ask import Asking
+from pilotfish.service.disk_changes import DiskChanges
+from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.find_file import with_existing_file
-from pilotfish.service.status.control import Steering
-from pilotfish.service.status.details import Inspecting
-from pilotfish.service.status.recent_feedback import Lately, Shown
+from pilotfish.service.status.control import ServerControl
+from pilotfish.service.status.details import ServerDetails
+from pilotfish.service.status.recent_feedback import RecentFeedback, ShownFeedback
 from pilotfish.service.status.snapshot import snapshot
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
@@ -70,7 +70,7 @@ CERTAIN = Patience(first=60.0, later=30.0)
 """For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
 
 
-class Host(Struct, frozen=True):
+class System(Struct, frozen=True):
     """The shell: what the composition root hands in."""
 
     spawn: Spawner
@@ -88,37 +88,37 @@ class Host(Struct, frozen=True):
 
 
 class Service:
-    def __init__(self, host: Host, limits: Limits | None = None) -> None:
-        self.pool = Pool(host.spawn, host.vitals, limits=limits, left=self._drop)
-        self.workspaces = Workspaces(host.places, host.environment, host.handed_over, self._revoked)
-        self.lately = Lately()
-        self._clock = host.clock
-        self._texts = Texts(host.files, host.clock)
-        self._ledgers = Ledgers(self._texts, self._started, host.memory)
+    def __init__(self, system: System, limits: Limits | None = None) -> None:
+        self.pool = Pool(system.spawn, system.vitals, limits=limits, left=self._drop)
+        self.workspaces = Workspaces(system.places, system.environment, system.handed_over, self._stop_untrusted)
+        self.recent_feedback = RecentFeedback()
+        self._clock = system.clock
+        self._texts = Texts(system.files, system.clock)
+        self._ledgers = Ledgers(self._texts, self._follow_disk, system.memory)
         access = Access(self.pool, self._ledgers, self._texts)
         self._runner = CheckRunner(access)
         words = ProjectWords()
-        self.watching = Watching(host.watch, self._ledgers, host.clock, words)
-        self.inspecting = Inspecting(self.pool, host.clock, host.vitals, self.watching.health)
-        self.steering = Steering(access)
-        self._others = Others(self.pool, self._runner)
-        self._asking = Asking(access)
+        self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words)
+        self.details = ServerDetails(self.pool, system.clock, system.vitals, self.disk_changes.health)
+        self.control = ServerControl(access)
+        self._others = RelatedFiles(self.pool, self._runner)
+        self._questions = QuestionRunner(access)
         self._baselines = Baselines()
-        supposing = Supposing(access)
-        self._previews = Previews(self._runner, self._others, supposing, self._baselines)
-        project = ProjectCheck(self._runner, supposing, self._baselines, words, self.watching.follows)
-        self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(supposing), project)
-        self._journals = host.places.journals
-        self._applying = Applying(access, self._asking, journals=self._journals, touched=self.touched)
+        proposal_runner = ProposalRunner(access)
+        self._previews = Previews(self._runner, self._others, proposal_runner, self._baselines)
+        project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
+        self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
+        self._journals = system.places.journals
+        self._change_runner = ChangeRunner(access, self._questions, journals=self._journals, touched=self.touched)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
         await self._recover()
-        self.inspecting.begin()
-        async with self.watching.running(), self.pool.running():
+        self.details.begin()
+        async with self.disk_changes.running(), self.pool.running():
             yield self
 
-    def _revoked(self, workspace: Workspace) -> None:
+    def _stop_untrusted(self, workspace: Workspace) -> None:
         logger.warning("trust revoked root=%s", workspace.root)
         self.pool.retire(workspace.holds)
 
@@ -133,16 +133,16 @@ class Service:
         self._baselines.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
-    def _started(self, session: Session) -> None:
-        self.watching.join(session)
+    def _follow_disk(self, session: Session) -> None:
+        self.disk_changes.join(session)
 
     def status(self, client: ClientSession) -> Snapshot:
         """Every known server as it stands for this workspace."""
-        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.watching.health)
+        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.disk_changes.health)
 
     async def inspect(self, client: ClientSession) -> Snapshot:
         """The same, with the memory of the servers that run, measured now."""
-        return await self.inspecting.snapshot(self.workspaces.of(client))
+        return await self.details.snapshot(self.workspaces.of(client))
 
     def end(self, client: ClientSession) -> None:
         """The client session is over; ending it twice is harmless."""
@@ -152,7 +152,7 @@ class Service:
         """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say."""
         feedback = await self._feedback_or_reason(touch, client)
         if touch.kind != "read":
-            self.lately.add(Shown(self._clock.wall(), client, touch.paths, feedback))
+            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback))
         return feedback
 
     async def _feedback_or_reason(self, touch: Touch, client: ClientSession) -> Feedback:
@@ -168,7 +168,7 @@ class Service:
     def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
         checked = (verdict for verdict in verdicts if verdict.refused is None)
-        return {verdict.path: self._baselines.compared(client, verdict) for verdict in checked}
+        return {verdict.path: self._baselines.compare(client, verdict) for verdict in checked}
 
     async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too."""
@@ -176,12 +176,12 @@ class Service:
         try:
             workspace = await self._workspace(client)
             if changes_files(question):
-                return await self._applying.run(question, client, workspace)
+                return await self._change_runner.run(question, client, workspace)
             question = await with_existing_file(question, client)
             if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
                 texts = None if question.text is None else {question.file_path: question.text}
                 return await self.check(client, (question.file_path,), texts=texts)
-            return await self._asking.run(question, client, workspace)
+            return await self._questions.run(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)
@@ -242,7 +242,7 @@ class Service:
     async def _workspace(self, client: ClientSession) -> Workspace:
         """Where the client works, its servers in step with the disk."""
         workspace = self.workspaces.of(client)
-        await self.watching.catch_up(workspace.holds)
+        await self.disk_changes.catch_up(workspace.holds)
         return workspace
 
 

@@ -20,7 +20,7 @@ from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.pool.plan import Limits
-from pilotfish.service.service import Host
+from pilotfish.service.service import System
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from support.daemon.scenarios import answering
@@ -68,7 +68,7 @@ async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[
     file.write_text(json.dumps({"lsp": {"toy": custom()}}))
     servers: list[ScriptedServer] = []
     spawn = spawning(scenario, servers=servers)
-    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
+    host = System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
     claim = claim_daemon(DaemonPlace(environment))
     assert claim is not None
     daemon = Daemon(claim, host, Settings(Limits(), 600.0), {"echo": echo})

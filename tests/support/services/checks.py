@@ -12,7 +12,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, OnDemand, PullSupport
 from pilotfish.service.diagnostics.check import Check, Outcome
-from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
+from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import ScriptedServer
 from support.servers.sessions import FILE, session_on
@@ -70,7 +70,7 @@ class Bench:
 
     async def check(self, text: str, path: AbsPath = FILE, seconds: float = 3.0, **file: Any) -> Outcome:
         """Check a text; raises what the session raises."""
-        at_hand = FileAtHand(path, "python", text, **file)
+        at_hand = FileToSend(path, "python", text, **file)
         async with self.ledger.shared():
             deadline = anyio.current_time() + seconds
             return await Check(self.session, self.ledger, self.freshness, at_hand).run(deadline)

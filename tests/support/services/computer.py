@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.config.places import user_places
-from pilotfish.service.service import Host
+from pilotfish.service.service import System
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from support.servers.pools import FakeVitals
@@ -40,7 +40,7 @@ class ScriptedShell:
     """`root` holds `a.toy`; what the server is asked is in `servers`."""
 
     root: Path
-    host: Host
+    host: System
     servers: list[ScriptedServer] = field(default_factory=list[ScriptedServer])
 
     def methods(self) -> list[str]:
@@ -69,7 +69,7 @@ def scripted_shell(folder: Path, config: dict[str, Any] | None = None) -> Script
     environment = {"HOME": str(home), "PATH": str(home / "nothing"), "PILOTFISH_HOME": str(home / "pilotfish")}
     started: list[ScriptedServer] = []
     spawner = spawning(lambda script: _scenario(script, f"file://{root}/a.toy"), servers=started)
-    host = Host(spawner, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
+    host = System(spawner, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
     return ScriptedShell(root, host, started)
 
 

@@ -12,7 +12,7 @@ from pilotfish.config.places import user_places
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -58,7 +58,7 @@ async def real_service(
         "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
     }
-    host = Host(
+    host = System(
         spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=open_watcher
     )
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))

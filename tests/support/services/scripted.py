@@ -12,7 +12,7 @@ from typing import Any
 from pilotfish.config.places import user_places
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -27,7 +27,7 @@ SERVER = "scripted"
 class Scripted:
     """A computer whose only language server is a scripted one, for files named `*.fake`."""
 
-    host: Host
+    host: System
     root: Path
     servers: list[ScriptedServer]
 
@@ -69,7 +69,7 @@ def scripted(folder: Path, *scenarios: Scenario, config: dict[str, Any] | None =
     environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": os.environ["PATH"]}
     servers: list[ScriptedServer] = []
     spawn = spawning(*(scenarios or (silent,)), servers=servers)
-    host = Host(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
+    host = System(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
     made = Scripted(host, root, servers)
     made.configure(config or {})
     return made

@@ -16,7 +16,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.config.places import user_places
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.ports import Launch, Process, Spawner
@@ -95,7 +95,7 @@ async def service_on(
     launches: list[Launch] = []
     started: dict[str, list[ScriptedServer]] = {}
     spawn = _spawner(scenarios, launches, started)
-    service = Service(Host(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment), limits)
+    service = Service(System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment), limits)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     ground = Ground(service, root, client, launches, started)
     async with service.running():

@@ -17,7 +17,7 @@ from pilotfish.client.session import Session
 from pilotfish.config.places import user_places
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import path_of
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
@@ -88,7 +88,7 @@ class WatchedService:
 
     @property
     def health(self) -> WatchHealth | None:
-        return self.service.watching.health(AbsPath(str(self.root)))
+        return self.service.disk_changes.health(AbsPath(str(self.root)))
 
     def row(self, server: str = SERVER) -> ServerRow:
         """What status says of a server."""
@@ -108,7 +108,7 @@ class WatchedService:
 
     async def caught_up(self) -> None:
         """Let the servers hear of everything that has changed by now."""
-        await self.service.watching.catch_up(lambda root: True)
+        await self.service.disk_changes.catch_up(lambda root: True)
         await anyio.wait_all_tasks_blocked()
 
 
@@ -139,7 +139,7 @@ async def watched_service(
     Path(places.global_file).write_text(json.dumps(config))
     started: list[ScriptedServer] = []
     spawner = spawn or spawning(*scenarios, servers=started)
-    host = Host(spawner, DiskFiles(), WallClock(), FakeVitals(), places, environment, watch=watch)
+    host = System(spawner, DiskFiles(), WallClock(), FakeVitals(), places, environment, watch=watch)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     async with Service(host).running() as service:
         yield WatchedService(service, root, client, started)

@@ -16,7 +16,7 @@ from pilotfish.api import answers
 from pilotfish.api.questions import Question
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from support.servers.real import User
 
@@ -44,7 +44,7 @@ class Ground:
     """What the surfaces of a case stand on."""
 
     service: Service
-    shell: Host
+    shell: System
     user: User
 
     def client(self, name: str, host: str | None = None) -> ClientSession:

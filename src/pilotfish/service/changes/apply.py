@@ -27,15 +27,15 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.positions import Text
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.changes.code_actions import Acting
+from pilotfish.service.changes.code_actions import CodeActions
 from pilotfish.service.changes.commands import Command, refuse_unconfirmed
 from pilotfish.service.changes.disk import DiskNow
-from pilotfish.service.changes.edit_proposals import Intent, Job, Wanted, Wishes, plan_of
-from pilotfish.service.changes.file_moves import Moving
-from pilotfish.service.changes.notify_servers import Telling, moved_by
+from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
+from pilotfish.service.changes.file_moves import FileMoves
+from pilotfish.service.changes.notify_servers import ServerNotifier, moved_by
 from pilotfish.service.changes.transaction import perform
-from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.questions.ask import Asking
+from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -52,16 +52,16 @@ def changes_files(question: Question) -> bool:
     return ROWS[question.operation].writes
 
 
-class Applying:
-    def __init__(self, access: Access, asking: Asking, *, journals: AbsPath, touched: Touched) -> None:
+class ChangeRunner:
+    def __init__(self, access: Access, questions: QuestionRunner, *, journals: AbsPath, touched: Touched) -> None:
         self._access = access
-        self._asking = asking
+        self._questions = questions
         self._journals = journals
         self._touched = touched
-        self._wishes = Wishes(access, asking)
-        self._moving = Moving(asking, access.texts, self._wishes)
-        self._acting = Acting(asking, self._wishes)
-        self._telling = Telling(access.pool, access.ledgers)
+        self._proposals = EditProposals(access, questions)
+        self._file_moves = FileMoves(questions, access.texts, self._proposals)
+        self._code_actions = CodeActions(questions, self._proposals)
+        self._notifier = ServerNotifier(access.pool, access.ledgers)
         self._writing = anyio.Lock()
         """One change at a time: the next one finds the files as this one leaves them."""
 
@@ -71,12 +71,12 @@ class Applying:
         job = Job(question, client, workspace)
         action: Action | None = None
         if question.operation is Operation.CODE_ACTIONS:
-            action, intent = await self._acting.intent(job)
+            action, intent = await self._code_actions.intent(job)
         elif question.operation is Operation.RENAME_FILE:
-            intent = await self._moving.intent(job)
+            intent = await self._file_moves.intent(job)
         else:
-            intent = await self._renaming(job)
-        changes, warnings = await (self._applied(job, intent) if question.apply else self._shown(job, intent))
+            intent = await self._rename(job)
+        changes, warnings = await (self._apply(job, intent) if question.apply else self._preview(job, intent))
         effort = Effort(
             round((current_time() - started) * 1000),
             intent.hits,
@@ -89,33 +89,34 @@ class Applying:
 
     # --- Renaming ----------------------------------------------------------------------------------------------------
 
-    async def _renaming(self, job: Job) -> Intent:
-        subject = await self._asking.subject(job.question, job.client, job.workspace)
-        candidates = self._asking.candidates(job.question, subject, job.workspace)
+    async def _rename(self, job: Job) -> Intent:
+        subject = await self._questions.subject(job.question, job.client, job.workspace)
+        candidates = self._questions.candidates(job.question, subject, job.workspace)
         request = _rename_request()
 
-        async def ask(session: Session, candidate: Candidate) -> Wanted | None:
+        async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
                 return None
-            self._wishes.expect(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
-            asked = await self._asking.asked(session, request, job.question, subject)
+            self._proposals.expect(session, FileToSend(subject.path, candidate.language_id, subject.text.string))
+            asked = await self._questions.request_context(session, request, job.question, subject)
             answer = await session.request(request.method, request.build(asked), about=subject.path)
-            return Wanted(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
+            return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
 
-        heard = await self._wishes.heard(job, candidates, ask)
-        if not heard.wishes:
-            for failure in heard.failures:
+        collected = await self._proposals.collect(job, candidates, ask)
+        if not collected.proposals:
+            for failure in collected.failures:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers to rename.")
-        wish = next((one for one in heard.wishes if one.wanted.plan.operations), heard.wishes[0])
-        return Intent(wish.wanted.plan, wish, hits=len(heard.wishes), failures=heard.failures, doubts=heard.doubts)
+        proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
+        hits = len(collected.proposals)
+        return Intent(proposal.edit.plan, proposal, hits=hits, failures=collected.failures, doubts=collected.doubts)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
 
-    async def _shown(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
+    async def _preview(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
         """What would be done, and what would keep it from being done."""
         warnings: list[str] = []
-        command = None if intent.wish is None else intent.wish.wanted.command
+        command = None if intent.proposal is None else intent.proposal.edit.command
         if command is not None:
             warnings.append(f"then the server runs its command {command.command!r}: only that shows what it changes")
         try:
@@ -129,7 +130,7 @@ class Applying:
 
     # --- Doing -------------------------------------------------------------------------------------------------------
 
-    async def _applied(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
+    async def _apply(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
         _refuse_uncertain(job, intent)
         refuse_unconfirmed(intent.plan)
         await self._look_before(job, intent)
@@ -138,26 +139,27 @@ class Applying:
             staged = await anyio.to_thread.run_sync(self._write, job, intent, stage)
             # From here on it is done, whoever does not want to wait for the answer any more.
             folder = (intent.moved,) if intent.moved is not None and intent.moved.is_folder else ()
-            await self._telling.tell(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
+            await self._notifier.notify(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
         paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
         feedback = await self._touched(Touch(tuple(paths), "patch"), job.client) if paths else None
         return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), ()
 
     async def _look_before(self, job: Job, intent: Intent) -> None:
         """What is wrong with the files already, so that afterwards it can be told what the change brought."""
-        paths = () if intent.wish is None else tuple(path for path in intent.wish.seen if job.workspace.serves(path))
+        seen = () if intent.proposal is None else intent.proposal.seen
+        paths = tuple(path for path in seen if job.workspace.serves(path))
         if paths:
             await self._touched(Touch(paths, "read"), job.client)
 
     async def _after_command(self, job: Job, intent: Intent) -> Stage | None:
         """What the command of an action has staged, on top of its edit; None without a command."""
-        wish = intent.wish
-        if wish is None or wish.wanted.command is None:
+        proposal = intent.proposal
+        if proposal is None or proposal.edit.command is None:
             return None
-        command = Command(wish.wanted.command, wish, job.workspace)
+        command = Command(proposal.edit.command, proposal, job.workspace)
         access = self._access
-        return await self._wishes.use(
-            job, wish.candidate, lambda session: command.run(session, access.ledgers, access.texts)
+        return await self._proposals.use(
+            job, proposal.candidate, lambda session: command.run(session, access.ledgers, access.texts)
         )
 
     def _write(self, job: Job, intent: Intent, stage: Stage | None) -> Staged:
@@ -168,9 +170,9 @@ class Applying:
 
 
 def _stage(job: Job, intent: Intent) -> Stage:
-    wish = intent.wish
+    proposal = intent.proposal
     disk = DiskNow(job.workspace.boundary)
-    stage = Stage(disk, Encoding.UTF16, {}) if wish is None else Stage(disk, wish.encoding, wish.seen)
+    stage = Stage(disk, Encoding.UTF16, {}) if proposal is None else Stage(disk, proposal.encoding, proposal.seen)
     with _consistent(intent):
         stage.perform(intent.plan)
     return stage
@@ -182,7 +184,7 @@ def _consistent(intent: Intent) -> Generator[None]:
     try:
         yield
     except Malformed as malformed:
-        server = "the server" if intent.wish is None else intent.wish.candidate.spec.id
+        server = "the server" if intent.proposal is None else intent.proposal.candidate.spec.id
         message = f"the edits of {server} contradict each other: {malformed}"
         raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
 
@@ -199,10 +201,11 @@ def _refuse_uncertain(job: Job, intent: Intent) -> None:
 
 
 def _view(job: Job, intent: Intent) -> View:
-    wish, root = intent.wish, job.workspace.root
-    if wish is None:
+    proposal, root = intent.proposal, job.workspace.root
+    if proposal is None:
         return View(root, "", Encoding.UTF16, {})
-    return View(root, wish.candidate.spec.id, wish.encoding, {path: Text(text) for path, text in wish.seen.items()})
+    texts = {path: Text(text) for path, text in proposal.seen.items()}
+    return View(root, proposal.candidate.spec.id, proposal.encoding, texts)
 
 
 def _rename_request() -> Request:

@@ -17,9 +17,9 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.selectors import items
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.changes.edit_proposals import Intent, Job, Wanted, Wishes, plan_of
-from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.questions.ask import Asking, Subject
+from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
+from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.ask import QuestionRunner, Subject
 
 
 class _Named(Struct, frozen=True):
@@ -39,47 +39,48 @@ class _Named(Struct, frozen=True):
         return alike[self.number]
 
 
-class Acting:
-    def __init__(self, asking: Asking, wishes: Wishes) -> None:
-        self._asking = asking
-        self._wishes = wishes
+class CodeActions:
+    def __init__(self, questions: QuestionRunner, proposals: EditProposals) -> None:
+        self._questions = questions
+        self._proposals = proposals
 
     async def intent(self, job: Job) -> tuple[Action, Intent]:
         """Raises `Refused` when there is no such action, or it cannot be done."""
-        listed = await self._listed(job)
+        listed = await self._list(job)
         if job.question.action is None:
             raise Refused(Code.INVALID_INPUT, "apply needs action: which of them?", hint="Give its number or title.")
         action = listed[chosen([one.title for one in listed], job.question.action)]
-        subject = await self._asking.subject(job.question, job.client, job.workspace)
-        candidates = self._asking.candidates(job.question, subject, job.workspace)
+        subject = await self._questions.subject(job.question, job.client, job.workspace)
+        candidates = self._questions.candidates(job.question, subject, job.workspace)
         named = _named(action, listed)
 
-        async def ask(session: Session, candidate: Candidate) -> Wanted | None:
-            return await self._wanted(job, session, candidate, subject, named)
+        async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
+            return await self._propose(job, session, candidate, subject, named)
 
-        heard = await self._wishes.heard(job, [one for one in candidates if one.spec.id == action.server], ask)
-        for failure in heard.failures:
+        own = [one for one in candidates if one.spec.id == action.server]
+        collected = await self._proposals.collect(job, own, ask)
+        for failure in collected.failures:
             raise failure
-        wish = heard.wishes[0]
-        return action, Intent(wish.wanted.plan, wish, hits=1, warnings=wish.wanted.warnings)
+        proposal = collected.proposals[0]
+        return action, Intent(proposal.edit.plan, proposal, hits=1, warnings=proposal.edit.warnings)
 
-    async def _listed(self, job: Job) -> tuple[Action, ...]:
+    async def _list(self, job: Job) -> tuple[Action, ...]:
         question = replace(job.question, action=None, apply=False)
-        answer = await self._asking.run(question, job.client, job.workspace)
+        answer = await self._questions.run(question, job.client, job.workspace)
         if not answer.ok:
             first = answer.errors[0] if answer.errors else None
             message = error_text(first) if first else answer.meta.reason or "nobody answered"
             raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
         return tuple(one for one in answer.data or () if isinstance(one, Action))
 
-    async def _wanted(
+    async def _propose(
         self, job: Job, session: Session, candidate: Candidate, subject: Subject, named: _Named
-    ) -> Wanted | None:
+    ) -> ProposedEdit | None:
         request = _request()
         if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
             return None
-        self._wishes.expect(session, FileAtHand(subject.path, candidate.language_id, subject.text.string))
-        asked = await self._asking.asked(session, request, job.question, subject)
+        self._proposals.expect(session, FileToSend(subject.path, candidate.language_id, subject.text.string))
+        asked = await self._questions.request_context(session, request, job.question, subject)
         answer = await session.request(request.method, request.build(asked), about=subject.path)
         try:
             found = read_actions(answer, asked).found
@@ -87,12 +88,12 @@ class Acting:
             raise ServerFailed(
                 Code.PROTOCOL_ERROR, f"{session.server} gave no list of actions: {malformed}"
             ) from malformed
-        step = await _resolved(session, subject, named.among(found))
+        step = await _resolve(session, subject, named.among(found))
         plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
-        return Wanted(plan, step.command, () if step.warning is None else (step.warning,))
+        return ProposedEdit(plan, step.command, () if step.warning is None else (step.warning,))
 
 
-async def _resolved(session: Session, subject: Subject, action: FoundAction) -> Perform:
+async def _resolve(session: Session, subject: Subject, action: FoundAction) -> Perform:
     """What to do, once the server has said all of it."""
     commands = _commands(session)
     step = next_step(action, resolves=session.supports("codeAction/resolve", subject.path), commands=commands)

@@ -19,9 +19,9 @@ from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.wire import ApplyEditResult, WireCommand
 from pilotfish.service.changes.disk import DiskNow
-from pilotfish.service.changes.edit_proposals import Wish, language_at
+from pilotfish.service.changes.edit_proposals import EditProposal, language_at
 from pilotfish.service.diagnostics.ledgers import Ledgers
-from pilotfish.service.diagnostics.proposals import Proposal, proposal
+from pilotfish.service.diagnostics.proposals import ProposedTexts, propose_texts
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 
@@ -30,7 +30,7 @@ class Command(Struct):
     """A command to run once. It may do more than ask for edits, so a server that dies under it is not asked again."""
 
     command: WireCommand
-    wish: Wish
+    proposal: EditProposal
     workspace: Workspace
     started: bool = False
 
@@ -39,11 +39,11 @@ class Command(Struct):
         if self.started:
             raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died under the command, which is not run twice")
         self.started = True
-        async with proposal(session, ledgers.of(session), texts) as made:
-            seen = {**_seen(session), **self.wish.seen}
+        async with propose_texts(session, ledgers.of(session), texts) as made:
+            seen = {**_seen(session), **self.proposal.seen}
             stage = Stage(DiskNow(self.workspace.boundary), session.encoding, seen)
             staging = _Staging(stage, made, partial(language_at, session, self.workspace))
-            staging.perform(self.wish.wanted.plan)
+            staging.perform(self.proposal.edit.plan)
             with session.taking_edits(staging.take):
                 await session.request("workspace/executeCommand", _params(self.command))
             if staging.refusal is not None:
@@ -54,7 +54,7 @@ class Command(Struct):
 class _Staging:
     """The stage, and the server that is shown it."""
 
-    def __init__(self, stage: Stage, made: Proposal, language: Callable[[AbsPath], str | None]) -> None:
+    def __init__(self, stage: Stage, made: ProposedTexts, language: Callable[[AbsPath], str | None]) -> None:
         self.stage = stage
         self.refusal: Refused | None = None
         self._made = made

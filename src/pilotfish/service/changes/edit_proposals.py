@@ -21,8 +21,8 @@ from pilotfish.protocol.edits import EditPlan, TextChange, edit_plan
 from pilotfish.protocol.wire import WireCommand
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.notify_servers import Moved
-from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.questions.ask import Asking
+from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -42,7 +42,7 @@ class Job(Struct, frozen=True):
     workspace: Workspace
 
 
-class Wanted(Struct, frozen=True):
+class ProposedEdit(Struct, frozen=True):
     """One server's answer, read."""
 
     plan: EditPlan
@@ -51,36 +51,36 @@ class Wanted(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Wish(Struct, frozen=True):
+class EditProposal(Struct, frozen=True):
     """What one server wants, and the texts that it has of the files in question."""
 
     candidate: Candidate
     encoding: Encoding
-    wanted: Wanted
+    edit: ProposedEdit
     seen: Mapping[AbsPath, str]
     caveat: str | None = None
 
 
-Ask = Callable[[Session, Candidate], Awaitable[Wanted | None]]
+Ask = Callable[[Session, Candidate], Awaitable[ProposedEdit | None]]
 """Asks one server; None when it does not offer what is asked for."""
 
 
-class Heard(Struct, frozen=True):
+class CollectedProposals(Struct, frozen=True):
     """All servers' wishes, and the failures of those that could not say."""
 
-    wishes: tuple[Wish, ...]
+    proposals: tuple[EditProposal, ...]
     failures: tuple[Failure, ...]
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        return tuple(wish.caveat for wish in self.wishes if wish.caveat is not None)
+        return tuple(proposal.caveat for proposal in self.proposals if proposal.caveat is not None)
 
 
 class Intent(Struct, frozen=True):
     """What is to be done, and at whose word."""
 
     plan: EditPlan
-    wish: Wish | None = None
+    proposal: EditProposal | None = None
     """None: the caller's own, as a plain move is."""
     moved: Moved | None = None
     """What the caller wants moved."""
@@ -94,21 +94,21 @@ class Intent(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Wishes:
-    def __init__(self, access: Access, asking: Asking) -> None:
-        self._asking = asking
+class EditProposals:
+    def __init__(self, access: Access, questions: QuestionRunner) -> None:
+        self._questions = questions
         self._ledgers = access.ledgers
         self._texts = access.texts
         self._access = access
 
-    async def heard(self, job: Job, candidates: Sequence[Candidate], ask: Ask) -> Heard:
+    async def collect(self, job: Job, candidates: Sequence[Candidate], ask: Ask) -> CollectedProposals:
         """Ask all candidates side by side; what comes out is in their order."""
-        answers: dict[int, Wish | Failure | None] = {}
+        answers: dict[int, EditProposal | Failure | None] = {}
 
         async def one(number: int, candidate: Candidate) -> None:
             try:
                 answers[number] = await self.use(
-                    job, candidate, lambda session: self._wish(job, session, candidate, ask)
+                    job, candidate, lambda session: self._proposal_of(job, session, candidate, ask)
                 )
             except Failure as failure:
                 answers[number] = failure
@@ -117,12 +117,12 @@ class Wishes:
             for number, candidate in enumerate(candidates):
                 tasks.start_soon(one, number, candidate)
         ordered = [answers[number] for number in sorted(answers)]
-        return Heard(
-            tuple(answer for answer in ordered if isinstance(answer, Wish)),
+        return CollectedProposals(
+            tuple(answer for answer in ordered if isinstance(answer, EditProposal)),
             tuple(answer for answer in ordered if isinstance(answer, Failure)),
         )
 
-    def expect(self, session: Session, file: FileAtHand) -> None:
+    def expect(self, session: Session, file: FileToSend) -> None:
         """The server has this text, or gets it; raises `Refused` when the disk has a newer one by now."""
         documents = session.documents
         if not documents.is_open(file.path):
@@ -137,17 +137,17 @@ class Wishes:
         server = self._access.server(job.workspace, candidate)
         return await self._access.use_server(server, job.client.id, work, seconds=seconds)
 
-    async def _wish(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> Wish | None:
+    async def _proposal_of(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> EditProposal | None:
         async with self._ledgers.of(session).shared():
-            caveat = await self._asking.indexed(session, candidate)
+            caveat = await self._questions.wait_for_index(session, candidate)
             for _ in range(MAX_ASKS):
                 await self._catch_up(session)
-                wanted = await ask(session, candidate)
-                if wanted is None:
+                edit = await ask(session, candidate)
+                if edit is None:
                     return None
-                if not await self._show(session, job.workspace, wanted.plan) and _is_current(session, wanted.plan):
-                    seen = {path: session.documents.text(path).string for path in _open_texts(session, wanted.plan)}
-                    return Wish(candidate, session.encoding, wanted, seen, caveat)
+                if not await self._show(session, job.workspace, edit.plan) and _is_current(session, edit.plan):
+                    seen = {path: session.documents.text(path).string for path in _open_texts(session, edit.plan)}
+                    return EditProposal(candidate, session.encoding, edit, seen, caveat)
         raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="Ask again.")
 
     async def _catch_up(self, session: Session) -> None:
@@ -180,7 +180,7 @@ class Wishes:
         documents = session.documents
         if documents.is_open(path) and documents.text(path).string == text:
             return False
-        self._ledgers.of(session).send(session, FileAtHand(path, language_id, text))
+        self._ledgers.of(session).send(session, FileToSend(path, language_id, text))
         return True
 
 

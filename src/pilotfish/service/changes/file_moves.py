@@ -15,10 +15,17 @@ from pilotfish.protocol.edits import EditPlan, Rename, Resource
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import FileRename
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.changes.edit_proposals import Heard, Intent, Job, Wanted, Wishes, plan_of
+from pilotfish.service.changes.edit_proposals import (
+    CollectedProposals,
+    EditProposals,
+    Intent,
+    Job,
+    ProposedEdit,
+    plan_of,
+)
 from pilotfish.service.changes.notify_servers import Moved, wants
-from pilotfish.service.diagnostics.ledger import FileAtHand
-from pilotfish.service.questions.ask import Asking
+from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.texts import Texts
 
 WILL_RENAME = "workspace/willRenameFiles"
@@ -33,27 +40,27 @@ class _Source(Struct, frozen=True):
     text: str | None
 
 
-class Moving:
-    def __init__(self, asking: Asking, texts: Texts, wishes: Wishes) -> None:
-        self._asking = asking
+class FileMoves:
+    def __init__(self, questions: QuestionRunner, texts: Texts, proposals: EditProposals) -> None:
+        self._questions = questions
         self._texts = texts
-        self._wishes = wishes
+        self._proposals = proposals
 
     async def intent(self, job: Job) -> Intent:
         """Raises `Refused` for what cannot be moved, or cannot be moved there."""
         source = await self._source(job)
-        heard = await self._heard(job, source)
-        wish = next((one for one in heard.wishes if one.wanted.plan.operations), None)
-        others = [one.candidate.spec.id for one in heard.wishes if one is not wish and one.wanted.plan.operations]
+        collected = await self._collect(job, source)
+        proposal = next((one for one in collected.proposals if one.edit.plan.operations), None)
+        left_out = [one for one in collected.proposals if one is not proposal and one.edit.plan.operations]
         return Intent(
-            _with_move(EditPlan(()) if wish is None else wish.wanted.plan, source.moved),
-            wish,
+            _with_move(EditPlan(()) if proposal is None else proposal.edit.plan, source.moved),
+            proposal,
             source.moved,
-            hits=len(heard.wishes),
-            failures=heard.failures,
-            doubts=heard.doubts,
-            caveats=() if heard.wishes or heard.failures else (NOTHING_FOLLOWED,),
-            warnings=tuple(f"{server} wanted to change files too, and was left out" for server in others),
+            hits=len(collected.proposals),
+            failures=collected.failures,
+            doubts=collected.doubts,
+            caveats=() if collected.proposals or collected.failures else (NOTHING_FOLLOWED,),
+            warnings=tuple(f"{one.candidate.spec.id} wanted to change files too, and was left out" for one in left_out),
         )
 
     async def _source(self, job: Job) -> _Source:
@@ -73,7 +80,7 @@ class Moving:
             text = None
         return _Source(Moved(old, new), text)
 
-    async def _heard(self, job: Job, source: _Source) -> Heard:
+    async def _collect(self, job: Job, source: _Source) -> CollectedProposals:
         """What the servers of the file say, and those that run: a folder has no server of its own."""
         moved = source.moved
         candidates: dict[tuple[str, AbsPath], Candidate] = {}
@@ -83,20 +90,20 @@ class Moving:
         for one in self._running(job):
             candidates.setdefault((one.spec.id, one.root), one)
 
-        async def ask(session: Session, candidate: Candidate) -> Wanted | None:
+        async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if not wants(session, WILL_RENAME, moved.old, is_folder=moved.is_folder):
                 return None
             if source.text is not None and candidate.language_id:
-                self._wishes.expect(session, FileAtHand(moved.old, candidate.language_id, source.text))
+                self._proposals.expect(session, FileToSend(moved.old, candidate.language_id, source.text))
             files = [FileRename(uri_of(moved.old), uri_of(moved.new))]
             answer = await session.request(WILL_RENAME, {"files": files})
-            return Wanted(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
+            return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
 
-        return await self._wishes.heard(job, tuple(candidates.values()), ask)
+        return await self._proposals.collect(job, tuple(candidates.values()), ask)
 
     def _running(self, job: Job) -> tuple[Candidate, ...]:
         try:
-            return self._asking.active(job.workspace)
+            return self._questions.running_servers(job.workspace)
         except Unavailable:
             return ()
 

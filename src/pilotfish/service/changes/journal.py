@@ -111,7 +111,7 @@ def new_journal(home: AbsPath) -> Generator[Journal]:
         os.close(descriptor)
 
 
-def left_behind(home: AbsPath) -> Iterator[Journal]:
+def lock_abandoned(home: AbsPath) -> Iterator[Journal]:
     """The journals whose process is gone, each locked while it is looked at."""
     for token in sorted(_names(home)):
         descriptor = _maybe_locked(home, token)

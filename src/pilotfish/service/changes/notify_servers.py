@@ -45,21 +45,21 @@ def moved_by(effects: Iterable[FileEffect]) -> tuple[Moved, ...]:
     )
 
 
-class Telling:
+class ServerNotifier:
     def __init__(self, pool: Pool, ledgers: Ledgers) -> None:
         self._pool = pool
         self._ledgers = ledgers
 
-    async def tell(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
+    async def notify(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
         """Tell every server of the workspace, all side by side; harmless for one that has died."""
         entries = self._pool.entries().items()
         sessions = [entry.session for key, entry in entries if entry.session is not None and workspace.holds(key.root)]
         with anyio.move_on_after(TELL_SECONDS, shield=True):
             async with owned_tasks() as tasks:
                 for session in sessions:
-                    tasks.start_soon(self._tell, session, effects, moved)
+                    tasks.start_soon(self._notify, session, effects, moved)
 
-    async def _tell(self, session: Session, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
+    async def _notify(self, session: Session, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
         ledger = self._ledgers.of(session)
         try:
             async with ledger.alone():
@@ -67,8 +67,8 @@ class Telling:
                     if session.documents.is_open(path):
                         ledger.close(session, path)
                 if session.tell_changes(change for effect in effects for change in _changes(effect)):
-                    ledger.told_of_files()
-                _tell_moved(session, moved)
+                    ledger.note_disk_change()
+                _notify_moved(session, moved)
         except Failure as failure:
             logger.info("not told server=%s error=%s", session.server, failure.message)
 
@@ -87,7 +87,7 @@ def _changes(effect: FileEffect) -> Iterable[PathChange]:
         yield PathChange(effect.new, Change.CREATED)
 
 
-def _tell_moved(session: Session, moved: Sequence[Moved]) -> None:
+def _notify_moved(session: Session, moved: Sequence[Moved]) -> None:
     files = [
         FileRename(uri_of(one.old), uri_of(one.new))
         for one in moved

@@ -26,7 +26,15 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Drop, Put, Regular, Staged
 from pilotfish.policy.openat import explained, identity_of, parent_of, status_of
 from pilotfish.policy.openat_links import digest
-from pilotfish.service.changes.journal import FolderPlace, Journal, JournalEntry, Plan, left_behind, new_journal, remove
+from pilotfish.service.changes.journal import (
+    FolderPlace,
+    Journal,
+    JournalEntry,
+    Plan,
+    lock_abandoned,
+    new_journal,
+    remove,
+)
 from pilotfish.service.changes.writing import Writing
 
 logger = logging.getLogger(__name__)
@@ -61,7 +69,7 @@ def recover(home: AbsPath) -> Recovery:
     """Finish or undo what was left half done; harmless at any time, any number of times, in any number of processes."""
     finished = undone = 0
     left: list[str] = []
-    for journal in left_behind(home):
+    for journal in lock_abandoned(home):
         try:
             plan = journal.read()
             writing = Writing(journal.token, plan or Plan(), begun=True)

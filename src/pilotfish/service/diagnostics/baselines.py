@@ -19,7 +19,7 @@ class Baselines:
     def __init__(self) -> None:
         self._kept: Recent[tuple[AbsPath, str | None], CheckedText] = Recent(MAX_BASELINES)
 
-    def compared(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
+    def compare(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
         """The change since the last fresh state of this file; a fresh verdict becomes the next one."""
         change = self.since(client, verdict)
         if verdict.is_fresh:

@@ -18,8 +18,8 @@ from pilotfish.servers.spec import Role
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -63,13 +63,13 @@ class ProjectCheck:
     def __init__(
         self,
         runner: CheckRunner,
-        supposing: Supposing,
+        proposal_runner: ProposalRunner,
         baselines: Baselines,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
     ) -> None:
         self._runner = runner
-        self._supposing = supposing
+        self._proposal_runner = proposal_runner
         self._baselines = baselines
         self._words = words
         self._is_followed = is_followed
@@ -144,7 +144,7 @@ class ProjectCheck:
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
-        changes = {path: self._baselines.compared(client, verdict) for path, verdict in judged.items()}
+        changes = {path: self._baselines.compare(client, verdict) for path, verdict in judged.items()}
         wanted = workspace.config.feedback.severities
         unknown = {
             path: judged[path]
@@ -156,8 +156,8 @@ class ProjectCheck:
         if unknown and len(known) == len(before):
             others = {path: verdict.text for path, verdict in unknown.items()}
             left = max(_left(deadline), COMPARING_SECONDS)
-            time = Time(left, left)
-            for earlier in await self._supposing.run(client, workspace, Supposed(known, others), time):
+            time = ProposalTime(left, left)
+            for earlier in await self._proposal_runner.run(client, workspace, ProposedFiles(known, others), time):
                 if earlier.path in unknown and earlier.is_fresh:
                     state = CheckedText(earlier.text, earlier.diagnostics)
                     now = unknown[earlier.path]

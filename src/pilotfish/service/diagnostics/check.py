@@ -15,8 +15,8 @@ from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Ve
 from pilotfish.model import Diagnostic
 from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
 from pilotfish.servers.spec import Freshness
-from pilotfish.service.diagnostics.inquiry import Counterpart, Inquiry
-from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger, Reach, Settled
+from pilotfish.service.diagnostics.inquiry import Inquiry, Target
+from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -41,19 +41,19 @@ class Outcome(Struct, frozen=True):
 class Check:
     """One check at work."""
 
-    def __init__(self, session: Session, ledger: Ledger, freshness: Freshness, file: FileAtHand) -> None:
+    def __init__(self, session: Session, ledger: Ledger, freshness: Freshness, file: FileToSend) -> None:
         self._session = session
-        self._standing = ledger
+        self._ledger = ledger
         self._freshness = freshness
         self._file = file
-        self._whom = Counterpart(session, ledger, freshness, file.path)
+        self._target = Target(session, ledger, freshness, file.path)
         self._publishes: list[float] = []
 
     async def run(self, deadline: float) -> Outcome:
         """Raises what the session raises when the server dies or fails."""
-        with self._standing.using(self._file.path):
+        with self._ledger.using(self._file.path):
             await self._begin()
-            settled = self._standing.settled.get(self._file.path)
+            settled = self._ledger.settled.get(self._file.path)
             if settled is not None and self._stands(settled):
                 return self._outcome(Fresh(), settled.reports)
             async with owned_tasks() as tasks:
@@ -69,7 +69,7 @@ class Check:
             return outcome
 
     async def _begin(self) -> None:
-        ledger, session = self._standing, self._session
+        ledger, session = self._ledger, self._session
         self._started = current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
@@ -86,17 +86,17 @@ class Check:
         self._changes = ledger.changes
         self._disturbed_at = ledger.changed_at if ledger.changes > self._sent.number else None
         self._stirred_at = ledger.changed_before
-        self._inquiry = Inquiry(self._whom, self._needed)
+        self._inquiry = Inquiry(self._target, self._needed)
 
     def _stands(self, settled: Settled) -> bool:
         """The last fresh verdict holds: nothing was sent since, and nothing that counts was said."""
         push = self._session.reports.of(self._file.path).get(Push())
         moved = push is not None and push is not settled.push and self._is_current(push)
-        return settled.reach.covers(self._needed()) and not moved
+        return settled.coverage.covers(self._needed()) and not moved
 
-    def _needed(self) -> Reach:
+    def _needed(self) -> Coverage:
         """What an answer must take into account: all that was sent when the check began."""
-        return Reach(self._sent.version, self._changes, self._session.reports.refreshes)
+        return Coverage(self._sent.version, self._changes, self._session.reports.refreshes)
 
     # --- Waiting -----------------------------------------------------------------------------------------------------
 
@@ -115,10 +115,10 @@ class Check:
     def _said(self, now: float, deadline: float) -> Verdict:
         refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
         # Its log is kept for a while only, its refusal for as long as it lives.
-        self._standing.refusal = self._standing.refusal or refused
-        if self._standing.refusal is not None:
-            return GaveUp(f"the server says that it does not check: {self._standing.refusal}")
-        traits = traits_of(self._freshness, self._standing.habits)
+        self._ledger.refusal = self._ledger.refusal or refused
+        if self._ledger.refusal is not None:
+            return GaveUp(f"the server says that it does not check: {self._ledger.refusal}")
+        traits = traits_of(self._freshness, self._ledger.habits)
         said = verdict(self._facts(), traits, now=now, deadline=deadline)
         if not isinstance(said, Fresh) or self._second_check_is_over():
             return said
@@ -136,12 +136,12 @@ class Check:
 
     def _facts(self) -> Facts:
         readiness, push = self._session.readiness, self._push()
-        settled = self._standing.settled.get(self._file.path)
-        was_settled = settled is not None and settled.reach.version == self._sent.version
+        settled = self._ledger.settled.get(self._file.path)
+        was_settled = settled is not None and settled.coverage.version == self._sent.version
         return Facts(
             version=self._sent.version,
             sent_at=self._sent.at,
-            ready=self._whom.is_ready(),
+            ready=self._target.is_ready(),
             working=readiness.busy,
             finished=readiness.ended > self._finished_before,
             asked=self._inquiry.asked,
@@ -158,44 +158,44 @@ class Check:
             self._publishes.append(push.at)
 
     def _learn(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> None:
-        ledger, push = self._standing, self._push()
+        ledger, push = self._ledger, self._push()
         if isinstance(said, GaveUp):
             if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and not self._session.readiness.busy:
                 ledger.unheard[self._file.path] = self._sent
             return
         if not said.assumed:
             ledger.answered = True
-            reach = self._inquiry.answer.reach if self._inquiry.answer else self._needed()
+            coverage = self._inquiry.answer.coverage if self._inquiry.answer else self._needed()
             at = max((report.at for report in reports), default=self._sent.at)
-            ledger.settled[self._file.path] = Settled(reach, reports, push, at)
+            ledger.settled[self._file.path] = Settled(coverage, reports, push, at)
         if self._sends and self._inquiry.asked is Asked.IMPOSSIBLE and self._publishes:
             ledger.habits = observed(ledger.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
     def _learn_late(self) -> None:
         """A publish without a version after the file had settled, with nothing sent in between, was due before."""
-        settled = self._standing.settled.get(self._file.path)
+        settled = self._ledger.settled.get(self._file.path)
         push = self._session.reports.of(self._file.path).get(Push())
         if settled is None or settled.push is None or push is None or push.version is not None:
             return
-        if push is not settled.push and settled.reach.changes == self._standing.changes:
-            self._standing.habits = heard_late(self._standing.habits, push.at - settled.push.at)
+        if push is not settled.push and settled.coverage.changes == self._ledger.changes:
+            self._ledger.habits = heard_late(self._ledger.habits, push.at - settled.push.at)
 
     def _learn_silence(self) -> None:
         """The last text of this file had no answer in time; what came since tells silence from slowness."""
-        sent = self._standing.unheard.pop(self._file.path, None)
+        sent = self._ledger.unheard.pop(self._file.path, None)
         if sent is None:
             return
         push = self._session.reports.of(self._file.path).get(Push())
         spoke = push is not None and push.at > sent.at
-        self._standing.habits = unheard(self._standing.habits, spoke_later=spoke)
+        self._ledger.habits = unheard(self._ledger.habits, spoke_later=spoke)
 
     # --- Answering ---------------------------------------------------------------------------------------------------
 
     def _push(self) -> Report | None:
         """The last publish that is not about an older text than one which has settled."""
         push = self._session.reports.of(self._file.path).get(Push())
-        settled = self._standing.settled.get(self._file.path)
-        if settled is None or settled.push is None or settled.reach.version != self._sent.version:
+        settled = self._ledger.settled.get(self._file.path)
+        if settled is None or settled.push is None or settled.coverage.version != self._sent.version:
             return push
         return push if push is not None and self._is_current(push) else settled.push
 

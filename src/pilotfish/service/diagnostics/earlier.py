@@ -12,17 +12,17 @@ from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import NO_FILE
 from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
+from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import FileVerdict
-from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.git import committed_content
 
 
 class Earlier:
-    def __init__(self, supposing: Supposing) -> None:
+    def __init__(self, proposal_runner: ProposalRunner) -> None:
         self.texts = EarlierTexts()
-        self._supposing = supposing
+        self._proposal_runner = proposal_runner
 
     async def text_before(self, workspace: Workspace, verdict: FileVerdict, said: str | None) -> str | None:
         """The text before the edit; None where nobody knows it. `said`: what the host tells."""
@@ -44,7 +44,9 @@ class Earlier:
         states |= {path: _state(now[path]) for path, text in before.items() if text == now[path].text}
         proposed = {path: text for path, text in before.items() if path not in states}
         if proposed:
-            judged = await self._supposing.run(client, workspace, Supposed(proposed), Time(seconds, seconds))
+            judged = await self._proposal_runner.run(
+                client, workspace, ProposedFiles(proposed), ProposalTime(seconds, seconds)
+            )
             states |= {verdict.path: _state(verdict) for verdict in judged if verdict.is_fresh}
         return {path: delta(state, _state(now[path])) for path, state in states.items()}
 

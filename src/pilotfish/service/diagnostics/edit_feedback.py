@@ -51,7 +51,7 @@ class EditFeedback:
         packages = frozenset[str]().union(*(one.packages for one in sorted_out))
         before = {one.path: self._baselines.text(client, one.path) for one in edited}
         changes = {
-            verdict.path: self._baselines.compared(client, verdict) for verdict in edited if verdict.refused is None
+            verdict.path: self._baselines.compare(client, verdict) for verdict in edited if verdict.refused is None
         }
         if touch.kind == "read":
             self._remember(edited)

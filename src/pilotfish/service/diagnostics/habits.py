@@ -23,14 +23,14 @@ MAX_KEPT = 500
 """Servers of roots whose habits are at hand; those of others are read again."""
 
 
-class Remembering:
+class HabitStore:
     """Without a memory, every run begins with nothing."""
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
         self._kept: Recent[str, Habits] = Recent(MAX_KEPT)
 
-    def recalled(self, session: Session) -> Habits:
+    def recall(self, session: Session) -> Habits:
         key = _key(session)
         kept = self._kept.get(key)
         if kept is None:

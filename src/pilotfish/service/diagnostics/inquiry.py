@@ -16,7 +16,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
-from pilotfish.service.diagnostics.ledger import Ledger, PullAnswer, Reach
+from pilotfish.service.diagnostics.ledger import Coverage, Ledger, PullAnswer
 from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
 from pilotfish.system.clock import current_time
 
@@ -33,7 +33,7 @@ ASK_AGAIN_SECONDS = 0.02
 PULL = "textDocument/diagnostic"
 
 
-class Counterpart(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """Whom a check is about: a server, our dealings with it, what the catalogue says of it, and the file."""
 
     session: Session
@@ -63,60 +63,60 @@ class Counterpart(Struct, frozen=True):
         left = self.ledger.since + REGISTRATION_SECONDS - current_time()
         return max(0.0, left) if self.freshness.pull is PullSupport.DYNAMIC else 0.0
 
-    def reach(self) -> Reach:
+    def coverage(self) -> Coverage:
         """What a question that is asked now takes into account."""
         version = self.session.documents.version(self.path)
-        return Reach(version, self.ledger.changes, self.session.reports.refreshes)
+        return Coverage(version, self.ledger.changes, self.session.reports.refreshes)
 
 
 class Inquiry:
     """`asked`, `barrier` and `answer` say how it stands; the session's pulse beats when they change."""
 
-    def __init__(self, counterpart: Counterpart, needed: Callable[[], Reach]) -> None:
+    def __init__(self, target: Target, needed: Callable[[], Coverage]) -> None:
         """`needed`: what an answer must take into account to be of use."""
-        self._whom = counterpart
+        self._target = target
         self._needed = needed
         self.answer: PullAnswer | None = None
-        self.barrier = Behind.PENDING if counterpart.has_barrier() else Behind.NONE
+        self.barrier = Behind.PENDING if target.has_barrier() else Behind.NONE
         # A question counts from the first moment: before it is asked a publish could pass for the answer.
-        if counterpart.can_be_pulled() or counterpart.can_be_commanded():
+        if target.can_be_pulled() or target.can_be_commanded():
             self.asked = Asked.PENDING
         else:
-            self.asked = Asked.EXPECTED if counterpart.registration_left() else Asked.IMPOSSIBLE
+            self.asked = Asked.EXPECTED if target.registration_left() else Asked.IMPOSSIBLE
 
     async def run(self, deadline: float) -> None:
         """Ask until there is an answer, or for ever where none can come."""
-        whom = self._whom
-        await self._until(whom.is_ready)
+        target = self._target
+        await self._until(target.is_ready)
         if self.asked is Asked.EXPECTED:
-            with anyio.move_on_after(whom.registration_left()):
-                await self._until(whom.can_be_pulled)
+            with anyio.move_on_after(target.registration_left()):
+                await self._until(target.can_be_pulled)
             self._turn(Asked.IMPOSSIBLE)
-        if not whom.can_be_pulled():
-            if whom.can_be_commanded():
+        if not target.can_be_pulled():
+            if target.can_be_commanded():
                 await self._ask(self._command, deadline)
                 return
             if self.barrier is Behind.PENDING:
                 await self._pass_barrier(deadline)
             # Who registers it whenever it likes is asked from then on.
-            await self._until(whom.can_be_pulled)
+            await self._until(target.can_be_pulled)
         await self._ask(self._pull, deadline)
 
     async def _ask(self, question: Callable[[float], Awaitable[tuple[Report, ...] | None]], deadline: float) -> None:
         """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
-        whom, doubted = self._whom, False
+        target, doubted = self._target, False
         self._turn(Asked.PENDING)
-        async with whom.ledger.turn(whom.path):
+        async with target.ledger.turn(target.path):
             while (answer := self._kept_answer()) is None:
-                await self._until(whom.is_ready)
-                reach, ended = whom.reach(), whom.session.readiness.ended
+                await self._until(target.is_ready)
+                coverage, ended = target.coverage(), target.session.readiness.ended
                 reports = await question(deadline - current_time() + LATE_SECONDS)
                 # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
                 # enough to doubt: some servers tell of work around every question.
-                raced = not (whom.ledger.answered or doubted) and whom.session.readiness.ended != ended
+                raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended
                 doubted |= raced
-                if reports is not None and whom.is_ready() and not raced:
-                    whom.ledger.answers[whom.path] = PullAnswer(reach, reports)
+                if reports is not None and target.is_ready() and not raced:
+                    target.ledger.answers[target.path] = PullAnswer(coverage, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
         self.answer = answer
@@ -124,12 +124,12 @@ class Inquiry:
 
     def _kept_answer(self) -> PullAnswer | None:
         """The last answer about this file, whoever asked, if it takes everything into account that it must."""
-        answer = self._whom.ledger.answers.get(self._whom.path)
-        return answer if answer is not None and answer.reach.covers(self._needed()) else None
+        answer = self._target.ledger.answers.get(self._target.path)
+        return answer if answer is not None and answer.coverage.covers(self._needed()) else None
 
     async def _pull(self, timeout: float) -> tuple[Report, ...] | None:
         """One answer of every provider; None when they may be of different states."""
-        session, path, before = self._whom.session, self._whom.path, self._whom.reach()
+        session, path, before = self._target.session, self._target.path, self._target.coverage()
         identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
         told = await session.pull(path, timeout=timeout)
         if not identifiers or not self._is_one_state(before, len(identifiers)):
@@ -144,8 +144,8 @@ class Inquiry:
         return reports if len(certain) == len(identifiers) else None
 
     async def _command(self, timeout: float) -> tuple[Report, ...] | None:
-        session, path, before = self._whom.session, self._whom.path, self._whom.reach()
-        on_demand = self._whom.freshness.on_demand
+        session, path, before = self._target.session, self._target.path, self._target.coverage()
+        on_demand = self._target.freshness.on_demand
         assert on_demand is not None
         report = await ask_on_demand(session, on_demand, path, timeout=timeout)
         if not self._is_one_state(before, len(on_demand.requests)):
@@ -153,13 +153,13 @@ class Inquiry:
         session.reports.pulled(path, ON_DEMAND, before.version, report, current_time())
         return (session.reports.of(path)[Pull(ON_DEMAND)],)
 
-    def _is_one_state(self, before: Reach, questions: int) -> bool:
+    def _is_one_state(self, before: Coverage, questions: int) -> bool:
         """Several answers of which each is right may be clean together although no state of the files ever was."""
-        now = self._whom.reach()
+        now = self._target.coverage()
         return now.version == before.version and (questions == 1 or now.changes == before.changes)
 
     async def _pass_barrier(self, deadline: float) -> None:
-        session, path, method = self._whom.session, self._whom.path, self._whom.freshness.barrier
+        session, path, method = self._target.session, self._target.path, self._target.freshness.barrier
         assert method is not None
         params = {"textDocument": {"uri": uri_of(path)}}
         await session.request(method, params, about=path, timeout=deadline - current_time() + LATE_SECONDS)
@@ -168,8 +168,8 @@ class Inquiry:
 
     def _turn(self, asked: Asked) -> None:
         self.asked = asked
-        self._whom.session.changed.beat()
+        self._target.session.changed.beat()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         while not holds():
-            await self._whom.session.changed.wait()
+            await self._target.session.changed.wait()

@@ -20,7 +20,7 @@ from pilotfish.protocol.diagnostics import Report
 from pilotfish.system.clock import current_time
 
 
-class FileAtHand(Struct, frozen=True):
+class FileToSend(Struct, frozen=True):
     """A file to check. `saved` says that this text is what is on disk."""
 
     path: AbsPath
@@ -45,7 +45,7 @@ class Sent(Struct, frozen=True):
     order: int
 
 
-class Reach(Struct, frozen=True):
+class Coverage(Struct, frozen=True):
     """What an answer about a file takes into account."""
 
     version: int
@@ -54,21 +54,21 @@ class Reach(Struct, frozen=True):
     refreshes: int
     """How often the server had said that earlier answers may be old."""
 
-    def covers(self, other: "Reach") -> bool:
+    def covers(self, other: "Coverage") -> bool:
         return self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
 
 
 class PullAnswer(Struct, frozen=True):
     """What a server answered to our own question about a file, whole and of one state."""
 
-    reach: Reach
+    coverage: Coverage
     reports: tuple[Report, ...]
 
 
 class Settled(Struct, frozen=True):
     """The last fresh verdict on a file. The reports are kept: a late publish of an older text may replace them."""
 
-    reach: Reach
+    coverage: Coverage
     reports: tuple[Report, ...]
     push: Report | None
     at: float
@@ -106,7 +106,7 @@ class Ledger(Struct):
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 
-    def send(self, session: Session, file: FileAtHand) -> Sent:
+    def send(self, session: Session, file: FileToSend) -> Sent:
         """Make the server see the text, unless it has a newer one already; returns what it has now."""
         path, known = file.path, self._sent.get(file.path)
         newest = known.order if known is not None else 0
@@ -136,7 +136,7 @@ class Ledger(Struct):
         session.sync(path, language_id, text)
         self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0)
 
-    def told_of_files(self) -> None:
+    def note_disk_change(self) -> None:
         """The server was told of changes on disk: what it said before about any file may not hold any more."""
         self._changed(0, 0)
 
@@ -231,7 +231,7 @@ class _Sharing(Struct, frozen=True):
         self.ledger.leave()
 
 
-def _show(session: Session, file: FileAtHand) -> None:
+def _show(session: Session, file: FileToSend) -> None:
     documents, path = session.documents, file.path
     before = (documents.version(path), documents.text(path).string) if documents.is_open(path) else None
     session.sync(path, file.language_id, file.text)

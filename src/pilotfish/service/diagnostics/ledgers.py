@@ -7,8 +7,8 @@ from pilotfish.client.session import Session
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
-from pilotfish.service.diagnostics.habits import Remembering
-from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
+from pilotfish.service.diagnostics.habits import HabitStore
+from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Texts
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Memory
@@ -29,14 +29,14 @@ class Ledgers:
         """`started` is called with every session that has just started."""
         self._texts = texts
         self._started = started
-        self._remembering = Remembering(memory)
+        self._habits = HabitStore(memory)
         self._ledgers: dict[Session, Ledger] = {}
         self._orders = count(1)
 
     def of(self, session: Session) -> Ledger:
         if session not in self._ledgers:
             alive = {known: kept for known, kept in self._ledgers.items() if known.failure is None}
-            self._ledgers = {**alive, session: Ledger(habits=self._remembering.recalled(session))}
+            self._ledgers = {**alive, session: Ledger(habits=self._habits.recall(session))}
         return self._ledgers[session]
 
     def next_order(self) -> int:
@@ -45,7 +45,7 @@ class Ledgers:
 
     def keep_habits(self, session: Session) -> None:
         """Write down what was learned about the server, where it is new."""
-        self._remembering.keep(session, self.of(session).habits)
+        self._habits.keep(session, self.of(session).habits)
 
     def is_older(self, path: AbsPath, session: Session) -> bool:
         """Whether the file, as it was last read, has not changed since before the server started."""
@@ -84,5 +84,5 @@ class Ledgers:
             ledger.close(session, path)
             return True
         if session.documents.is_open(path):
-            ledger.send(session, FileAtHand(path, language, text, order=self.next_order()))
+            ledger.send(session, FileToSend(path, language, text, order=self.next_order()))
         return True

@@ -14,9 +14,9 @@ from pilotfish.feedback.delta import Comparison, Delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.related_files import Others
+from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
+from pilotfish.service.diagnostics.related_files import RelatedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.supposing import Supposed, Supposing, Time
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -32,10 +32,12 @@ class Previewed(Struct, frozen=True):
 
 
 class Previews:
-    def __init__(self, runner: CheckRunner, others: Others, supposing: Supposing, baselines: Baselines) -> None:
+    def __init__(
+        self, runner: CheckRunner, others: RelatedFiles, proposal_runner: ProposalRunner, baselines: Baselines
+    ) -> None:
         self._runner = runner
         self._others = others
-        self._supposing = supposing
+        self._proposal_runner = proposal_runner
         self._baselines = baselines
 
     async def run(
@@ -62,10 +64,10 @@ class Previews:
         elsewhere = await self._others.run(client, workspace, before, current_time() + wait)
         readable = [one for one in (*before, *elsewhere) if not one.refused]
         for verdict in readable:
-            self._baselines.compared(client, verdict)
+            self._baselines.compare(client, verdict)
         others = {one.path: one.text for one in readable if one.path not in proposed}
-        time = Time(patience.first or wait, wait)
-        after = await self._supposing.run(client, workspace, Supposed(proposed, others), time)
+        time = ProposalTime(patience.first or wait, wait)
+        after = await self._proposal_runner.run(client, workspace, ProposedFiles(proposed, others), time)
         changes = {one.path: self._baselines.since(client, one, created=one.path in created) for one in after}
         asked = proposed.keys() | {one.path for one in before}
         shown = [one for one in after if one.path in asked or (one.is_fresh and _breaks(changes[one.path]))]

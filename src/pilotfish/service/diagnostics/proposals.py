@@ -1,30 +1,120 @@
-"""Texts that a server is to think about and that are not on disk.
+"""Checking texts that are not on disk, and files on disk as if they were.
 
-While they are there, nobody else talks to that server; however the block ends, by success, failure or cancellation, the
-server is put back to what is on disk. Proposed texts are never said to be saved.
+Each server is sent all proposed texts before the first check, so they are checked together. Meanwhile no other check
+or question reaches that server, and however the block ends, the server gets back what is on disk. It is never told
+that a proposed text was saved.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Refused
+from pilotfish.errors import Failure, Refused
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.ledger import FileAtHand, Ledger
+from pilotfish.pool.plan import Key
+from pilotfish.servers.resolve import ServerChoice
+from pilotfish.servers.spec import Freshness
+from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
+from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
+from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.texts import Texts
+from pilotfish.service.use_server import GRACE_SECONDS, Access, ChosenServer
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
 
 PUT_BACK_SECONDS = 2.0
 """Reading a few files from a slow disk. What is not read by then is closed instead: the server reads it itself."""
 
+SAVED_ONLY = "it checks a file only once it is saved"
+MORE_WHEN_SAVED = "it checks more once a file is saved"
 
-class Proposal:
-    """The proposed texts of one server."""
+
+class ProposedFiles(Struct, frozen=True):
+    """What is to be judged: `proposed` are not on disk, `others` are, and are judged as if the proposed were."""
+
+    proposed: Mapping[AbsPath, str]
+    others: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+
+
+class _Share(Struct):
+    """What one server is shown and asked."""
+
+    server: ChosenServer
+    proposed: list[FileToSend] = field(default_factory=list[FileToSend])
+    others: list[FileToSend] = field(default_factory=list[FileToSend])
+
+
+class ProposalTime(Struct, frozen=True):
+    """Seconds that all of it may take, and the other files in it: nobody waits long for what was not asked for."""
+
+    all: float
+    others: float
+
+
+class ProposalRunner:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def run(
+        self, client: ClientSession, workspace: Workspace, files: ProposedFiles, time: ProposalTime
+    ) -> tuple[FileVerdict, ...]:
+        """The verdict on every file, the proposed ones first; what a server could not say is in it."""
+        texts = {**files.others, **files.proposed}
+        choices = {path: workspace.servers_for(path, text.partition("\n")[0]) for path, text in texts.items()}
+        outcomes: dict[tuple[AbsPath, str], Outcome] = {}
+
+        async def one(share: _Share) -> None:
+            for path, outcome in (await self._ask(client, share, time)).items():
+                outcomes[path, share.server.candidate.spec.id] = outcome
+
+        async with owned_tasks() as tasks:
+            for share in self._shares(workspace, files, choices):
+                tasks.start_soon(one, share)
+        return tuple(
+            _verdict(path, texts[path], workspace, choices[path], outcomes) for path in (*files.proposed, *files.others)
+        )
+
+    def _shares(
+        self, workspace: Workspace, files: ProposedFiles, choices: Mapping[AbsPath, ServerChoice]
+    ) -> list[_Share]:
+        shares: dict[Key, _Share] = {}
+        for path, text in {**files.proposed, **files.others}.items():
+            for candidate in choices[path].servers:
+                server = self._access.server(workspace, candidate)
+                share = shares.setdefault(server.recipe.key, _Share(server))
+                file = FileToSend(path, candidate.language_id, text, saved=False)
+                (share.proposed if path in files.proposed else share.others).append(file)
+        return [share for share in shares.values() if share.proposed]
+
+    async def _ask(self, client: ClientSession, share: _Share, time: ProposalTime) -> dict[AbsPath, Outcome]:
+        server, started = share.server.candidate.spec.id, current_time()
+        deadline = started + time.all
+
+        async def work(session: Session) -> dict[AbsPath, Outcome]:
+            ledger = self._access.ledgers.of(session)
+            async with propose_texts(session, ledger, self._access.texts) as made:
+                others_deadline = min(deadline, current_time() + time.others)
+                return await _judge(session, ledger, share, made, (deadline, others_deadline))
+
+        try:
+            return await self._access.use_server(share.server, client.id, work, seconds=time.all, grace=GRACE_SECONDS)
+        except Failure as failure:
+            took = current_time() - started
+            return {file.path: no_verdict(server, failure, took) for file in (*share.proposed, *share.others)}
+
+
+class ProposedTexts:
+    """The texts of one server that are not on disk."""
 
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
-        self._standing = ledger
+        self._ledger = ledger
         self._languages: dict[AbsPath, str] = {}
         """Of every file whose text is not that of the disk."""
 
@@ -52,20 +142,63 @@ class Proposal:
 
     def _send(self, path: AbsPath, language_id: str, text: str) -> None:
         if self._session.failure is None:
-            self._standing.send(self._session, FileAtHand(path, language_id, text, saved=False))
+            self._ledger.send(self._session, FileToSend(path, language_id, text, saved=False))
 
     def _close(self, path: AbsPath) -> None:
         if self._session.failure is None:
-            self._standing.close(self._session, path)
+            self._ledger.close(self._session, path)
 
 
 @asynccontextmanager
-async def proposal(session: Session, ledger: Ledger, texts: Texts) -> AsyncGenerator[Proposal]:
-    """The server to ourselves, for texts of our own making."""
+async def propose_texts(session: Session, ledger: Ledger, texts: Texts) -> AsyncGenerator[ProposedTexts]:
+    """Use one server alone, for texts that are not on disk; at the end of the block it has what is on disk."""
     async with ledger.alone():
-        made = Proposal(session, ledger)
+        made = ProposedTexts(session, ledger)
         try:
             yield made
         finally:
             with anyio.move_on_after(PUT_BACK_SECONDS, shield=True):
                 await made.put_back(texts)
+
+
+async def _judge(
+    session: Session, ledger: Ledger, share: _Share, made: ProposedTexts, deadlines: tuple[float, float]
+) -> dict[AbsPath, Outcome]:
+    freshness = share.server.candidate.spec.freshness
+    if freshness.on_save_only:
+        files = (*share.proposed, *share.others)
+        return {file.path: Outcome(session.server, None, why=SAVED_ONLY) for file in files}
+    outcomes: dict[AbsPath, Outcome] = {}
+
+    async def one(file: FileToSend, deadline: float) -> None:
+        check = Check(session, ledger, freshness, file)
+        outcomes[file.path] = _as_proposed(await check.run(deadline), freshness)
+
+    for file in share.proposed:
+        made.put(file.path, file.language_id, file.text)
+    async with owned_tasks() as tasks:
+        for file in share.proposed:
+            tasks.start_soon(one, file, deadlines[0])
+        for file in share.others:
+            tasks.start_soon(one, file, deadlines[1])
+    return outcomes
+
+
+def _as_proposed(outcome: Outcome, freshness: Freshness) -> Outcome:
+    """A server that checks a second time after saving has not said everything."""
+    if freshness.save_progress is None or not outcome.is_fresh:
+        return outcome
+    return replace(outcome, assumed=True, why=MORE_WHEN_SAVED)
+
+
+def _verdict(
+    path: AbsPath,
+    text: str,
+    workspace: Workspace,
+    choice: ServerChoice,
+    outcomes: Mapping[tuple[AbsPath, str], Outcome],
+) -> FileVerdict:
+    ordered = [outcomes[path, one.spec.id] for one in choice.servers if (path, one.spec.id) in outcomes]
+    if choice.missing is not None:
+        ordered.append(no_verdict(choice.missing.spec.id, workspace.why_unavailable(choice.missing), 0.0))
+    return FileVerdict(path, text, tuple(ordered))

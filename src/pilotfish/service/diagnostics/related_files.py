@@ -26,7 +26,7 @@ MAX_CHECKED = 24
 """Other files that are checked for one edit; more than are ever shown, so that the worst can be chosen."""
 
 
-class Others:
+class RelatedFiles:
     def __init__(self, pool: Pool, runner: CheckRunner) -> None:
         self._pool = pool
         self._runner = runner

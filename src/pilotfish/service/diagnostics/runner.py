@@ -15,7 +15,7 @@ from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -76,7 +76,7 @@ class CheckRunner:
         Raises `Unavailable` after `"lsp": false`.
         """
         workspace.require_enabled()
-        files: dict[AbsPath, FileAtHand] = {}
+        files: dict[AbsPath, FileToSend] = {}
         refused: dict[AbsPath, FileVerdict] = {}
         for path in paths:
             try:
@@ -87,22 +87,22 @@ class CheckRunner:
             else:
                 files[file.path] = file
 
-        async def one(file: FileAtHand) -> FileVerdict:
+        async def one(file: FileToSend) -> FileVerdict:
             return await self._file(client, workspace, file, patience or Patience())
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
-    async def _read(self, workspace: Workspace, path: str, given: str | None) -> FileAtHand:
+    async def _read(self, workspace: Workspace, path: str, given: str | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
         if given is not None:
             real, text = admit(path, workspace.boundary, Want.TARGET).path, given
         else:
             real = admit(path, workspace.boundary).path
             text = (await self._texts.current(real)).text
-        return FileAtHand(real, "", text, order=self._ledgers.next_order(), given=given is not None)
+        return FileToSend(real, "", text, order=self._ledgers.next_order(), given=given is not None)
 
     async def _file(
-        self, client: ClientSession, workspace: Workspace, file: FileAtHand, patience: Patience
+        self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience
     ) -> FileVerdict:
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
@@ -120,7 +120,7 @@ class CheckRunner:
         client: ClientSession,
         workspace: Workspace,
         candidate: Candidate,
-        file: FileAtHand,
+        file: FileToSend,
         patience: Patience,
     ) -> Outcome:
         started = current_time()
@@ -157,7 +157,7 @@ class CheckRunner:
         self._count(outcome)
         return outcome
 
-    async def _read_again(self, file: FileAtHand) -> FileAtHand:
+    async def _read_again(self, file: FileToSend) -> FileToSend:
         if file.given:
             return file
         try:

@@ -53,7 +53,7 @@ from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
-from pilotfish.service.diagnostics.ledger import FileAtHand
+from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -84,7 +84,7 @@ class Reply(Struct, frozen=True):
     failure: Failure | None = None
 
 
-class Asking:
+class QuestionRunner:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._pool = access.pool
@@ -175,7 +175,7 @@ class Asking:
 
     def candidates(self, question: Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
         if subject.path is None:
-            return self.active(workspace)
+            return self.running_servers(workspace)
         first_line = subject.text.line(0) if subject.text else None
         choice = workspace.servers_for(subject.path, first_line)
         item = question.call_hierarchy_item or question.type_hierarchy_item
@@ -193,7 +193,7 @@ class Asking:
         install = workspace.install_hint(choice.expected.spec)
         raise no_server(question, Expected(choice.expected.spec.id, install), word)
 
-    def active(self, workspace: Workspace) -> tuple[Candidate, ...]:
+    def running_servers(self, workspace: Workspace) -> tuple[Candidate, ...]:
         """The servers that run for this workspace; a question about all of it starts none."""
         found = [
             Candidate(workspace.specs[key.server], key.root, "")
@@ -249,11 +249,11 @@ class Asking:
             with nullcontext() if path is None else ledger.using(path):
                 if path is not None and subject.text is not None:
                     is_old = self._ledgers.is_older(path, session)
-                    ledger.send(session, FileAtHand(path, candidate.language_id, subject.text.string, is_old=is_old))
-                caveat = await self.indexed(session, candidate)
+                    ledger.send(session, FileToSend(path, candidate.language_id, subject.text.string, is_old=is_old))
+                caveat = await self.wait_for_index(session, candidate)
                 if not session.supports(request.prepare or request.method, path):
                     return Reply(session.server)
-                asked = await self.asked(session, request, question, subject)
+                asked = await self.request_context(session, request, question, subject)
                 answer = await session.request(request.method, request.build(asked), about=path)
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
@@ -265,7 +265,7 @@ class Asking:
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat)
 
-    async def indexed(self, session: Session, candidate: Candidate) -> str | None:
+    async def wait_for_index(self, session: Session, candidate: Candidate) -> str | None:
         """Wait until a server that was just started has read the project; what it says before that is partial.
 
         Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
@@ -292,7 +292,9 @@ class Asking:
             await session.pull(path)
         return bool(session.documents.paths)
 
-    async def asked(self, session: Session, request: Request, question: Question, subject: Subject) -> RequestContext:
+    async def request_context(
+        self, session: Session, request: Request, question: Question, subject: Subject
+    ) -> RequestContext:
         text = subject.text or Text("")
         place = subject.range if question.operation is Operation.CODE_ACTIONS else None
         asked = RequestContext(

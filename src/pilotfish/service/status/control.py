@@ -25,7 +25,7 @@ START_SECONDS = 75.0
 MAX_MESSAGE = 2000
 
 
-class Steering:
+class ServerControl:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._pool = access.pool
@@ -38,7 +38,7 @@ class Steering:
         outcomes: dict[AbsPath, Restarted] = {}
 
         async def start(root: AbsPath) -> None:
-            outcomes[root] = await self._started(workspace, server, root, lease)
+            outcomes[root] = await self._start(workspace, server, root, lease)
 
         async with owned_tasks() as tasks:
             for root in roots:
@@ -61,7 +61,7 @@ class Steering:
             self._pool.forgive(key)
         return tuple(sorted(ran))
 
-    async def _started(self, workspace: Workspace, server: str, root: AbsPath, lease: str) -> Restarted:
+    async def _start(self, workspace: Workspace, server: str, root: AbsPath, lease: str) -> Restarted:
         began = current_time()
         chosen = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))
 

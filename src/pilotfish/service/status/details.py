@@ -30,7 +30,7 @@ MAX_STDERR = 100
 MAX_DOCUMENTS = 100
 
 
-class Inspecting:
+class ServerDetails:
     def __init__(self, pool: Pool, clock: Clock, vitals: Vitals, watched: Watched) -> None:
         self._pool = pool
         self._clock = clock
@@ -48,7 +48,7 @@ class Inspecting:
         memory = await self._memory(session.pid for session in running(workspace, entries))
         return snapshot(workspace, entries, self._clock, self._watched, memory)
 
-    def details(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
+    def of(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
         """All that is known of one server in a workspace, by root; raises `Refused` for one that is unknown."""
         require_known(workspace, server)
         ahead = self._clock.wall() - current_time()

@@ -21,7 +21,7 @@ MAX_KNOWN = 50
 """Files that are checked at once. A server that reports on a whole project may hold thousands."""
 
 
-def known_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
+def reported_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
     """The files of this workspace for which any running server holds diagnostics, by path."""
     workspace = service.workspaces.of(client)
     sessions = [
@@ -34,10 +34,10 @@ def known_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
     return tuple(sorted(path for path in ours if os.path.isfile(path)))
 
 
-async def known_diagnostics(service: Service, client: ClientSession, patience: Patience) -> DiagnosticsAnswer:
+async def check_reported_files(service: Service, client: ClientSession, patience: Patience) -> DiagnosticsAnswer:
     """Every known file, checked for real. Raises `Unavailable` after `"lsp": false`."""
     service.workspaces.of(client).require_enabled()
-    known = known_files(service, client)
+    known = reported_files(service, client)
     if not known:
         return _nothing_known(service, client)
     checked = await service.check(client, known[:MAX_KNOWN], patience=patience)

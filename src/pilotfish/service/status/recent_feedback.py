@@ -12,7 +12,7 @@ MAX_SHOWN = 20
 """What a page shows at once."""
 
 
-class Shown(Struct, frozen=True):
+class ShownFeedback(Struct, frozen=True):
     """One answer to `touched`."""
 
     at: float
@@ -22,16 +22,16 @@ class Shown(Struct, frozen=True):
     feedback: Feedback
 
 
-class Lately:
+class RecentFeedback:
     """The newest is first. `changed` beats with each."""
 
     def __init__(self, most: int = MAX_SHOWN) -> None:
         self.changed = Pulse()
-        self._shown: deque[Shown] = deque(maxlen=most)
+        self._shown: deque[ShownFeedback] = deque(maxlen=most)
 
-    def add(self, shown: Shown) -> None:
+    def add(self, shown: ShownFeedback) -> None:
         self._shown.appendleft(shown)
         self.changed.beat()
 
-    def all(self) -> tuple[Shown, ...]:
+    def all(self) -> tuple[ShownFeedback, ...]:
         return tuple(self._shown)

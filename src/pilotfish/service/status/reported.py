@@ -16,7 +16,7 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 
 
-class Held(Struct, frozen=True):
+class ReportedDiagnostic(Struct, frozen=True):
     """One diagnostic that a server holds."""
 
     line: int
@@ -25,9 +25,9 @@ class Held(Struct, frozen=True):
     server: str
 
 
-def held(service: Service, workspace: Workspace) -> Mapping[AbsPath, tuple[Held, ...]]:
+def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsPath, tuple[ReportedDiagnostic, ...]]:
     """By file, the gravest first; files without any are not there."""
-    found: dict[AbsPath, list[Held]] = {}
+    found: dict[AbsPath, list[ReportedDiagnostic]] = {}
     for key, entry in service.pool.entries().items():
         if entry.session is not None and workspace.holds(key.root):
             for path, diagnostic in _of(entry.session, key.server):
@@ -35,11 +35,11 @@ def held(service: Service, workspace: Workspace) -> Mapping[AbsPath, tuple[Held,
     return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
 
 
-def _of(session: Session, server: str) -> Iterator[tuple[AbsPath, Held]]:
+def _of(session: Session, server: str) -> Iterator[tuple[AbsPath, ReportedDiagnostic]]:
     for path in session.reports.files_with_items():
         for item in _items(session, path):
             severity = Severity(min(max(item.severity or 1, 1), 4))
-            yield path, Held(item.range.start.line + 1, severity, _message(item), server)
+            yield path, ReportedDiagnostic(item.range.start.line + 1, severity, _message(item), server)
 
 
 def _items(session: Session, path: AbsPath) -> Iterator[WireDiagnostic]:

@@ -22,7 +22,7 @@ from pilotfish.operations.tools import ONE_TOOL
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.known import known_diagnostics
+from pilotfish.service.status.known import check_reported_files
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
@@ -99,7 +99,7 @@ class Conversations:
         client = self.client(conversation)
         with self._sessions.using(client):
             if question is None:
-                return await known_diagnostics(self._service, client, CERTAIN)
+                return await check_reported_files(self._service, client, CERTAIN)
             return await self._service.ask(question, client)
 
 

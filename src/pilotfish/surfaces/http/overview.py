@@ -14,8 +14,8 @@ from pilotfish.ipc.client_sessions import ClientSessions, SessionRecord
 from pilotfish.ipc.messages import About
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.service import Service
-from pilotfish.service.status.recent_feedback import Shown
-from pilotfish.service.status.reported import Held, held
+from pilotfish.service.status.recent_feedback import ShownFeedback
+from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
 from pilotfish.store import Store
 from pilotfish.surfaces.http.shapes import Conversation, Everything, FeedbackShown, FileReport, Said, WorkspaceState
 from pilotfish.system.clock import current_time
@@ -64,7 +64,7 @@ class Observatory:
             pid=about.pid,
             uptime_ms=round(about.seconds * 1000),
             workspaces=tuple(workspaces),
-            feedback=tuple(_shown(shown) for shown in self._service.lately.all()),
+            feedback=tuple(_shown(shown) for shown in self._service.recent_feedback.all()),
             notices=() if self._store.notice is None else (self._store.notice,),
         )
 
@@ -73,7 +73,7 @@ class Observatory:
         """For as long as the block lasts, know when it is worth looking again."""
         watch = Watch()
         async with owned_tasks() as tasks:
-            for pulse in (self._service.pool.changed, self._service.lately.changed, self._sessions.changed):
+            for pulse in (self._service.pool.changed, self._service.recent_feedback.changed, self._sessions.changed):
                 tasks.start_soon(watch.follow, pulse)
             yield watch
             tasks.cancel_scope.cancel()
@@ -85,7 +85,7 @@ class Observatory:
             snapshot = await self._service.inspect(client)
         except Failure as failure:
             return WorkspaceState(root=root, conversations=attending, servers=(), warnings=(failure.message,))
-        files = held(self._service, self._service.workspaces.of(client))
+        files = reported_diagnostics(self._service, self._service.workspaces.of(client))
         return WorkspaceState(
             root=root,
             conversations=attending,
@@ -129,7 +129,7 @@ def _conversation(session: SessionRecord) -> Conversation:
     )
 
 
-def _report(path: AbsPath, said: tuple[Held, ...], root: AbsPath) -> FileReport:
+def _report(path: AbsPath, said: tuple[ReportedDiagnostic, ...], root: AbsPath) -> FileReport:
     return FileReport(
         path=os.path.relpath(path, root),
         diagnostics=tuple(
@@ -140,7 +140,7 @@ def _report(path: AbsPath, said: tuple[Held, ...], root: AbsPath) -> FileReport:
     )
 
 
-def _shown(shown: Shown) -> FeedbackShown:
+def _shown(shown: ShownFeedback) -> FeedbackShown:
     return FeedbackShown(
         at=round(shown.at * 1000),
         root=shown.client.root,

@@ -19,7 +19,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
-from pilotfish.service.status.known import known_diagnostics
+from pilotfish.service.status.known import check_reported_files
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt.shapes import JsonObject, all_diagnostics, file_diagnostics, server_status
 
@@ -72,7 +72,7 @@ class LlxprtMethods:
 
     async def _diagnostics(self, _: Raw) -> dict[str, list[JsonObject]]:
         try:
-            answer = await known_diagnostics(self._service, self._client, Patience())
+            answer = await check_reported_files(self._service, self._client, Patience())
         except Failure as failure:
             logger.info("no diagnostics: %s", failure.message)
             return {}

@@ -19,7 +19,7 @@ from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.catalogue import canonical_id
-from pilotfish.service.service import Host, Service
+from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
 from pilotfish.surfaces.llxprt.channel import HostChannel
@@ -57,7 +57,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     return 0
 
 
-async def run(root: AbsPath, shell: Host, stream: ByteStream, navigation: ByteStream | None = None) -> None:
+async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: ByteStream | None = None) -> None:
     """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
     client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:

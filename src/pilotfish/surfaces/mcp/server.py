@@ -28,7 +28,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.known import known_diagnostics
+from pilotfish.service.status.known import check_reported_files
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import told
@@ -171,7 +171,7 @@ class McpClient:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
         if asks_for_known_files(name, arguments):
             async with told(context, self._service, client):
-                return await known_diagnostics(self._service, client, CERTAIN)
+                return await check_reported_files(self._service, client, CERTAIN)
         question = asked(name, arguments)
         async with told(context, self._service, client):
             return await self._service.ask(question, client)

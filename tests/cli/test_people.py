@@ -77,7 +77,7 @@ def test_symbols_and_calls_say_what_is_there() -> None:
         end_character=10,
         name="greet",
         kind="method",
-        container="System",
+        container="Host",
     )
     assert plain(answer_lines(fresh(Operation.WORKSPACE_SYMBOL, (symbol,)), SCREEN)) == [
         "a.py",

@@ -176,8 +176,8 @@ def test_no_method_answers_anything_without_a_token(served: HttpServed, method: 
 
 def test_a_rebound_name_is_refused_with_and_without_the_token(served: HttpServed) -> None:
     for headers in ({}, served.bearer):
-        assert served.bare("GET", "/status", b"", {"System": f"evil.com:{served.port}", **headers}).status == 421
-        assert served.bare("GET", "/", b"", {"System": f"evil.com:{served.port}", **headers}).status == 421
+        assert served.bare("GET", "/status", b"", {"Host": f"evil.com:{served.port}", **headers}).status == 421
+        assert served.bare("GET", "/", b"", {"Host": f"evil.com:{served.port}", **headers}).status == 421
 
 
 def test_a_form_of_another_site_changes_nothing(served: HttpServed) -> None:

@@ -120,7 +120,7 @@ def _hosts(served: HttpServed) -> list[str | None]:
         pytest.param({}, 401, id="no token"),
         pytest.param({"Authorization": "Bearer wrong"}, 401, id="a wrong token"),
         pytest.param({"Origin": "http://evil.com"}, 403, id="another origin"),
-        pytest.param({"System": "evil.com"}, 421, id="another host"),
+        pytest.param({"Host": "evil.com"}, 421, id="another host"),
         pytest.param({"Content-Type": "text/plain"}, 415, id="no JSON"),
     ],
 )

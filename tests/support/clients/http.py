@@ -59,7 +59,7 @@ class HttpServed:
         """A request with these headers and no others, but for the host and the length."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
         try:
-            connection.putrequest(method, path, skip_host="System" in headers, skip_accept_encoding=True)
+            connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
             for name, value in headers.items():
                 connection.putheader(name, value)
             if body:

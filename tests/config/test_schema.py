@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pilotfish.config.schema import DEFAULTS, PRESETS, ConfigFile, json_schema
+from pilotfish.config.defaults import DEFAULTS, PRESETS
+from pilotfish.config.schema import ConfigFile, json_schema
 from pilotfish.config.validation import problems, without
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer
@@ -38,7 +39,7 @@ SERVER_KEYS = (
 SERVER = st.one_of(some_of(*SERVER_KEYS), st.fixed_dictionaries({"timeouts": TIMING}))
 FEEDBACK_KEYS = (
     "preset", "includeSeverities", "maxPerFile", "maxOtherFiles", "maxTotalLines", "maxBytes", "otherFilesOrder",
-    "otherFilesAfter", "onlyNew",
+    "otherFilesAfter", "onlyNew", "noVerdict", "beforeStop",
 )  # fmt: skip
 SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "$schema": ANYTHING,
@@ -48,7 +49,7 @@ SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "navigationTools": ANYTHING,
     "mcp": some_of("tools"),
     "pool": some_of("idleMinutes", "memoryMiBPerServer", "memoryMiB"),
-    "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths"),
+    "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths", "hostTrust"),
     "other": ANYTHING,
 }
 FILES = st.one_of(st.sampled_from(list(SECTIONS)).flatmap(lambda name: st.fixed_dictionaries({name: SECTIONS[name]})))
@@ -163,6 +164,7 @@ def test_every_key_has_a_default(section: str) -> None:
 
 @pytest.mark.proves("CFG-6")
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_sets_every_rule(name: str) -> None:
+def test_a_preset_sets_every_limit_and_the_order(name: str) -> None:
     assert problems({"feedback": {**PRESETS[name], "preset": name}}, name) == ()
-    assert set(PRESETS[name]) | {"preset"} == set(json_schema()["$defs"]["FeedbackSettings"]["properties"])
+    keys = set(json_schema()["$defs"]["FeedbackSettings"]["properties"])
+    assert set(PRESETS[name]) == keys - {"preset", "noVerdict", "beforeStop"}

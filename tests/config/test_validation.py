@@ -48,6 +48,7 @@ WRONG: dict[str, tuple[Json, tuple[str | int, ...], str]] = {
     ),
     "no severity": ({"feedback": {"includeSeverities": []}}, ("feedback", "includeSeverities"), "not empty"),
     "preset": ({"feedback": {"preset": "vim"}}, ("feedback", "preset"), '"llxprt", "opencode" or "pi"'),
+    "no verdict": ({"feedback": {"noVerdict": False}}, ("feedback", "noVerdict"), '"say" or "silent"'),
     "policy": (
         {"security": {"projectConfigPolicy": "ask"}},
         ("security", "projectConfigPolicy"),

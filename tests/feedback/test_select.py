@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from pilotfish.config.schema import SEVERITIES, FeedbackSettings, TouchKind
 from pilotfish.feedback.delta import Delta, NoBaseline
-from pilotfish.feedback.limits import DEFAULT, PRESETS
 from pilotfish.feedback.select import Checked, Chosen, Finding, Selection, Tally, cut, findings, selection
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
+from support.values.limits import LLXPRT, SEEDS
 
-BOTH = replace(DEFAULT, include_severities=("error", "warning"))
+BOTH = replace(LLXPRT, include_severities=("error", "warning"))
 
 
 def warning(message: str = "odd", *, line: int = 0) -> Diagnostic:
@@ -35,25 +35,25 @@ def shown(file: Chosen) -> list[str]:
 @pytest.mark.parametrize(
     ("edited", "others", "kind", "limits", "expected"),
     [
-        pytest.param([checked("a", errors(1))], [checked("b", errors(1))], "edit", DEFAULT, [("a", 1, 0)], id="BR-2"),
+        pytest.param([checked("a", errors(1))], [checked("b", errors(1))], "edit", LLXPRT, [("a", 1, 0)], id="BR-2"),
         pytest.param(
             [checked("a", errors(1))],
             [checked("b", errors(1))],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 1, 0), ("b", 1, 0)],
             id="BR-3",
         ),
-        pytest.param([checked("a", [warning(), diagnostic()])], [], "edit", DEFAULT, [("a", 1, 0)], id="BR-4"),
-        pytest.param([checked("a", errors(21))], [], "edit", DEFAULT, [("a", 20, 1)], id="BR-5"),
+        pytest.param([checked("a", [warning(), diagnostic()])], [], "edit", LLXPRT, [("a", 1, 0)], id="BR-4"),
+        pytest.param([checked("a", errors(21))], [], "edit", LLXPRT, [("a", 20, 1)], id="BR-5"),
         pytest.param(
-            [checked("a", errors(4))], [], "edit", replace(DEFAULT, max_per_file=3), [("a", 3, 1)], id="BR-5 configured"
+            [checked("a", errors(4))], [], "edit", replace(LLXPRT, max_per_file=3), [("a", 3, 1)], id="BR-5 configured"
         ),
         pytest.param(
             [checked("a")],
             [checked(f"b{number}", errors(1)) for number in range(7)],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 0, 0), *((f"b{number}", 1, 0) for number in range(5))],
             id="BR-6",
         ),
@@ -61,7 +61,7 @@ def shown(file: Chosen) -> list[str]:
             [checked("a", errors(20))],
             [checked("b", errors(20)), checked("c", errors(20))],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 20, 0), ("b", 20, 0), ("c", 10, 10)],
             id="BR-7",
         ),
@@ -69,16 +69,16 @@ def shown(file: Chosen) -> list[str]:
             [checked("a", [warning() for _ in range(30)] + list(errors(25)))],
             [checked("b", errors(25)), checked("c", errors(12))],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 20, 5), ("b", 20, 5), ("c", 10, 2)],
             id="BR-8",
         ),
-        pytest.param([], [checked("b", errors(3))], "patch", PRESETS["pi"], [], id="BR-11 EC-37 EC-38"),
+        pytest.param([], [checked("b", errors(3))], "patch", SEEDS["pi"], [], id="BR-11 EC-37 EC-38"),
         pytest.param(
             [checked("z", errors(1))],
             [checked("c", errors(1)), checked("a", errors(1)), checked("b", errors(1))],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("z", 1, 0), ("a", 1, 0), ("b", 1, 0), ("c", 1, 0)],
             id="BR-16",
         ),
@@ -86,7 +86,7 @@ def shown(file: Chosen) -> list[str]:
             [checked("b", errors(1)), checked("a", errors(2))],
             [checked("c", errors(1))],
             "patch",
-            DEFAULT,
+            LLXPRT,
             [("b", 1, 0), ("a", 2, 0)],
             id="BR-17",
         ),
@@ -94,17 +94,17 @@ def shown(file: Chosen) -> list[str]:
             [checked("a")],
             [checked("b", errors(1)), checked("c")],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 0, 0), ("b", 1, 0)],
             id="BR-35 BR-36 EC-42 EC-43",
         ),
         pytest.param([checked("a", [warning(), *errors(30)])], [], "edit", BOTH, [("a", 20, 11)], id="BR-38"),
-        pytest.param([checked("a", errors(25))], [], "edit", DEFAULT, [("a", 20, 5)], id="EC-17"),
+        pytest.param([checked("a", errors(25))], [], "edit", LLXPRT, [("a", 20, 5)], id="EC-17"),
         pytest.param(
             [checked("a", errors(10))],
             [checked(f"b{number}", errors(10)) for number in range(9)],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 10, 0), ("b0", 10, 0), ("b1", 10, 0), ("b2", 10, 0), ("b3", 10, 0)],
             id="EC-18",
         ),
@@ -112,7 +112,7 @@ def shown(file: Chosen) -> list[str]:
             [checked("a", errors(50))],
             [checked("b", errors(3))],
             "write",
-            replace(DEFAULT, max_per_file=50),
+            replace(LLXPRT, max_per_file=50),
             [("a", 50, 0)],
             id="EC-19",
         ),
@@ -120,11 +120,11 @@ def shown(file: Chosen) -> list[str]:
             [checked("a", errors(50))],
             [checked("b", errors(3))],
             "write",
-            DEFAULT,
+            LLXPRT,
             [("a", 20, 30), ("b", 3, 0)],
             id="EC-19 what its own cap hides uses nothing up",
         ),
-        pytest.param([checked("a", [warning(), *errors(1)])], [], "edit", DEFAULT, [("a", 1, 0)], id="EC-24"),
+        pytest.param([checked("a", [warning(), *errors(1)])], [], "edit", LLXPRT, [("a", 1, 0)], id="EC-24"),
         pytest.param(
             [checked("a", [*(warning(line=line) for line in range(15)), *errors(15)])],
             [],
@@ -133,12 +133,12 @@ def shown(file: Chosen) -> list[str]:
             [("a", 20, 10)],
             id="EC-25",
         ),
-        pytest.param([checked("a")], [], "write", DEFAULT, [("a", 0, 0)], id="EC-36 EC-39 EC-44"),
+        pytest.param([checked("a")], [], "write", LLXPRT, [("a", 0, 0)], id="EC-36 EC-39 EC-44"),
         pytest.param(
             [checked("a", errors(30)), checked("b", errors(30)), checked("c", errors(30)), checked("d", errors(7))],
             [checked("e", errors(1))],
             "patch",
-            PRESETS["pi"],
+            SEEDS["pi"],
             [("a", 20, 10), ("b", 20, 10), ("c", 10, 20), ("d", 0, 7)],
             id="edited files that find no place are counted",
         ),
@@ -146,7 +146,7 @@ def shown(file: Chosen) -> list[str]:
             [checked("a", errors(100))] * 2,
             [checked("a", errors(3)), checked("b", errors(1)), checked("b", errors(1))],
             "write",
-            PRESETS["opencode"],
+            SEEDS["opencode"],
             [("a", 20, 80), ("b", 1, 0)],
             id="a file is shown once, and as edited when it is",
         ),
@@ -154,7 +154,7 @@ def shown(file: Chosen) -> list[str]:
             [checked(f"a{number}", errors(20)) for number in range(5)],
             [],
             "patch",
-            PRESETS["opencode"],
+            SEEDS["opencode"],
             [(f"a{number}", 20, 0) for number in range(5)],
             id="opencode has no total",
         ),
@@ -167,7 +167,7 @@ def shown(file: Chosen) -> list[str]:
                 checked("e", [warning()]),
             ],
             "edit",
-            PRESETS["pi"],
+            SEEDS["pi"],
             [("a", 0, 0), ("c", 1 + 1, 0), ("d", 1, 0), ("b", 1, 0)],
             id="pi shows the worst other files first, after an edit too",
         ),
@@ -187,7 +187,7 @@ def test_the_limits_hold_in_their_order(
 def test_inside_a_file_the_order_is_by_line_then_column() -> None:
     places = [(3, 0), (1, 9), (1, 2), (0, 5)]
     items = [diagnostic(f"{line}:{character}", line=line, character=character) for line, character in places]
-    chosen = selection([checked("a", items)], [], "edit", DEFAULT)
+    chosen = selection([checked("a", items)], [], "edit", LLXPRT)
     assert shown(chosen.edited[0]) == ["0:5", "1:2", "1:9", "3:0"]
 
 
@@ -201,7 +201,7 @@ def test_a_cap_keeps_the_worse_and_shows_it_by_place() -> None:
 @pytest.mark.proves("FMT-5", "DIAG-8")
 def test_a_cap_keeps_what_the_edit_introduced() -> None:
     new = diagnostic("new", line=90)
-    chosen = selection([compared("a", introduced=[new], older=errors(30))], [], "edit", DEFAULT)
+    chosen = selection([compared("a", introduced=[new], older=errors(30))], [], "edit", LLXPRT)
     assert shown(chosen.edited[0]) == [*(f"wrong {number}" for number in range(19)), "new"]
 
 
@@ -209,7 +209,7 @@ def test_a_cap_keeps_what_the_edit_introduced() -> None:
 def test_other_files_that_the_edit_broke_find_place_before_those_that_were_broken_before() -> None:
     old = [compared(name, older=errors(20)) for name in "abcdefg"]
     broken = compared("z", introduced=errors(1))
-    chosen = selection([checked("edited")], [*old, broken], "write", DEFAULT)
+    chosen = selection([checked("edited")], [*old, broken], "write", LLXPRT)
     assert outline(chosen) == [("edited", 0, 0), ("a", 20, 0), ("b", 20, 0), ("c", 9, 11), ("z", 1, 0)]
     assert len(chosen.others_left_out) == 4
 
@@ -228,7 +228,7 @@ def test_other_files_that_the_edit_broke_find_place_before_those_that_were_broke
     ],
 )
 def test_only_new_hides_what_is_known_to_be_older(file: Checked, expected: list[str]) -> None:
-    chosen = selection([file], [], "edit", replace(DEFAULT, only_new=True))
+    chosen = selection([file], [], "edit", replace(LLXPRT, only_new=True))
     assert shown(chosen.edited[0]) == expected
     assert chosen.edited[0].left_out == 0
 
@@ -238,7 +238,7 @@ def test_the_tally_counts_the_chosen_severities_shown_or_not() -> None:
     file = compared(
         "a", introduced=[*errors(25), warning()], older=[warning(), diagnostic()], fixed=[warning(), *errors(3)]
     )
-    chosen = selection([file, checked("b", errors(1))], [], "patch", replace(DEFAULT, only_new=True))
+    chosen = selection([file, checked("b", errors(1))], [], "patch", replace(LLXPRT, only_new=True))
     assert [each.tally for each in chosen.edited] == [Tally(introduced=25, older=1, fixed=3), None]
 
 
@@ -252,8 +252,7 @@ def test_the_tally_counts_the_chosen_severities_shown_or_not() -> None:
 )
 def test_a_selection_says_whether_it_is_about_errors_only(severities: tuple[str, ...], errors_only: bool) -> None:
     assert (
-        selection([checked("a")], [], "edit", replace(DEFAULT, include_severities=severities)).errors_only
-        is errors_only
+        selection([checked("a")], [], "edit", replace(LLXPRT, include_severities=severities)).errors_only is errors_only
     )
 
 
@@ -269,7 +268,7 @@ def test_findings_carry_what_is_known_about_their_age() -> None:
 def test_a_cut_takes_from_the_other_files_first_and_counts() -> None:
     edited = [checked("a", errors(3)), checked("b", errors(2))]
     others = [compared("c", older=errors(2)), compared("d", introduced=errors(2))]
-    whole = selection(edited, others, "write", DEFAULT)
+    whole = selection(edited, others, "write", LLXPRT)
     assert outline(whole) == [("a", 3, 0), ("b", 2, 0), ("c", 2, 0), ("d", 2, 0)]
     assert outline(cut(whole, 6)) == [("a", 3, 0), ("b", 2, 0), ("c", 0, 2), ("d", 1, 1)]
     assert outline(cut(whole, 2)) == [("a", 2, 1), ("b", 0, 2), ("c", 0, 2), ("d", 0, 2)]
@@ -279,7 +278,7 @@ def test_a_cut_takes_from_the_other_files_first_and_counts() -> None:
 @pytest.mark.proves("FMT-5", "DIAG-8")
 def test_a_patch_shows_what_it_broke_in_its_last_file_before_what_was_broken_in_its_first() -> None:
     files = [compared(name, introduced=errors(1), older=errors(3)) for name in "ab"]
-    chosen = selection(files, [], "patch", replace(DEFAULT, max_total_lines=3))
+    chosen = selection(files, [], "patch", replace(LLXPRT, max_total_lines=3))
     assert outline(chosen) == [("a", 2, 2), ("b", 1, 3)]
     assert [found.introduced for found in chosen.edited[1].shown] == [True]
 

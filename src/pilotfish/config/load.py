@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from msgspec import Struct
 
+from pilotfish.config.defaults import DEFAULTS, HOST_DEFAULTS
 from pilotfish.config.effective import Circumstances, Config, effective
 from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
@@ -20,7 +21,7 @@ from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin, mer
 from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
-from pilotfish.config.schema import DEFAULTS, PRESETS, SecuritySettings
+from pilotfish.config.schema import SecuritySettings
 from pilotfish.config.sheets import Names, Sheet, project_sheet, user_sheet
 from pilotfish.config.trust import Stale, Trust, Trusted, granted, offer_of, settled
 from pilotfish.model import AbsPath
@@ -176,8 +177,8 @@ def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]
     """Weakest first. `believed` is what counts of the project's file."""
     catalogue: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
     layers = [Layer(ValueOrigin(ConfigSource.DEFAULT), DEFAULTS)]
-    if request.host in PRESETS:
-        layers.append(Layer(ValueOrigin(ConfigSource.HOST), {"feedback": {"preset": request.host}}))
+    if request.host in HOST_DEFAULTS:
+        layers.append(Layer(ValueOrigin(ConfigSource.HOST), HOST_DEFAULTS[request.host]))
     layers.append(Layer(ValueOrigin(ConfigSource.CATALOGUE), {"lsp": catalogue}))
     if request.handed_over:
         layers.append(Layer(ValueOrigin(ConfigSource.HOST), request.handed_over))

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from pilotfish.config.schema import PRESETS
+from pilotfish.config.defaults import PRESETS
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 

@@ -1,4 +1,4 @@
-"""The shape of `lsp.json`, with every default: one struct per section.
+"""The shape of `lsp.json`, with the default of every key: one struct per section.
 
 The same structs are the settings in force: a section of the merged file converts to them, and an absent key takes its
 default. Objects are closed (no unknown key) and nothing is coerced. `config.validation` says in words what is wrong
@@ -10,7 +10,7 @@ when a value breaks a rule that the type cannot express.
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -152,7 +152,7 @@ class ServerEntry(Section, frozen=True):
 class FeedbackSettings(Section, frozen=True):
     """What is shown after an edit. null lifts a limit."""
 
-    preset: Annotated[PresetName, _about("Sets the keys below together.")] | UnsetType = UNSET
+    preset: Annotated[PresetName, _about("Sets the limits and the order together.")] | UnsetType = UNSET
     include_severities: Annotated[
         tuple[SeverityName, ...], Meta(min_length=1, description="What counts; the rest is not shown.")
     ] = ("error",)
@@ -160,11 +160,18 @@ class FeedbackSettings(Section, frozen=True):
     max_other_files: Annotated[CountOrZero, _about("Files beside the edited ones.")] = 5
     max_total_lines: Annotated[Count | None, _about("Diagnostics of all files together.")] = 50
     max_bytes: Annotated[Count | None, _about("The whole text, in UTF-8.")] = None
-    other_files_order: Annotated[Literal["path", "severity"], _about("How other files are ordered.")] = "path"
+    other_files_order: Annotated[Literal["path", "severity"], _about("How other files are ordered.")] = "severity"
     other_files_after: Annotated[
         tuple[TouchKind, ...], _about("After which kinds of change other files are shown too.")
     ] = ("write",)
     only_new: Annotated[bool, _about("Show only what the edit introduced.")] = False
+    no_verdict: Annotated[
+        Literal["say", "silent"],
+        _about('Whether one line says that a file could not be checked. "silent" under LLxprt.'),
+    ] = "say"
+    before_stop: Annotated[
+        bool, _about("Tell errors that the agent introduced and left, once, before it ends its turn.")
+    ] = True
 
     @property
     def severities(self) -> frozenset[Severity]:
@@ -195,6 +202,9 @@ class SecuritySettings(Section, frozen=True):
     )
     trusted_project_roots: Annotated[tuple[TrustEntry, ...], _about("Absolute folders or globs; ~ is the home.")] = ()
     allow_external_paths: Annotated[bool, _about("Serve files outside of the workspace, too.")] = False
+    host_trust: Annotated[
+        bool, _about("Whether trust that you gave in a host that `setup` wired counts for a project's programs.")
+    ] = True
 
     def __post_init__(self) -> None:
         for entry in self.trusted_project_roots:
@@ -229,42 +239,6 @@ class ConfigFile(Section, frozen=True):
 def _check(accepted: str | None) -> None:
     if accepted is not None:
         raise ValueError(accepted)
-
-
-# --- Defaults -----------------------------------------------------------------------------------------------------
-
-DEFAULTS: Final[Mapping[str, Json]] = msgspec.json.decode(msgspec.json.encode(ConfigFile()))
-"""What holds when no file says otherwise, as a file would say it."""
-
-LLXPRT_FEEDBACK: Mapping[str, Json] = {
-    "includeSeverities": ["error"],
-    "maxPerFile": 20,
-    "maxOtherFiles": 5,
-    "maxTotalLines": 50,
-    "maxBytes": None,
-    "otherFilesOrder": "path",
-    "otherFilesAfter": ["write"],
-    "onlyNew": False,
-}
-
-PRESETS: Mapping[str, Mapping[str, Json]] = {
-    "llxprt": LLXPRT_FEEDBACK,
-    # OpenCode bounds files and lines per file, and nothing else.
-    "opencode": {**LLXPRT_FEEDBACK, "maxTotalLines": None},
-    "pi": {
-        **LLXPRT_FEEDBACK,
-        "includeSeverities": ["error", "warning"],
-        "maxOtherFiles": 3,
-        "maxBytes": 2048,
-        "otherFilesOrder": "severity",
-        "otherFilesAfter": ["edit", "write", "patch"],
-    },
-}
-"""The named sets of feedback rules. Each sets every key, so that choosing one in a project undoes whatever another one
-set below it. A host that has a preset of its own name gets it as its default: its users were promised these numbers."""
-
-HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
-"""What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""
 
 
 # --- JSON Schema --------------------------------------------------------------------------------------------------

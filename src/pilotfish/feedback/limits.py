@@ -1,11 +1,4 @@
-"""How much feedback may say: the limits of a selection, the presets, and the caps on single fields."""
-
-from collections.abc import Mapping
-
-from msgspec import convert
-
-from pilotfish.config.schema import PRESETS as CONFIGURED
-from pilotfish.config.schema import FeedbackSettings
+"""The caps on single fields of the feedback; how many of them are shown is `config.schema.FeedbackSettings`."""
 
 MESSAGE_LIMIT = 500
 """Code points of one message. TypeScript explains a mismatch in up to some thousand; the cause stands at the front."""
@@ -15,10 +8,3 @@ CODE_LIMIT = 80
 
 PATH_LIMIT = 1024
 """Code points of one path. A path that is longer than this names no file that an agent could open by it."""
-
-
-PRESETS: Mapping[str, FeedbackSettings] = {
-    name: convert(section, FeedbackSettings) for name, section in CONFIGURED.items()
-}
-
-DEFAULT = PRESETS["llxprt"]

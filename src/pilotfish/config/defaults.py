@@ -1,0 +1,50 @@
+"""What holds when no file says otherwise: of every key, under a host, and by the name of a preset."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from pilotfish.config.schema import ConfigFile, RestartPolicy
+from pilotfish.protocol.wire import Json
+
+DEFAULTS: Final[Mapping[str, Json]] = msgspec.json.decode(msgspec.json.encode(ConfigFile()))
+"""What holds when no file says otherwise, as a file would say it."""
+
+LLXPRT_FEEDBACK: Mapping[str, Json] = {
+    "includeSeverities": ["error"],
+    "maxPerFile": 20,
+    "maxOtherFiles": 5,
+    "maxTotalLines": 50,
+    "maxBytes": None,
+    "otherFilesOrder": "path",
+    "otherFilesAfter": ["write"],
+    "onlyNew": False,
+}
+
+PRESETS: Mapping[str, Mapping[str, Json]] = {
+    "llxprt": LLXPRT_FEEDBACK,
+    # OpenCode bounds files and lines per file, and nothing else.
+    "opencode": {**LLXPRT_FEEDBACK, "maxTotalLines": None},
+    "pi": {
+        **LLXPRT_FEEDBACK,
+        "includeSeverities": ["error", "warning"],
+        "maxOtherFiles": 3,
+        "maxBytes": 2048,
+        "otherFilesOrder": "severity",
+        "otherFilesAfter": ["edit", "write", "patch"],
+    },
+}
+"""The named sets of limits and order. Each sets the same keys, so that choosing one in a project undoes whatever
+another one set below it; what is told at all (`noVerdict`, `beforeStop`) is no part of a preset."""
+
+HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
+    # LLxprt promises silence where there is no verdict.
+    "llxprt": {"feedback": {"preset": "llxprt", "noVerdict": "silent"}},
+    "opencode": {"feedback": {"preset": "opencode"}},
+    "pi": {"feedback": {"preset": "pi"}},
+}
+"""What holds under a host when no file says otherwise: its users were promised these numbers."""
+
+HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
+"""What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""

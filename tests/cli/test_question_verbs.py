@@ -98,6 +98,11 @@ def test_the_worse_of_both_directions_is_the_exit_code(workspace: ScriptedWorksp
     assert workspace.run("calls", "a.py:1:5") == 2
 
 
+def test_a_line_alone_is_a_place(workspace: ScriptedWorkspace) -> None:
+    assert workspace.run("definition", "a.py:1") == 0
+    assert workspace.asked == [Question(operation=Operation.DEFINITION, file_path="a.py", line=1)]
+
+
 def test_a_rename_by_symbol_takes_the_last_word_as_the_new_name(workspace: ScriptedWorkspace) -> None:
     assert workspace.run("rename", "a.py", "greet", "hello") == 0
     assert workspace.run("rename", "greet", "hello") == 0
@@ -178,7 +183,6 @@ def test_a_missing_server_is_said_with_what_to_do(workspace: ScriptedWorkspace, 
     ("words", "message"),
     [
         pytest.param(["definition", "a.py"], "a.py is a file", id="no place"),
-        pytest.param(["definition", "a.py:1"], "character is missing", id="half a place"),
         pytest.param(["definition", "a", "b", "c"], "one or two words, not 3", id="too many words"),
         pytest.param(["actions", "a.py"], "line is missing", id="no line"),
         pytest.param(["definition"], "Missing argument 'PLACE'", id="nothing"),

@@ -24,7 +24,7 @@ from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, re
 from pilotfish.surfaces.cli.terminal.printing import print_answer
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
 
-PLACE_HELP = "PLACE is FILE:LINE:COL, FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
+PLACE_HELP = "PLACE is FILE:LINE[:COL], FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
 
 PLACE_HINT = "A place is FILE:LINE:COL, FILE SYMBOL, or SYMBOL alone, such as src/a.py:10:5 or Class.method."
 

@@ -1,9 +1,9 @@
 """The coding agents that the end-to-end tests run, as `hosts.json` names them, each in a folder of its own.
 
-One that cannot be installed stops the set-up: a test that is left out proves nothing, and looks as if it did.
-What the packages of npm ask for is taken as it was on a day soon after their release (`before`): a range that leads to
-what is new today breaks the set-up whenever one half of a family of packages is released and the other not yet.
-Install scripts are not run. What would have been fetched by one comes from a package of its own (`node-linux-…`).
+A host that cannot be installed stops the set-up: a skipped test would look like a passed one.
+Dependencies of npm packages are resolved as of a day soon after their release (`before`): today's versions break the
+set-up whenever one half of a family of packages is released and the other is not yet.
+Install scripts are not run. What one would fetch comes from a package of its own (`node-linux-…`).
 """
 
 import json

@@ -35,7 +35,7 @@ def test_the_extension_starts_the_daemon_and_another_when_that_was_killed(own: D
     ("command", "said"),
     [
         pytest.param(NOWHERE, "pilotfish cannot be run", id="no program"),
-        pytest.param(["false"], "could not be started", id="one that fails"),
+        pytest.param(["false"], "did not start", id="one that fails"),
         pytest.param(["true"], "run pilotfish setup again", id="one that starts nothing"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_folder_that_is_open_to_others_is_not_trusted(shared: DaemonHome, tmp_
     try:
         with driven("pi", shared, tmp_path) as pi:
             assert edited(pi) is None
-            assert "not ours alone" in status_after(pi)
+            assert "not private to this user" in status_after(pi)
     finally:
         os.chmod(shared.place.folder, 0o700)
 

@@ -8,7 +8,7 @@
 - At each start it installs the packages of every plugin folder, which takes up to a minute the first time.
 - Its own `lsp` setting is off by default; on, it repeats what we say.
 
-The dialect is for whoever sends the same by the hook program:
+The dialect is for programs that send the same to the hook program:
 
     {"event": "touched", "tool", "args": {…}, "sessionID", "directory"}
 """

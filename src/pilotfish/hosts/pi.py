@@ -8,8 +8,8 @@
 - `session_shutdown` may be missing: the end of the socket is the end of the session.
 - It has no MCP before 1.0: the extension brings the tool `lsp` and the panel `/lsp`.
 
-The dialect is for whoever sends the same by the hook program. Pi takes a path with an `@` before it, as people mention
-files, for the path without it:
+The dialect is for programs that send the same to the hook program. Pi ignores an `@` before a path, as people mention
+files:
 
     {"event": "touched", "toolName", "input": {…}, "isError", "session", "cwd"}
 """

@@ -1,6 +1,7 @@
 """`python -I -S …/hook.py HOST`: the hook program as hosts start it, without the packages of any environment.
 
-A script is compiled each time it runs and an imported module is not, so nothing is here that can be elsewhere.
+A script is compiled each time it runs and an imported module is not, so this file is as short as possible. Hosts' files
+hold its path: it must not move.
 """
 
 import os

@@ -26,7 +26,7 @@ class Edit(Protocol):
 def unreadable(what: str, why: str) -> Refused:
     """A file that cannot be changed because it cannot be parsed."""
     return Refused(
-        Code.INVALID_CONFIG, f"this is not {what}: {why}", hint="Fix the file or move it away, then run setup again."
+        Code.INVALID_CONFIG, f"not {what}: {why}", hint="Fix the file or move it away, then run setup again."
     )
 
 

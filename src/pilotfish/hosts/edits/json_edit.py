@@ -1,4 +1,4 @@
-"""Our part of a JSON file: members under fixed names, and hooks in lists that others use as well."""
+"""Our part of a JSON file: members with fixed names, and hooks in lists that others use as well."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,16 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class Member(Struct, frozen=True):
-    """A value that is ours by its name, which nobody else uses."""
+    """A value that is ours by its name."""
 
     path: tuple[str, ...]
     value: Json
     shared: bool = False
-    """Others use it, too: it goes only when it is known that it came with us."""
+    """Others use it, too: it is removed only when a receipt shows that `setup` added it."""
 
 
 class Hooks(Struct, frozen=True):
-    """A group of hooks in the list at `path`; ours are known by what they start."""
+    """A group of hooks in the list at `path`; ours are recognised by their command."""
 
     path: tuple[str, ...]
     group: Json
@@ -46,7 +46,7 @@ class JsonEdit(Struct, frozen=True):
                     case Hooks(path, group):
                         text = append(text, path, group)
             except NoPlace as occupied:
-                raise unsuitable(f"`{occupied}` in it is of another kind than it should be", _by_hand(part)) from None
+                raise unsuitable(f"`{occupied}` has the wrong type", _by_hand(part)) from None
         return mark + text
 
     def is_in(self, text: str) -> bool:
@@ -94,7 +94,7 @@ def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[HookGroup]
 
 
 def _same_hooks(found: list[HookGroup], wanted: list[HookGroup]) -> bool:
-    """Whether these are the wanted groups, each once, and no others of ours."""
+    """Whether these are exactly the wanted groups."""
     for path, group in wanted:
         match = next((one for one in found if one[0] == path and _covers(one[1], group)), None)
         if match is None:
@@ -123,7 +123,7 @@ def _unmarked(text: str) -> tuple[str, str]:
     return (BYTE_ORDER_MARK, text[1:]) if text.startswith(BYTE_ORDER_MARK) else ("", text)
 
 
-@lru_cache(maxsize=2)  # The same text is looked into several times, and some hosts keep megabytes in it.
+@lru_cache(maxsize=2)  # The same text is parsed several times, and some hosts keep megabytes in it.
 def _read(text: str) -> Json:
     if not text.strip():
         return {}
@@ -134,7 +134,7 @@ def _read(text: str) -> Json:
 
 
 def _without(text: str, path: Sequence[str], earlier: Json) -> str:
-    """Without a member, and without what is empty because of that and was not there before."""
+    """Without a member, and without parents that are empty now and did not exist before."""
     text = drop(text, tuple(path))
     parent = tuple(path[:-1])
     if parent and not _at(_read(text), parent) and not _has(earlier, parent):
@@ -143,7 +143,7 @@ def _without(text: str, path: Sequence[str], earlier: Json) -> str:
 
 
 def _without_hooks(text: str, path: Sequence[str], earlier: Json) -> str:
-    """Without ours in any of the lists below `path`: an earlier version may have used other events."""
+    """Without our hooks in any list below `path`: an earlier version may have used other events."""
     lists = _at(_read(text), path)
     for event in lists if isinstance(lists, dict) else ():
         text = _without_group(text, (*path, event), earlier)
@@ -155,7 +155,7 @@ def _without_group(text: str, path: Sequence[str], earlier: Json) -> str:
     for where in reversed(found):
         text = drop(text, (*path, *where))
         if len(where) > 1 and not _at(_read(text), (*path, *where[:-1])):
-            # A group without hooks says nothing.
+            # A group without hooks has no effect.
             text = drop(text, (*path, *where[:-2]))
     if found and not _at(_read(text), path) and not _has(earlier, path):
         return _without(text, path, earlier)
@@ -163,7 +163,7 @@ def _without_group(text: str, path: Sequence[str], earlier: Json) -> str:
 
 
 def _our_hooks(value: Json, path: JsonPath = ()) -> Iterator[JsonPath]:
-    """Where ours are, in the order of the file."""
+    """The paths of our hooks, in the order of the file."""
     if isinstance(value, dict):
         if any(isinstance(word, str) and _is_ours(word) for word in value.values()):
             yield path

@@ -1,4 +1,4 @@
-"""JSON that people wrote, changed in single places: comments, order, line ends and every other byte stay. Pure.
+"""Changes JSON text in single places: comments, order, line ends and every other byte are kept. Pure.
 
 A text is read into nodes that know where they are written; a change is a few splices of the text. What is added looks
 like what is around it: on lines of its own with the same indentation, or in the same line.
@@ -15,7 +15,7 @@ from pilotfish.config.jsonc import TOKEN, JsonPath, parse
 from pilotfish.protocol.wire import Json
 
 INDENT = "  "
-"""Of a file that shows no taste of its own."""
+"""Of a file without indentation."""
 
 
 class Node(Struct):
@@ -39,11 +39,11 @@ class Splice(Struct, frozen=True):
 
 
 class NoPlace(ValueError):
-    """Something else is where a container should be; the message names it."""
+    """A value of another type is where a container should be; the message names it."""
 
 
 def value_of(text: str) -> Json:
-    """What a text means; raises `BadJson`."""
+    """The parsed value; raises `BadJson`."""
     return parse(text.encode()).value
 
 
@@ -62,7 +62,7 @@ def put(text: str, path: Sequence[str], value: Json) -> str:
 
 
 def append(text: str, path: Sequence[str], item: Json) -> str:
-    """The text with `item` as the last one of the list at `path`, which is made when it is not there."""
+    """The text with `item` appended to the list at `path`, which is created if missing."""
     node, depth = _deepest(tree(text), path)
     if depth < len(path):
         return put(text, path, [item])
@@ -85,7 +85,7 @@ def drop(text: str, path: JsonPath) -> str:
     end = node.end if node.comma is None else node.comma + 1
     start = len(text[: node.start].rstrip())
     if _line_comment_ends_at(text, start) and not text[end:].lstrip(" \t").startswith(("\n", "\r")):
-        # What follows would become a part of the comment before it.
+        # The rest of the line would become part of the comment before it.
         start = node.start
     return _spliced(text, [*splices, Splice(start, end, "")])
 

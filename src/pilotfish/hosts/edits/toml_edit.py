@@ -28,7 +28,7 @@ class TomlEdit(Struct, frozen=True):
         changed = text + gap + table
         expected = self._with(before)
         if expected is None or _parsed(changed) != expected:
-            raise unsuitable(f"`{self.parent}` in it has no place for a table", table)
+            raise unsuitable(f"`{self.parent}` is not a table that can be extended", table)
         return changed
 
     def removed(self, text: str, before: str | None) -> str | None:
@@ -37,14 +37,12 @@ class TomlEdit(Struct, frozen=True):
         if parent is None or self.name not in parent:
             return text
         lines = text.splitlines(keepends=True)
-        # A line in a long string may look like the header; what is left must mean what it should.
+        # A line in a multi-line string may look like the header, so the rest is parsed and compared.
         for start in reversed([index for index, line in enumerate(lines) if line.strip() == self._header]):
             rest = "".join(self._cut(lines, start))
             if _parsed(rest) == self._without(values):
                 return None if not before and not rest.strip() else rest
-        raise unsuitable(
-            f"`{self.parent}.{self.name}` in it is not written as a table of its own", "nothing; remove it"
-        )
+        raise unsuitable(f"`{self.parent}.{self.name}` is not written as a table of its own", "nothing; remove it")
 
     def is_in(self, text: str) -> bool:
         table = _table((_table(_read(text).get(self.parent)) or {}).get(self.name)) or {}
@@ -52,7 +50,7 @@ class TomlEdit(Struct, frozen=True):
         return all(table.get(key) == value for key, value in self.values.items())
 
     def _cut(self, lines: list[str], start: int) -> list[str]:
-        """Without the table whose header is there, and without the blank line that came with it."""
+        """Without the table at `start`, and without the blank line before it."""
         stop = start + 1
         for index in range(start + 1, len(lines)):
             line = lines[index].strip()
@@ -67,7 +65,7 @@ class TomlEdit(Struct, frozen=True):
         return f"[{self.parent}.{self.name}]"
 
     def _lines(self) -> list[str]:
-        # JSON's strings and lists of strings are TOML's as well, once nothing but ASCII is in them.
+        # JSON's strings and lists of strings are valid TOML, except as `_toml` says.
         return [f"{key} = {_toml(value)}" for key, value in self.values.items()]
 
     def _with(self, values: TomlValues) -> TomlValues | None:
@@ -85,7 +83,7 @@ class TomlEdit(Struct, frozen=True):
 def _toml(value: str | list[str]) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
-    # Beyond ASCII, JSON would write halves of pairs, which TOML has not.
+    # Escaped, characters beyond the BMP would be surrogate pairs, which TOML does not have.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

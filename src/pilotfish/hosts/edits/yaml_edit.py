@@ -1,7 +1,7 @@
-"""Our part of a YAML file: one key at the top, or one key below another. There is no parser here.
+"""Our part of a YAML file: one key at the top level, or one key below another. There is no YAML parser here.
 
-The file must be what these files are: a mapping in block style, whose keys begin at the left edge. Anything else is
-refused, because a line that looks right in the wrong place would change what the file means.
+The file must be a mapping in block style whose keys are not indented. Anything else is refused, because a line in the
+wrong place would change the meaning of the file.
 """
 
 import json
@@ -31,13 +31,13 @@ class YamlEdit(Struct, frozen=True):
         at = _line_of(lines, self.key)
         if isinstance(self.value, str):
             if at is not None:
-                raise unsuitable(f"`{self.key}` is in it already", f"{self.key}: {_scalar(self.value)}")
+                raise unsuitable(f"`{self.key}` is set already", f"{self.key}: {_scalar(self.value)}")
             return _appended(text, [f"{self.key}: {_scalar(self.value)}"], end)
         if at is None:
             return _appended(text, [f"{self.key}:", *self._child("  ")], end)
         indent = _child_indent(lines, at)
         if indent is None:
-            raise unsuitable(f"`{self.key}` in it is not a list of names in block style", end.join(self._child("  ")))
+            raise unsuitable(f"`{self.key}` is not a mapping in block style", end.join(self._child("  ")))
         if not lines[at].endswith("\n"):
             lines[at] += end
         return "".join([*lines[: at + 1], *(line + end for line in self._child(indent)), *lines[at + 1 :]])
@@ -83,7 +83,7 @@ class YamlEdit(Struct, frozen=True):
 
 
 def _scalar(value: Value) -> str:
-    """JSON's scalars and lists are YAML's."""
+    """JSON scalars and lists are valid YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -118,7 +118,7 @@ def _appended(text: str, lines: list[str], end: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines, once all of them are such as we understand."""
+    """The lines; raises `Refused` for a line that is not understood."""
     lines = text.splitlines(keepends=True)
     if any("\n" not in line for line in lines[:-1]):
         raise unreadable("YAML in block style", "there are unusual line ends")
@@ -127,7 +127,7 @@ def _lines(text: str) -> list[str]:
         marks_start = bare == "---" and not any(_says_something(earlier) for earlier in lines[: number - 1])
         usual = line[:1] in {" ", "#"} or not bare or line.startswith("- ") or KEY.match(line) or marks_start
         if not usual:
-            raise unreadable("YAML in block style", f"line {number} is none that begins with a key")
+            raise unreadable("YAML in block style", f"line {number} does not begin with a key")
     return lines
 
 

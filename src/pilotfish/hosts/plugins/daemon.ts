@@ -210,7 +210,7 @@ class Link {
 		socket.on("error", () => undefined); // "close" follows
 		socket.on("close", () => {
 			heard();
-			this.#end("the daemon hung up");
+			this.#end("the daemon closed the connection");
 		});
 	}
 
@@ -223,7 +223,7 @@ class Link {
 	}
 
 	async request(method: string, params: unknown, stop: AbortSignal): Promise<unknown> {
-		if (this.isOver) throw new Gone("the daemon hung up");
+		if (this.isOver) throw new Gone("the daemon closed the connection");
 		const id = ++this.#number;
 		const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
 		this.#send({ id, method, params });
@@ -301,7 +301,7 @@ async function reached(): Promise<Socket> {
 	}
 	await started(settings.command, environment);
 	return connected(placeOf(environment)).catch((error) => {
-		const said = "the daemon is not where this plugin looks for it; run pilotfish setup again";
+		const said = "no daemon at the expected socket; run pilotfish setup again";
 		throw error instanceof Failed ? error : new Failed(said, "upgrade");
 	});
 }
@@ -343,14 +343,14 @@ async function connected(place: { folder: string; socket: string }): Promise<Soc
 	const file = lstatSync(place.socket);
 	const own = process.geteuid?.();
 	const isPrivate = folder.isDirectory() && folder.uid === own && !(folder.mode & 0o077);
-	if (!isPrivate) throw new Failed(`not ours alone: ${place.folder}`, "untrusted");
-	if (!file.isSocket() || file.uid !== own) throw new Failed(`no socket of ours: ${place.socket}`, "untrusted");
+	if (!isPrivate) throw new Failed(`not private to this user: ${place.folder}`, "untrusted");
+	if (!file.isSocket() || file.uid !== own) throw new Failed(`not a socket of this user: ${place.socket}`, "untrusted");
 	return new Promise((resolve, reject) => {
 		const socket = connect(place.socket);
 		socket.once("connect", () => resolve(socket));
 		socket.once("error", (error: NodeJS.ErrnoException) => {
 			// It ended between listening and accepting.
-			reject(error.code === "ECONNRESET" ? new Gone("the daemon hung up") : error);
+			reject(error.code === "ECONNRESET" ? new Gone("the daemon closed the connection") : error);
 		});
 	});
 }
@@ -368,7 +368,7 @@ function started(command: string[], environment: NodeJS.ProcessEnv): Promise<voi
 		});
 		child.once("exit", (code) => {
 			clearTimeout(timer);
-			const said = `the daemon could not be started; ask: ${command.join(" ")} daemon start`;
+			const said = `the daemon did not start; to see why, run: ${command.join(" ")} daemon start`;
 			if (code === 0) resolve();
 			else reject(new Failed(said, "server_start_failed"));
 		});

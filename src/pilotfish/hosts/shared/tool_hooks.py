@@ -24,8 +24,8 @@ MAX_FILES = 100
 """Of one event; of a patch that touches more, the first ones are checked."""
 
 MAX_BYTES = 9000
-"""Of feedback. Claude Code keeps 10,000 characters and makes a preview of more; nobody else is known to take less,
-except where a table says so."""
+"""Of feedback. Claude Code keeps 10,000 characters and makes a preview of more; no other host is known to keep
+less, except where its table says so."""
 
 T = TypeVar("T")
 

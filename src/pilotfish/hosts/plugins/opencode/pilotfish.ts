@@ -1,11 +1,12 @@
 /**
  * Pilotfish in OpenCode: after an edit the model reads what it broke.
  *
- * - `tool.execute.after` appends to the result of OpenCode's own tools; what was there stays as it is, and the results
- *   of MCP servers, which have another shape, are left alone. A file that was read is made ready; nobody waits for it.
- * - Nothing here throws: OpenCode would take that for a failure of the edit. What goes wrong is in OpenCode's log.
- * - `event` connects when a session begins, `dispose` ends ours; the end of our socket says the same.
- * - OpenCode's own `lsp` would say everything twice, so whoever has it on is told once.
+ * - `tool.execute.after` appends to the result of OpenCode's own tools; the result itself is kept, and the results of
+ *   MCP servers, which have another shape, are left alone. After a read the server is started in the background.
+ * - `tool.execute.before` reads the text before an edit, which tells new errors from old ones.
+ * - No hook throws: OpenCode would take that for a failure of the edit. Errors are in OpenCode's log.
+ * - `event` connects when a session begins; `dispose`, or else the end of the socket, ends ours.
+ * - OpenCode's own `lsp` would report everything twice: if it is on, the person is warned once.
  *
  * `pilotfish setup opencode` writes this file, joined with `daemon.ts`, into `~/.config/opencode/plugin/` and writes `pilotfish.json` beside it:
  *
@@ -87,7 +88,7 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 	};
 };
 
-/** What a tool of OpenCode has touched; undefined when that is none of our business. */
+/** The files that a tool of OpenCode has touched; undefined for other tools. */
 function touchOf(tool: string, input: Record<string, unknown> | undefined, directory: string): Touch | undefined {
 	const kind = KINDS.get(tool);
 	if (kind === undefined || !input) return undefined;

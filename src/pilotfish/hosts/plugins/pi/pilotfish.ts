@@ -1,12 +1,12 @@
 /**
  * Pilotfish in Pi: after an edit the model reads what it broke; the tool `lsp` asks servers, and `/lsp` shows them.
  *
- * - `tool_result` is the one place where output changes: text is appended, and what was there stays as it is. What goes
- *   wrong is shown to the person in the status line and never to the model: no edit looks as if it had failed.
+ * - `tool_result` is the one place where output changes: text is appended, and the result itself is kept. Errors are
+ *   shown to the person in the status line and never to the model: no edit looks as if it had failed.
  * - `tool_execution_end` only writes the status line, since Pi does not show a person what was appended.
  * - `tool_call` reads the text before an edit, which tells new errors from old ones.
  * - After a read the server is started in the background.
- * - The session ends with `session_shutdown`, or else with our socket: Pi does not always say when it ends.
+ * - The session ends with `session_shutdown`, or else with the socket: Pi does not always report its end.
  *
  * `pilotfish setup pi` writes this file, joined with `daemon.ts`, into `~/.pi/agent/extensions/` and writes `pilotfish.json` beside it:
  *
@@ -54,7 +54,7 @@ export default function pilotfish(pi: ExtensionAPI): void {
 
 	pi.on("session_start", (_event, ctx) => {
 		ctx.ui.setStatus("pilotfish", undefined);
-		// Nobody waits for it: until the configuration has been heard, the tool is there.
+		// In the background: until the configuration is known, the tool is active.
 		daemonOf(ctx)
 			.request<boolean>("tools", null, STATUS_MS)
 			.then((wanted) => wanted || pi.setActiveTools(pi.getActiveTools().filter((name) => name !== "lsp")))
@@ -135,13 +135,13 @@ export default function pilotfish(pi: ExtensionAPI): void {
 	});
 }
 
-/** To the person where no panel can be. Pi keeps what is printed apart from its own output. */
+/** Tell the person where no panel is possible. Pi keeps what is printed apart from its own output. */
 function tell(ctx: ExtensionContext, text: string): void {
 	if (ctx.hasUI) ctx.ui.notify(text, "info");
 	else console.log(text);
 }
 
-/** What a tool of Pi has touched; undefined when that is none of our business. */
+/** The files that a tool of Pi has touched; undefined for other tools. */
 function touchOf(tool: string, input: Record<string, unknown>, cwd: string): Touch | undefined {
 	const kind = KINDS.get(tool);
 	if (kind === undefined) return undefined;
@@ -157,7 +157,7 @@ function placed(path: string, cwd: string): string {
 	return resolve(cwd, plain.replace(/^~(?=\/|$)/, () => homedir()));
 }
 
-/** What an edit brought, for the person. Only a fresh verdict may say that there is nothing. */
+/** The result of an edit, for the person. Only a fresh verdict may say that there are no errors. */
 function noteOf(touch: Touch, feedback: Feedback): string {
 	const files = touch.paths.map((path) => basename(path)).join(", ");
 	if (!feedback.text && feedback.state === "fresh") return `no errors in ${files}`;

@@ -126,9 +126,9 @@ def require_file(admitted: Admitted) -> None:
     os.close(open_admitted(admitted))
 
 
-def open_admitted(admitted: Admitted, flags: int = os.O_RDONLY) -> int:
-    """Open an admitted file; the descriptor is the caller's to close. Raises `Refused`."""
-    return open_beneath(admitted.root, admitted.segments, flags)
+def open_admitted(admitted: Admitted) -> int:
+    """Open an admitted file for reading; the descriptor is the caller's to close. Raises `Refused`."""
+    return open_beneath(admitted.root, admitted.segments)
 
 
 def classify(path: AbsPath, boundary: Boundary) -> Place:

@@ -1,14 +1,17 @@
-"""Opening and changing files below a root by descriptors, one step per folder (T29).
+"""Opening and naming files below a root by descriptors, one step per folder, as `openat(2)` has it (T29).
 
 A path that was checked can be another file by the time it is opened. So nothing here takes a whole path: every folder
 is opened in the one before it, without following symbolic links, and the last step happens in the folder that is
 already open. However fast somebody swaps folders for links meanwhile, what is opened lies below the root.
 A root is a real path, whose own parents only its owner can change.
+
+A file with a second name (a hard link) survives whatever happens to the first one, as the same file: its content, its
+mode, its time, and what another program is writing into it. Where a file system has no links, a copy must do.
 """
 
 import errno
+import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,74 +28,31 @@ NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 NEW_FILE_MODE = 0o666
 """Of a file that was not there before, less the umask; one that was keeps its own."""
 
+NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS})
+"""What a file system says that has no second names, or none for this file."""
 
-def open_beneath(root: AbsPath, segments: Sequence[str], flags: int, mode: int = NEW_FILE_MODE) -> int:
-    """Open a regular file below `root`; the descriptor is the caller's to close.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""A name more may need space; moving the one that is there does not."""
+
+COPY_BYTES = 1024 * 1024
+
+
+def open_beneath(root: AbsPath, segments: Sequence[str]) -> int:
+    """Open a regular file below `root` for reading; the descriptor is the caller's to close.
 
     Raises `Refused`: `outside_workspace` for a link or a step out, `not_a_file`, `file_missing`, `file_unreadable`.
     """
     with parent_of(root, segments) as (folder, name), explained(segments):
         # Opening a device can have effects of its own: look first, and again at what was opened.
         if (status := status_of(folder, name)) is not None:
-            refuse_unless_regular(status, segments)
-        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode, dir_fd=folder)
+            _refuse_unless_regular(status, segments)
+        descriptor = _open(folder, name)
         try:
-            refuse_unless_regular(os.fstat(descriptor), segments)
+            _refuse_unless_regular(os.fstat(descriptor), segments)
         except Refused:
             os.close(descriptor)
             raise
         return descriptor
-
-
-def create_beneath(root: AbsPath, segments: Sequence[str], content: bytes) -> Identity:
-    """Write a file that is not there yet, all of it or nothing; `invalid_input` when something is."""
-    with parent_of(root, segments) as (folder, name), explained(segments):
-        with _temporary(folder, name, NEW_FILE_MODE) as (temporary, descriptor):
-            write_all(descriptor, content)
-            # A link never replaces anything, unlike a rename: no check that could be too old.
-            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-            written = identity_of(os.fstat(descriptor))
-        sync_folder(folder)
-        return written
-
-
-def replace_beneath(root: AbsPath, segments: Sequence[str], content: bytes, expected: Identity) -> Identity:
-    """Write over the file that `content` was made from, all of it or nothing; its mode stays.
-
-    Returns what is there now. Another file there than `expected` is `stale`.
-    """
-    with parent_of(root, segments) as (folder, name), explained(segments):
-        before = _expected(folder, name, expected, segments)
-        with _temporary(folder, name, 0o600) as (temporary, descriptor):
-            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-            write_all(descriptor, content)
-            _expected(folder, name, expected, segments)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            written = identity_of(os.fstat(descriptor))
-        sync_folder(folder)
-        return written
-
-
-def rename_beneath(root: AbsPath, old: Sequence[str], new: Sequence[str]) -> None:
-    """Move a regular file to a name below the same root that nothing has yet."""
-    with parent_of(root, old) as (source, old_name), parent_of(root, new) as (target, new_name), explained(old):
-        status = status_of(source, old_name)
-        if status is None:
-            raise Refused(Code.FILE_MISSING, f"{_shown(old)} does not exist")
-        refuse_unless_regular(status, old)
-        # As above: the new name must be free, and only the system can say so in time.
-        os.link(old_name, new_name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
-        os.unlink(old_name, dir_fd=source)
-
-
-def remove_beneath(root: AbsPath, segments: Sequence[str]) -> None:
-    """Delete a regular file below `root`."""
-    with parent_of(root, segments) as (folder, name), explained(segments):
-        status = status_of(folder, name)
-        if status is None:
-            raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist")
-        refuse_unless_regular(status, segments)
-        os.unlink(name, dir_fd=folder)
 
 
 @contextmanager
@@ -111,13 +71,6 @@ def parent_of(root: AbsPath, segments: Sequence[str]) -> Generator[tuple[int, st
         yield descriptor, name
     finally:
         os.close(descriptor)
-
-
-def make_folders_beneath(root: AbsPath, segments: Sequence[str]) -> None:
-    """Make the folders on the way to a file that is to be written."""
-    for depth in range(1, len(segments)):
-        with parent_of(root, segments[:depth]) as (folder, name), explained(segments), suppress(FileExistsError):
-            os.mkdir(name, dir_fd=folder)
 
 
 def identity_of(status: os.stat_result) -> Identity:
@@ -152,33 +105,48 @@ def status_of(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> None:
+def _refuse_unless_regular(status: os.stat_result, segments: Sequence[str]) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} is a symbolic link")
     if not stat.S_ISREG(status.st_mode):
         raise Refused(Code.NOT_A_FILE, f"{_shown(segments)} is not a regular file")
 
 
-def _expected(folder: int, name: str, expected: Identity, segments: Sequence[str]) -> os.stat_result:
-    status = status_of(folder, name)
-    if status is not None:
-        refuse_unless_regular(status, segments)
-    if status is None or identity_of(status) != expected:
-        raise Refused(Code.STALE, f"{_shown(segments)} has changed since it was read")
-    return status
-
-
-@contextmanager
-def _temporary(folder: int, name: str, mode: int) -> Generator[tuple[str, int]]:
-    """A new file in `folder`; its name is gone at the end, whatever happened."""
-    temporary = f".{secrets.token_hex(8)}.{name[:32]}.tmp"
-    descriptor = os.open(temporary, NEW_FILE_FLAGS, mode, dir_fd=folder)
+def add_name(source: int, name: str, folder: int, new: str) -> None:
+    """Give the file `name` in the folder `source` another name in `folder`, which must be free."""
     try:
-        yield temporary, descriptor
-    finally:
-        os.close(descriptor)
-        with suppress(FileNotFoundError):  # Renamed: it has become the file itself.
-            os.unlink(temporary, dir_fd=folder)
+        os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _copy(source, name, folder, new)
+
+
+def give_name(folder: int, name: str, new: str) -> None:
+    """Let the file `name` be `new`, which must be free; `name` may stay as its second name."""
+    try:
+        os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINKS | NO_ROOM:
+            raise
+        if status_of(folder, new) is not None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from None
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def drop_name(folder: int, name: str) -> None:
+    """Take a name away, if it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def digest(folder: int, name: str) -> str:
+    """The SHA-256 of a regular file's content; empty when it is no regular file."""
+    descriptor = _open(folder, name)
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -224,3 +192,22 @@ def _code(error: OSError) -> Code:
 
 def _shown(segments: Sequence[str]) -> str:
     return "/".join(segments)
+
+
+def _copy(source: int, name: str, folder: int, new: str) -> None:
+    reading = _open(source, name)
+    try:
+        writing = os.open(new, NEW_FILE_FLAGS, 0o600, dir_fd=folder)
+        try:
+            os.fchmod(writing, stat.S_IMODE(os.fstat(reading).st_mode))
+            while part := os.read(reading, COPY_BYTES):
+                write_all(writing, part)
+            os.fsync(writing)
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)
+
+
+def _open(folder: int, name: str) -> int:
+    return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)

@@ -24,8 +24,7 @@ from msgspec import Struct
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Drop, Put, Regular, Staged
-from pilotfish.policy.openat import explained, identity_of, parent_of, status_of
-from pilotfish.policy.openat_links import digest
+from pilotfish.policy.openat import digest, explained, identity_of, parent_of, status_of
 from pilotfish.service.changes.journal import (
     FolderPlace,
     Journal,

@@ -1,7 +1,7 @@
 """One transaction on the file system: what each phase does, and how it is undone.
 
 All that it knows is in the plan, so another process can undo what this one began. Paths are walked by descriptors
-(`policy.beneath`), so that a folder swapped for a link leads nobody out.
+(`policy.openat`), so that a folder swapped for a link leads nobody out.
 """
 
 import errno
@@ -15,14 +15,17 @@ from pilotfish.operations.edits.staged import Put, Regular, Staged
 from pilotfish.policy.openat import (
     NEW_FILE_FLAGS,
     NEW_FILE_MODE,
+    add_name,
+    digest,
+    drop_name,
     explained,
+    give_name,
     identity_of,
     parent_of,
     status_of,
     sync_folder,
     write_all,
 )
-from pilotfish.policy.openat_links import digest, drop_name, give_name, second_name
 from pilotfish.service.changes.journal import FolderPlace, JournalEntry, Plan
 
 STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
@@ -57,7 +60,7 @@ class Writing:
             with parent_of(entry.root, entry.segments) as (folder, name), explained(entry.segments):
                 self._reached = self._plan.entries[: number + 1]
                 if entry.before is not None:
-                    second_name(folder, name, folder, self._old(number))
+                    add_name(folder, name, folder, self._old(number))
                     self._expect_old(folder, name, number, entry)
                 if isinstance(step, Put):
                     self._write_new(folder, self._new(number), step)
@@ -173,7 +176,7 @@ class Writing:
         if isinstance(step.content, Regular):
             source = step.content
             with parent_of(source.place.root, source.place.segments) as (source_folder, name):
-                second_name(source_folder, name, folder, new)
+                add_name(source_folder, name, folder, new)
                 status = status_of(source_folder, name)
             if status is None or identity_of(status) != source.identity:
                 raise _stale(source.place.path)

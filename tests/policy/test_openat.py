@@ -78,6 +78,24 @@ def test_a_file_on_the_way_is_no_folder(root: AbsPath) -> None:
     assert refusal(lambda: open_beneath(root, ["sub", "file", "more"])) is Code.FILE_MISSING
 
 
+@pytest.mark.proves("T29")
+def test_a_link_that_is_a_folder_again_when_it_is_looked_at_was_still_a_link(
+    root: AbsPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a missing file: nobody may conclude that nothing is to be tidied up there."""
+    link = Path(root, "link")
+    link.symlink_to("../outside")
+    status_of = openat.status_of
+
+    def swap_and_look(folder: int, name: str) -> os.stat_result | None:
+        link.unlink()
+        link.mkdir()
+        return status_of(folder, name)
+
+    monkeypatch.setattr(openat, "status_of", swap_and_look)
+    assert refusal(lambda: open_beneath(root, ["link", "file"])) is Code.OUTSIDE_WORKSPACE
+
+
 @pytest.mark.proves("F55")
 def test_a_root_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     gone = AbsPath(str(tmp_path / "gone"))
@@ -93,8 +111,12 @@ def test_folders_on_the_way_need_not_be_readable() -> None:
     assert getattr(os, "O_PATH", 0) & openat.STEP_FLAGS == getattr(os, "O_PATH", 0)
 
 
+def add_name_beside(folder: int, name: str, new: str) -> None:
+    add_name(folder, name, folder, new)
+
+
 @pytest.mark.proves("T28")
-@pytest.mark.parametrize("name", [give_name, lambda folder, old, new: add_name(folder, old, folder, new)])
+@pytest.mark.parametrize("name", [give_name, add_name_beside])
 def test_a_name_that_is_taken_is_never_given_to_another_file(
     root: AbsPath, name: Callable[[int, str, str], None]
 ) -> None:
@@ -112,7 +134,11 @@ def test_a_name_that_is_taken_is_never_given_to_another_file(
 
 def test_all_is_written_in_however_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+
+    def write_a_part(descriptor: int, data: bytes) -> int:
+        return write(descriptor, data[:3])
+
+    monkeypatch.setattr(os, "write", write_a_part)
     with (tmp_path / "file").open("wb") as opened:
         write_all(opened.fileno(), b"more than three")
     assert (tmp_path / "file").read_bytes() == b"more than three"

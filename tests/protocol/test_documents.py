@@ -317,19 +317,6 @@ def test_what_was_announced_is_closed_even_when_the_server_lost_interest() -> No
     assert methods(opened.close(A)) == ["didClose"]
 
 
-@pytest.mark.proves("C42", "C66")
-def test_after_a_restart_every_document_is_opened_again_with_its_current_text_and_new_versions() -> None:
-    opened = documents(FULL)
-    opened.open(A, "python", "a")
-    opened.open(B, "python", "b")
-    opened.change(A, "a😀")
-    server = NaiveServer(UTF8, last_versions={uri_of(A): opened.version(A), uri_of(B): opened.version(B)})
-    server.take(opened.reopen_all(SyncOptions(True, INCREMENTAL), UTF8))
-    assert server.texts == {uri_of(A): "a😀", uri_of(B): "b"}
-    server.take(opened.change(A, "a😀c"))
-    assert server.texts[uri_of(A)] == "a😀c"
-
-
 # --- Use ------------------------------------------------------------------------------------------------------------
 
 
@@ -423,7 +410,7 @@ OPTIONS = st.builds(
 ACTS = st.lists(
     st.builds(
         Act,
-        st.sampled_from(["sync", "sync", "sync", "language", "save", "close", "configure", "evict", "restart"]),
+        st.sampled_from(["sync", "sync", "sync", "language", "save", "close", "configure", "evict"]),
         st.sampled_from([A, B, C]),
         TEXTS,
         OPTIONS,
@@ -452,9 +439,6 @@ def test_the_server_always_sees_what_we_hold(acts: list[Act], options: SyncOptio
             case "evict":
                 for path in held.least_recently_used(1):
                     server.take(held.close(path))
-            case "restart":
-                server.texts.clear()
-                server.take(held.reopen_all(act.options, encoding))
             case _:
                 pass
         assert server.texts == {uri_of(path): held.text(path).string for path in held.paths}

@@ -15,7 +15,7 @@ from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_s
 from pilotfish.servers.language import Language
 from pilotfish.servers.matching import language_id
 from pilotfish.servers.reading import OVERRIDABLE, read_spec
-from pilotfish.servers.spec import Manager, PullSupport, Quirk, Risk, Role, ServerSpec
+from pilotfish.servers.spec import Manager, PullSupport, Risk, Role, ServerSpec
 from pilotfish.servers.toml_table import BadTable
 
 SPECS = load()
@@ -80,12 +80,6 @@ def test_what_comes_from_pypi_or_npm_is_pinned(spec: ServerSpec) -> None:
         assert re.fullmatch(r"[A-Za-z0-9._-]+(\[\w+\])?==\d[\w.]*", package)
     for package in spec.install.get(Manager.NPM, ()):
         assert re.fullmatch(r"(@[a-z0-9-]+/)?[a-z0-9._-]+@\d+\.\d+\.\d+[\w.-]*", package)
-
-
-@pytest.mark.proves("REG-1")
-def test_every_quirk_in_the_data_is_known_to_the_code_and_the_other_way_round() -> None:
-    assert {quirk for spec in SPECS.values() for quirk in spec.quirks} == set(Quirk)
-    assert all(note.reason for spec in SPECS.values() for note in spec.quirks.values())
 
 
 def test_no_name_means_two_servers() -> None:
@@ -202,8 +196,6 @@ def test_the_language_id_is_that_of_the_specification(server: str, path: str, ex
         pytest.param({"settings": []}, "x: settings must be a table", id="a list for a table"),
         pytest.param({"env": {"A": 1}}, "x: env must be a table of strings", id="a number in the environment"),
         pytest.param({"install": {"curl": ["x"]}}, "x: install: curl must be one of", id="unknown manager"),
-        pytest.param({"quirks": {"odd": {"reason": "r"}}}, "x: quirks: odd must be one of", id="unknown quirk"),
-        pytest.param({"quirks": {"tsserver-bridge": {}}}, "tsserver-bridge: reason must be present", id="no reason"),
         pytest.param({"freshness": {"pull": "often"}}, "x: freshness: pull must be one of", id="nested"),
         pytest.param({"freshness": {"speed": 1}}, "x: freshness: unknown key speed", id="nested unknown key"),
         pytest.param({"restricted": {}}, "x: restricted: reason must be present", id="restricted without a reason"),
@@ -322,18 +314,16 @@ def test_slow_starters_have_a_minute(name: str) -> None:
 
 @pytest.mark.proves("DIAG-2")
 @pytest.mark.parametrize(
-    ("name", "pull", "versioned"),
+    ("name", "pull"),
     [
-        ("pyright", PullSupport.DYNAMIC, True),
-        ("ty", PullSupport.DYNAMIC, True),
-        ("typescript-native", PullSupport.STATIC, None),
-        ("typescript", PullSupport.NONE, False),
-        ("clangd", PullSupport.NONE, True),
-        ("yaml", PullSupport.NONE, False),
-        ("robotcode", PullSupport.NONE, False),
+        ("pyright", PullSupport.DYNAMIC),
+        ("ty", PullSupport.DYNAMIC),
+        ("typescript-native", PullSupport.STATIC),
+        ("typescript", PullSupport.NONE),
+        ("clangd", PullSupport.NONE),
+        ("yaml", PullSupport.NONE),
+        ("robotcode", PullSupport.NONE),
     ],
 )
-def test_how_a_server_shows_freshness_is_as_it_was_measured(
-    name: str, pull: PullSupport, versioned: bool | None
-) -> None:
-    assert (SPECS[name].freshness.pull, SPECS[name].freshness.versioned) == (pull, versioned)
+def test_how_a_server_shows_freshness_is_as_it_was_measured(name: str, pull: PullSupport) -> None:
+    assert SPECS[name].freshness.pull is pull

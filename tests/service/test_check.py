@@ -19,7 +19,6 @@ from support.services.checks import (
     PUSH,
     SILENT,
     SYMBOLS,
-    UNVERSIONED,
     Bench,
     Taker,
     bench,
@@ -117,7 +116,7 @@ async def test_of_a_server_that_publishes_in_phases_the_last_one_counts() -> Non
 
 @pytest.mark.proves("DIAG-3")
 async def test_a_publish_without_a_version_counts_once_it_stays_unreplaced() -> None:
-    async with bench(UNVERSIONED) as ground, later((0.1, ground.publish), (0.2, lambda: ground.publish("wrong"))):
+    async with bench(PUSH) as ground, later((0.1, ground.publish), (0.2, lambda: ground.publish("wrong"))):
         outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]
     assert outcome.is_fresh
@@ -126,7 +125,7 @@ async def test_a_publish_without_a_version_counts_once_it_stays_unreplaced() -> 
 
 @pytest.mark.proves("DIAG-3", "DIAG-4")
 async def test_the_pause_never_passes_the_deadline_and_what_stands_there_is_assumed() -> None:
-    async with bench(UNVERSIONED) as ground, later((0.95, lambda: ground.publish("wrong"))):
+    async with bench(PUSH) as ground, later((0.95, lambda: ground.publish("wrong"))):
         outcome = await ground.check("x", seconds=1.0)
     assert messages(outcome) == ["wrong"]
     assert outcome.assumed
@@ -137,7 +136,7 @@ async def test_the_pause_never_passes_the_deadline_and_what_stands_there_is_assu
 
 async def test_what_comes_sooner_than_the_servers_own_pause_is_about_an_older_text() -> None:
     async with (
-        bench(Freshness(pull=PullSupport.NONE, versioned=False, debounce_ms=500)) as ground,
+        bench(Freshness(pull=PullSupport.NONE, debounce_ms=500)) as ground,
         later((0.2, lambda: ground.publish("old")), (0.6, lambda: ground.publish("wrong"))),
     ):
         outcome = await ground.check("x")
@@ -146,7 +145,7 @@ async def test_what_comes_sooner_than_the_servers_own_pause_is_about_an_older_te
 
 
 async def test_a_server_whose_second_publish_came_after_the_pause_is_waited_for_longer_the_next_time() -> None:
-    async with bench(UNVERSIONED) as ground:
+    async with bench(PUSH) as ground:
         async with later((0.1, ground.publish), (0.5, lambda: ground.publish("wrong"))):
             assert messages(await ground.check("x")) == []
         await anyio.sleep(1)
@@ -155,7 +154,7 @@ async def test_a_server_whose_second_publish_came_after_the_pause_is_waited_for_
 
 
 async def test_a_text_that_somebody_else_sent_is_not_answered_by_a_publish_before_it() -> None:
-    async with bench(UNVERSIONED) as ground:
+    async with bench(PUSH) as ground:
         async with later((0.1, lambda: ground.publish("of one"))):
             await ground.check("one")
         ground.session.sync(FILE, "python", "two")
@@ -239,7 +238,7 @@ async def test_silence_about_an_unchanged_file_after_another_changed_is_assumed_
 
 
 async def test_a_publish_without_a_version_from_before_another_file_changed_is_not_fresh() -> None:
-    async with bench(UNVERSIONED) as ground:
+    async with bench(PUSH) as ground:
         async with later((0.1, ground.publish)):
             await ground.check("x")
         async with later((0.1, lambda: ground.publish(path=OTHER))):
@@ -290,7 +289,7 @@ async def test_silence_alone_never_means_clean() -> None:
 
 
 async def test_the_silence_of_a_server_that_speaks_only_of_what_is_wrong_is_learned() -> None:
-    async with bench(UNVERSIONED) as ground:
+    async with bench(PUSH) as ground:
         for number in range(ENOUGH):
             async with later((0.1, lambda: ground.publish("wrong"))):
                 await ground.check(f"broken {number}")

@@ -71,7 +71,7 @@ async def test_a_pull_that_is_registered_late_is_waited_for_and_a_publish_before
 
 
 async def test_a_server_that_never_registers_what_was_expected_is_believed_by_its_publishes() -> None:
-    async with bench(Freshness(pull=PullSupport.DYNAMIC, versioned=True)) as ground:
+    async with bench(Freshness(pull=PullSupport.DYNAMIC)) as ground:
         async with later((0.1, lambda: ground.publish("wrong", version=1))):
             early = await ground.check("x")
         assert early.diagnostics is None

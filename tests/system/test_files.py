@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.system import files
-from pilotfish.system.files import BINARY_PROBE_BYTES, INLINE_BYTES, MAX_FILE_BYTES, DiskFiles, real_path
+from pilotfish.system.files import BINARY_PROBE_BYTES, INLINE_BYTES, MAX_FILE_BYTES, DiskFiles
 from pilotfish.system.ports import Files, FileText, Identity
 from support.left_behind import no_task_left_behind, nothing_left_behind
 
@@ -220,11 +220,9 @@ async def test_what_the_system_cannot_open_is_unreadable(tmp_path: Path) -> None
 @pytest.mark.proves("PATH-4")
 @pytest.mark.parametrize("path", ["/a\0b", "/a\ud800b"], ids=["NUL", "not encodable"])
 async def test_what_cannot_be_a_path_is_invalid_input(path: str) -> None:
-    with pytest.raises(Refused) as read_caught:
+    with pytest.raises(Refused) as caught:
         await DiskFiles().read_text(AbsPath(path))
-    with pytest.raises(Refused) as path_caught:
-        real_path(path)
-    assert [read_caught.value.code, path_caught.value.code] == [Code.INVALID_INPUT] * 2
+    assert caught.value.code is Code.INVALID_INPUT
     assert await DiskFiles().identity(AbsPath(path)) is None
 
 
@@ -283,32 +281,3 @@ def test_content_is_read_as_python_decodes_it_or_refused(content: bytes) -> None
             files.decoded(AbsPath("/a"), content)
     else:
         assert files.decoded(AbsPath("/a"), content) == expected
-
-
-@pytest.mark.proves("PATH-1")
-def test_the_real_path_has_no_link_and_no_dots(tmp_path: Path) -> None:
-    base = Path(os.path.realpath(tmp_path))
-    (base / "real").mkdir()
-    (base / "real" / "a.py").touch()
-    (base / "link").symlink_to("real")
-    assert real_path(str(base / "link" / ".." / "link" / "a.py")) == str(base / "real" / "a.py")
-
-
-@pytest.mark.proves("PATH-4")
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        pytest.param("missing", Code.FILE_MISSING, id="missing"),
-        pytest.param("file/below", Code.FILE_MISSING, id="below a file"),
-        pytest.param("dangling", Code.FILE_MISSING, id="dangling link"),
-        pytest.param("loop", Code.FILE_UNREADABLE, id="link to itself"),
-        pytest.param("n" * 300, Code.FILE_UNREADABLE, id="name too long"),
-    ],
-)
-def test_a_path_that_leads_nowhere_has_no_real_path(tmp_path: Path, name: str, code: Code) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "dangling").symlink_to("nothing")
-    (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(Refused) as caught:
-        real_path(str(tmp_path / name))
-    assert caught.value.code is code

@@ -92,8 +92,9 @@ def _step(folder: int, name: str, segments: Sequence[str]) -> int:
         try:
             return os.open(name, STEP_FLAGS, dir_fd=folder)
         except NotADirectoryError:
-            # A link gives this too, since a folder was asked for.
-            if (status := status_of(folder, name)) is not None and stat.S_ISLNK(status.st_mode):
+            # A link gives this too, since a folder was asked for; so does one that is a folder again by now.
+            status = status_of(folder, name)
+            if status is not None and (stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
                 raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} leads through a symbolic link") from None
             raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist") from None
 

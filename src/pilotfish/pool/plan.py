@@ -47,7 +47,6 @@ class Why(StrEnum):
     CROWDED = "made room for another"
     CONFIG = "configuration changed"
     ASKED = "stopped by hand"
-    WORKER_DEAD = "its worker process died"
 
 
 class Starting(Struct, frozen=True):

@@ -205,13 +205,6 @@ class Documents:
         self._options = options
         return tuple(notification for path in self._open for notification in self._announce(path))
 
-    def reopen_all(self, options: SyncOptions, encoding: Encoding) -> tuple[Notification, ...]:
-        """A new process took the server's place, and knows nothing: announces every document with its current text."""
-        self._encoding = encoding
-        for path, document in self._open.items():
-            self._open[path] = replace(document, version=self._next_version(), announced=False)
-        return self.configure(options)
-
     def _announce(self, path: AbsPath) -> tuple[Notification, ...]:
         document = self._open[path]
         if document.announced or not self._options.open_close:

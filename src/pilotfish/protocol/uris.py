@@ -18,7 +18,6 @@ a host becomes `\\\\host\\share\\...`. Hence a POSIX folder `/c:` is taken for a
 import os
 import posixpath
 import re
-import unicodedata
 from functools import lru_cache
 
 from pilotfish.errors import Bug
@@ -60,14 +59,6 @@ def same_document(one: str, other: str) -> bool:
     """Whether two URIs name one document: by path where they name files, else letter by letter."""
     path = path_of(one)
     return one == other if path is None else path == path_of(other)
-
-
-def nfc_key(path: AbsPath) -> str:
-    """What paths are compared by where composed and decomposed accents name one file, as on macOS.
-
-    Only for when asking the file system is not possible: elsewhere the two spellings are two files.
-    """
-    return unicodedata.normalize("NFC", path)
 
 
 _FILE_URI = re.compile(r"file:(?://([^/\\]*))?(.*)", re.IGNORECASE | re.DOTALL)

@@ -70,13 +70,6 @@ class WireLocation(Wire, frozen=True):
     range: WireRange
 
 
-class WireLocationLink(Wire, frozen=True):
-    target_uri: str
-    target_range: WireRange
-    target_selection_range: WireRange
-    origin_selection_range: WireRange | None = None
-
-
 class TextDocumentIdentifier(Wire, frozen=True):
     uri: str
 

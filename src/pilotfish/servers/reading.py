@@ -19,8 +19,6 @@ from pilotfish.servers.spec import (
     OnDemand,
     Phases,
     PullSupport,
-    Quirk,
-    QuirkNote,
     Rank,
     Restricted,
     Risk,
@@ -64,7 +62,6 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         restricted=_restricted(table.table("restricted")),
         freshness=_freshness(table.table("freshness")),
         imports=_imports(table.table("imports")),
-        quirks={quirk: _quirk_note(note) for quirk, note in table.tables("quirks", Quirk).items()},
         install=table.lists("install", Manager),
         needs=table.texts("needs"),
         version_args=table.texts("versionArgs"),
@@ -156,12 +153,10 @@ def _freshness(table: TomlTable | None) -> Freshness:
         return Freshness()
     freshness = Freshness(
         pull=table.choice("pull", PullSupport),
-        versioned=table.flag("versioned"),
         phases=table.choice("phases", Phases) or Phases.ONE,
         barrier=table.text("barrier"),
         publishes_unchanged=table.flag("publishesUnchanged"),
         debounce_ms=table.number("debounceMs"),
-        save_after_change=table.flag("saveAfterChange") or False,
         on_save_only=table.flag("onSaveOnly") or False,
         save_progress=table.text("saveProgress"),
         dependents_after_save=table.flag("dependentsAfterSave") or False,
@@ -179,9 +174,3 @@ def _on_demand(table: TomlTable | None) -> OnDemand | None:
     on_demand = OnDemand(table.required_text("command"), table.texts("requests"), table.required_text("shape"))
     table.close()
     return on_demand
-
-
-def _quirk_note(table: TomlTable) -> QuirkNote:
-    note = QuirkNote(table.required_text("reason"), table.text("fixedIn"))
-    table.close()
-    return note

@@ -1,6 +1,6 @@
 """What is known about one language server: a frozen value, made from the catalogue and the user's configuration.
 
-The code knows no server by name. Whatever one of them needs is a field here, or, where no field fits, a `Quirk`.
+The code knows no server by name. Whatever one of them needs is a field here.
 `servers.reading` makes it from a table of the catalogue, `servers.catalogue` lays the configuration over it.
 """
 
@@ -95,23 +95,6 @@ class Phases(StrEnum):
     """Until `experimental/serverStatus` says `quiescent`."""
 
 
-class Quirk(StrEnum):
-    """What a server does against or beside the protocol, and the client answers for."""
-
-    TSSERVER_BRIDGE = "tsserver-bridge"
-    """It sends the notification `tsserver/request` `[[id, command, arguments]]` and answers nothing at all until
-    `tsserver/response` `[[id, result]]` has come back; a null result sets it free."""
-    MISSPELT_WATCH_REGISTRATION = "misspelt-watch-registration"
-    """It registers `workspace.didChangeWatchedFiles` for `workspace/didChangeWatchedFiles`."""
-
-
-class QuirkNote(Struct, frozen=True):
-    """Why a quirk is noted, and the version that has it no more, where one is known."""
-
-    reason: str
-    fixed_in: str | None = None
-
-
 class OnDemand(Struct, frozen=True):
     """A `workspace/executeCommand` that answers with the diagnostics of one file. `shape` says how to read it."""
 
@@ -124,8 +107,6 @@ class Freshness(Struct, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
     pull: PullSupport | None = None
-    versioned: bool | None = None
-    """Whether publishes carry the version they were computed from (and tell the truth about it)."""
     phases: Phases = Phases.ONE
     barrier: str | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
@@ -133,8 +114,6 @@ class Freshness(Struct, frozen=True):
     """False: an edit that changes no diagnostic is followed by silence."""
     debounce_ms: int | None = None
     """The server's own pause before it publishes: what comes sooner after a change is about an older text."""
-    save_after_change: bool = False
-    """A `didSave` right after the change, where the text is on disk, skips the server's own pause."""
     on_save_only: bool = False
     """It checks nothing before `didSave`."""
     save_progress: str | None = None
@@ -261,7 +240,6 @@ class ServerSpec(Struct, frozen=True):
     restricted: Restricted | None = None
     freshness: Freshness = Freshness()
     imports: Imports = Imports()
-    quirks: Mapping[Quirk, QuirkNote] = field(default_factory=dict[Quirk, QuirkNote])
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()
     """Programs that it needs beside itself, in words for people."""

@@ -78,14 +78,6 @@ class TomlTable:
     def table(self, key: str) -> "TomlTable | None":
         return TomlTable(f"{self._where}: {key}", self.object(key)) if key in self else None
 
-    def tables(self, key: str, kind: type[Choice]) -> "dict[Choice, TomlTable]":
-        """A table of tables whose keys are members of `kind`."""
-        inner = TomlTable(f"{self._where}: {key}", self.object(key))
-        names = tuple(inner._left)
-        return {
-            inner._member(name, name, kind): TomlTable(f"{inner._where}.{name}", inner.object(name)) for name in names
-        }
-
     def lists(self, key: str, kind: type[Choice]) -> dict[Choice, tuple[str, ...]]:
         """A table of lists of strings whose keys are members of `kind`."""
         inner = TomlTable(f"{self._where}: {key}", self.object(key))

@@ -75,16 +75,6 @@ class DiskFiles:
             return None
 
 
-def real_path(path: str) -> AbsPath:
-    """`path` with every link resolved; raises `Refused` when it does not lead to something."""
-    try:
-        return AbsPath(os.path.realpath(path, strict=True))
-    except OSError as error:
-        _refuse(path, error)
-    except ValueError as error:
-        raise _invalid(path) from error
-
-
 def _open(path: AbsPath) -> tuple[int, os.stat_result]:
     try:
         # Without O_NOCTTY a terminal device could become ours by being looked at.

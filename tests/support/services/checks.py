@@ -20,8 +20,7 @@ from support.servers.sessions import FILE, session_on
 OTHER = AbsPath("/w/b.py")
 
 PULL = Freshness(pull=PullSupport.STATIC)
-PUSH = Freshness(pull=PullSupport.NONE, versioned=True)
-UNVERSIONED = Freshness(pull=PullSupport.NONE, versioned=False)
+PUSH = Freshness(pull=PullSupport.NONE)
 SILENT = Freshness(pull=PullSupport.NONE, barrier="textDocument/documentSymbol", publishes_unchanged=False)
 COMMAND = Freshness(pull=PullSupport.NONE, on_demand=OnDemand("ts.request", ("syntactic", "semantic"), "tsserver"))
 

@@ -27,6 +27,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.operations.actions import overlapping
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.locate import (
@@ -370,11 +371,4 @@ def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[
     every = [
         item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()
     ]
-    return tuple(item for item in every if _overlap(item.range, place))
-
-
-def _overlap(one: WireRange, other: WireRange) -> bool:
-    return (one.start.line, one.start.character) <= (other.end.line, other.end.character) and (
-        other.start.line,
-        other.start.character,
-    ) <= (one.end.line, one.end.character)
+    return overlapping(every, place)

@@ -1,19 +1,22 @@
-"""The files that an edit may have broken elsewhere: those open at its servers, and those that mention it.
+"""The files that a change may break elsewhere: those open at its servers, and those that mention it.
 
-Each is checked for real, under the same deadline as the edit, and only a fresh verdict is shown: what a server said
-about another file before this edit is not an answer to it.
+A file that imports another names it, in every language that we know: by its stem, or by its folder where the stem only
+stands for the folder (`__init__`, `index`, `mod`). Searching for that name needs no server. It finds too many files
+rather than too few, so the search is bounded, nearest files first, and each file is then checked.
 """
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_dependency
 from pilotfish.pool.pool import Pool
-from pilotfish.service.diagnostics.dependents import Changed, dependents_of
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -24,6 +27,18 @@ MAX_OPENED = 8
 
 MAX_CHECKED = 24
 """Other files that are checked for one edit; more than are ever shown, so that the worst can be chosen."""
+
+
+STANDS_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
+
+MAX_LISTED = 5_000
+"""Files looked at by name; beyond it a project is so large that the nearest files must do."""
+
+MAX_READ = 600
+"""Files whose text is searched: some 50 ms of reading."""
+
+MAX_READ_BYTES = 64 * 1024
+"""Imports stand near the top of a file."""
 
 
 class RelatedFiles:
@@ -52,8 +67,8 @@ class RelatedFiles:
         known = [path for path in self._open_at(servers, workspace) if path not in own]
         for verdict in edited:
             extension = os.path.splitext(verdict.path)[1]
-            changed = Changed(verdict.path, frozenset({extension}))
-            mentioning = await anyio.to_thread.run_sync(dependents_of, changed, workspace.root, MAX_OPENED)
+            changed = _Changed(verdict.path, frozenset({extension}))
+            mentioning = await anyio.to_thread.run_sync(_mentioning, changed, workspace.root, MAX_OPENED)
             known += [path for path in mentioning if path not in own]
         return [path for path in dict.fromkeys(known) if self._is_served(workspace, path)][:MAX_CHECKED]
 
@@ -71,3 +86,64 @@ class RelatedFiles:
             return os.path.isfile(path) and workspace.serves(path)
         except Refused:
             return False
+
+
+class _Changed(Struct, frozen=True):
+    """The file that others may depend on, and what counts as the same kind of file."""
+
+    path: AbsPath
+    extensions: frozenset[str]
+
+
+def _mentioning(changed: _Changed, workspace: AbsPath, most: int) -> tuple[AbsPath, ...]:
+    """At most `most` files that mention the changed one, nearest first. Reads files: run it in a worker thread."""
+    word = _name(changed.path)
+    if len(word) < 2:
+        return ()
+    mention = re.compile(rb"\b" + re.escape(os.fsencode(word)) + rb"\b")
+    near = sorted(_files(changed, workspace), key=lambda path: (_distance(path, changed.path), path))
+    found: list[AbsPath] = []
+    for path in near[:MAX_READ]:
+        if _mentions(path, mention):
+            found.append(path)
+            if len(found) == most:
+                break
+    return tuple(found)
+
+
+def _name(path: AbsPath) -> str:
+    folder, name = os.path.split(path)
+    stem = name.partition(".")[0]
+    return os.path.basename(folder) if stem in STANDS_FOR_FOLDER else stem
+
+
+def _files(changed: _Changed, workspace: AbsPath) -> Iterator[AbsPath]:
+    """Files of the same kind, folder by folder from the changed file's own outwards."""
+    listed = 0
+    for folder, folders, names in os.walk(workspace):
+        folders[:] = [name for name in folders if not name.startswith(".") and not is_dependency((name,))]
+        for name in names:
+            path = AbsPath(os.path.join(folder, name))
+            if os.path.splitext(name)[1] in changed.extensions and path != changed.path:
+                yield path
+        listed += len(names)
+        if listed > MAX_LISTED:
+            return
+
+
+def _distance(path: AbsPath, other: AbsPath) -> int:
+    """Steps between the folders of two files."""
+    return len(os.path.relpath(os.path.dirname(path), os.path.dirname(other)).split(os.sep))
+
+
+def _mentions(path: AbsPath, mention: re.Pattern[bytes]) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return mention.search(os.read(descriptor, MAX_READ_BYTES)) is not None
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

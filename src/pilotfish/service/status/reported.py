@@ -1,19 +1,33 @@
-"""What the servers of a workspace said last about its files, as they said it: for people who watch, and no verdict.
+"""What servers have reported about the files of a workspace: as they said it, or checked again (DIAG-6).
 
-Nothing is asked and nothing is opened. Lines are the servers' own, counted from 1, which is the same in all encodings.
+`reported_diagnostics` asks nothing and opens nothing: it is for people who watch, and not a verdict. Its lines are
+the servers' own, counted from 1, which is the same in all encodings.
+`check_reported_files` checks every file of which any running server holds diagnostics: what a server said before an
+edit is not an answer after it.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from pilotfish.api.answers import DiagnosticsAnswer, Effort, answer_from
+from pilotfish.api.questions import Operation
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath, Severity
+from pilotfish.policy.boundary import Place, classify
+from pilotfish.pool.plan import Running
 from pilotfish.protocol.diagnostics import Push, Report
 from pilotfish.protocol.wire import WireDiagnostic
+from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+
+MAX_CHECKED = 50
+"""Files that are checked at once. A server that reports on a whole project may hold thousands."""
 
 
 class ReportedDiagnostic(Struct, frozen=True):
@@ -33,6 +47,38 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
             for path, diagnostic in _of(entry.session, key.server):
                 found.setdefault(path, []).append(diagnostic)
     return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
+
+
+def reported_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
+    """The files of this workspace for which any running server holds diagnostics, by path."""
+    workspace = service.workspaces.of(client)
+    sessions = [
+        entry.session
+        for key, entry in service.pool.entries().items()
+        if entry.session is not None and workspace.holds(key.root)
+    ]
+    found = {path for session in sessions for path in session.reports.files_with_items()}
+    ours = (path for path in found if classify(path, workspace.boundary) is Place.IN_ROOT)
+    return tuple(sorted(path for path in ours if os.path.isfile(path)))
+
+
+async def check_reported_files(service: Service, client: ClientSession, patience: Patience) -> DiagnosticsAnswer:
+    """Every known file, checked for real. Raises `Unavailable` after `"lsp": false`."""
+    service.workspaces.of(client).require_enabled()
+    known = reported_files(service, client)
+    if not known:
+        return _nothing_reported(service, client)
+    checked = await service.check(client, known[:MAX_CHECKED], patience=patience)
+    return replace(checked, meta=replace(checked.meta, truncated=len(known) > MAX_CHECKED))
+
+
+def _nothing_reported(service: Service, client: ClientSession) -> DiagnosticsAnswer:
+    """Never fresh: that no server has complained says nothing about the files that none has seen."""
+    workspace = service.workspaces.of(client)
+    entries = service.pool.entries().items()
+    running = sum(isinstance(entry.slot, Running) and workspace.holds(key.root) for key, entry in entries)
+    caveat = "no file is known to have diagnostics; one that was not opened has not been checked"
+    return answer_from(Operation.DIAGNOSTICS, {}, Effort(server_hits=running, caveats=(caveat,)))
 
 
 def _of(session: Session, server: str) -> Iterator[tuple[AbsPath, ReportedDiagnostic]]:

@@ -22,7 +22,7 @@ from pilotfish.operations.tools import ONE_TOOL
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.known import check_reported_files
+from pilotfish.service.status.reported import check_reported_files
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store

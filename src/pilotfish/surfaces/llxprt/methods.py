@@ -19,7 +19,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
-from pilotfish.service.status.known import check_reported_files
+from pilotfish.service.status.reported import check_reported_files
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.llxprt.shapes import JsonObject, all_diagnostics, file_diagnostics, server_status
 

@@ -28,7 +28,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.known import check_reported_files
+from pilotfish.service.status.reported import check_reported_files
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import told

@@ -79,12 +79,12 @@ def facts() -> str:
     return f"{rss:7.1f} MiB  {process.num_fds()} descriptors  {len(asyncio.all_tasks())} tasks"
 
 
-async def edits(host: System, root: Path, count: int) -> None:
+async def edits(system: System, root: Path, count: int) -> None:
     client = ClientSession("soak", AbsPath(str(root)), AbsPath(str(root)))
     file = root / "a.soak"
     file.write_text("0\n")
     step = max(1, count // 10)
-    async with Service(host).running() as service:
+    async with Service(system).running() as service:
         for number in range(count):
             feedback = await service.touched(Touch(("a.soak",), "edit", {"a.soak": f"{number}\n" * 50}), client)
             if feedback.state is not State.FRESH or "version" not in feedback.text:
@@ -93,15 +93,15 @@ async def edits(host: System, root: Path, count: int) -> None:
                 print(f"edit {number:7d}  {facts()}", flush=True)
 
 
-async def worktrees(host: System, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
+async def worktrees(system: System, folder: Path, count: int, servers: list[ScriptedServer]) -> None:
     """Open worktrees one after the other in a daemon of this process, edit a file in each, and leave it for good."""
-    claim = claim_daemon(DaemonPlace(host.environment))
+    claim = claim_daemon(DaemonPlace(system.environment))
     assert claim is not None
-    daemon = Daemon(claim, host, Settings(Limits(unused_seconds=UNUSED_SECONDS), 600.0))
+    daemon = Daemon(claim, system, Settings(Limits(unused_seconds=UNUSED_SECONDS), 600.0))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(daemon.live, lambda: None)
         for number in range(1, count + 1):
-            await anyio.to_thread.run_sync(use_worktree, folder / f"worktree{number}", Terms(host.environment, False))
+            await anyio.to_thread.run_sync(use_worktree, folder / f"worktree{number}", Terms(system.environment, False))
             servers.clear()
             await anyio.sleep(4 * UNUSED_SECONDS)
             if number in {1, 10, count} or number % 25 == 0:
@@ -143,7 +143,7 @@ async def main() -> None:
         (home / ".config" / "pilotfish" / "lsp.json").write_text(CONFIG)
         environment = {"HOME": str(home), "PILOTFISH_HOME": str(home / "state"), "PATH": os.environ["PATH"]}
         servers: list[ScriptedServer] = []
-        host = System(
+        system = System(
             spawning(scenario, servers=servers),
             DiskFiles(),
             WallClock(),
@@ -155,9 +155,9 @@ async def main() -> None:
         work = Path(folder) / "work"
         work.mkdir()
         if chosen.edits:
-            await edits(replace(host, watch=None), work, chosen.edits)
+            await edits(replace(system, watch=None), work, chosen.edits)
         if chosen.worktrees:
-            await worktrees(host, work, chosen.worktrees, servers)
+            await worktrees(system, work, chosen.worktrees, servers)
 
 
 if __name__ == "__main__":

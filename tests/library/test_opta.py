@@ -41,20 +41,20 @@ AT = json.dumps({"path": "a.toy", "line": 1, "character": 4})
 )
 async def test_a_call_gives_text(name: str, arguments: str, text: str, shell: ScriptedShell) -> None:
     (shell.root / "a.xyz").write_text("x\n")
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         assert (await pilotfish.ToolRegistry(workspace).execute(name, arguments)).startswith(text)
 
 
 async def test_a_rename_is_a_preview(shell: ScriptedShell) -> None:
     arguments = json.dumps({"path": "a.toy", "line": 1, "character": 4, "new_name": "hello"})
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         said = await pilotfish.ToolRegistry(workspace).execute("lsp_rename", arguments)
     assert "+let hello = 1" in said
     assert (shell.root / "a.toy").read_text() == "let greet = 1\ngreet\n"
 
 
 async def test_schemas_and_permissions_are_those_of_the_six(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         registry = pilotfish.ToolRegistry(workspace)
         schemas, permissions = registry.schemas(), registry.permissions()
     assert sorted(schema["function"]["name"] for schema in json.loads(json.dumps(schemas))) == sorted(NAMES)
@@ -65,15 +65,15 @@ async def test_schemas_and_permissions_are_those_of_the_six(shell: ScriptedShell
 @pytest.mark.proves("CFG-3", "CFG-7")
 async def test_there_are_no_tools_where_the_configuration_says_so(config: dict[str, bool], tmp_path: Path) -> None:
     shell = scripted_shell(tmp_path, config)
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         registry = pilotfish.ToolRegistry(workspace)
         assert (registry.schemas(), registry.permissions()) == ([], {})
 
 
 @pytest.mark.proves("REG-6")
 async def test_without_a_server_there_is_a_search_to_copy(shell: ScriptedShell) -> None:
-    (Path(shell.host.environment["HOME"]) / "toy-server").unlink()
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    (Path(shell.system.environment["HOME"]) / "toy-server").unlink()
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         said = await pilotfish.ToolRegistry(workspace).execute("lsp_definition", AT)
     assert "is not available" in said
     assert said.endswith(r'search_files({"pattern": "\\bgreet\\b", "glob": "*.toy"})')
@@ -99,7 +99,7 @@ async def test_an_edit_of_the_host_is_followed_by_what_it_broke(
         (shell.root / "a.toy").write_text("bad\n")
         return "Edited.\n"
 
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         said = await pilotfish.ToolRegistry(workspace, run).execute(name, json.dumps(arguments))
     assert said.startswith("Edited.\n\nLSP errors detected in this file")
 
@@ -120,7 +120,7 @@ async def test_otherwise_its_answer_stays_word_for_word(name: str, arguments: st
     async def run(called: str, given: str) -> str:
         return "Done."
 
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         assert await pilotfish.ToolRegistry(workspace, run).execute(name, arguments) == "Done."
         assert await pilotfish.ToolRegistry(workspace).edited(name, arguments) == ""
 
@@ -130,7 +130,7 @@ def test_the_blocking_twin_does_the_same(shell: ScriptedShell) -> None:
         (shell.root / "a.toy").write_text("bad\n")
         return "Done."
 
-    with pilotfish.open_blocking(shell.root, shell=shell.host) as workspace:
+    with pilotfish.open_blocking(shell.root, shell=shell.system) as workspace:
         registry = pilotfish.BlockingToolRegistry(workspace, run)
         assert registry.execute("lsp_definition", AT) == "a.toy:1:4"
         assert registry.execute("write_file", '{"path": "a.toy"}').startswith("Done.\n\nLSP errors")

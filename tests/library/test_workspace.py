@@ -58,7 +58,7 @@ METHODS: dict[str, tuple[Call, list[str]]] = {
 @pytest.mark.proves("OPS-1", "OPS-3")
 async def test_a_method_asks_the_server_and_answers(method: str, shell: ScriptedShell) -> None:
     call, methods = METHODS[method]
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         said = await call(workspace)
     assert said.meta.state is State.FRESH, said
     asked = [name for name in shell.methods() if name in methods]
@@ -67,7 +67,7 @@ async def test_a_method_asks_the_server_and_answers(method: str, shell: Scripted
 
 @pytest.mark.proves("OPS-2")
 async def test_a_place_is_given_in_numbers_or_by_name(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         ways = [
             workspace.definition(Path("a.toy"), 1, 5),
             workspace.definition(str(shell.root / "a.toy"), symbol="greet"),
@@ -84,7 +84,7 @@ async def test_a_place_is_given_in_numbers_or_by_name(shell: ScriptedShell) -> N
 
 
 async def test_an_item_of_an_answer_is_handed_back_word_for_word(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         edges = await workspace.incoming_calls("a.toy", 1, 5)
         assert edges.data is not None
         assert (await workspace.outgoing_calls(item=edges.data[0].caller)).ok
@@ -97,7 +97,7 @@ async def test_an_item_of_an_answer_is_handed_back_word_for_word(shell: Scripted
 
 @pytest.mark.proves("POOL-1", "POOL-5")
 async def test_a_server_starts_on_first_use_and_ends_with_the_block(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         assert workspace.root == str(shell.root)
         assert workspace.serves("a.toy")
         assert not workspace.serves("a.xyz")
@@ -109,7 +109,7 @@ async def test_a_server_starts_on_first_use_and_ends_with_the_block(shell: Scrip
 
 @pytest.mark.proves("OPS-5", "OPS-6")
 async def test_what_the_caller_got_wrong_is_in_the_answer(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         for wrong in (workspace.definition(), workspace.hover("a.toy", None, 1), workspace.hover("a.toy", 0, 1)):
             said = await wrong
             assert (said.ok, [error.code for error in said.errors]) == (False, [Code.INVALID_INPUT])
@@ -122,13 +122,13 @@ async def test_what_the_caller_got_wrong_is_in_the_answer(shell: ScriptedShell) 
 
 async def test_a_root_that_is_no_folder_is_refused(shell: ScriptedShell) -> None:
     with pytest.raises(Refused):
-        async with pilotfish.open(shell.root / "nowhere", shell=shell.host):
+        async with pilotfish.open(shell.root / "nowhere", shell=shell.system):
             pass
 
 
 async def test_an_error_of_the_caller_comes_out_as_it_is(shell: ScriptedShell) -> None:
     async def fail() -> None:
-        async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+        async with pilotfish.open(shell.root, shell=shell.system) as workspace:
             await workspace.warm("a.toy")
             raise ZeroDivisionError
 
@@ -140,14 +140,14 @@ async def test_paths_count_from_the_given_folder(shell: ScriptedShell) -> None:
     for name in ("sub", "other"):
         (shell.root / name).mkdir()
     (shell.root / "other" / "a.toy").write_text("1\n")
-    async with pilotfish.open(shell.root, cwd=shell.root / "sub", shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, cwd=shell.root / "sub", shell=shell.system) as workspace:
         assert (await workspace.hover("../a.toy", 1, 1)).ok
         assert not (await workspace.hover("a.toy", 1, 1)).ok
 
 
 @pytest.mark.proves("DIAG-8", "DIAG-2", "FMT-2")
 async def test_after_an_edit_its_errors_are_the_feedback(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         assert (await workspace.after_edit("a.toy")).text == ""
         (shell.root / "a.toy").write_text("bad\n")
         broken = await workspace.after_edit("a.toy")
@@ -160,7 +160,7 @@ async def test_after_an_edit_its_errors_are_the_feedback(shell: ScriptedShell) -
 
 @pytest.mark.proves("DIAG-9", "DOC-2")
 async def test_a_text_that_is_not_on_disk_can_be_checked(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         said = await workspace.check("a.toy", texts={"a.toy": "fine\nbad\n"})
         assert said.data is not None
         assert [found.line for found in said.data["a.toy"]] == [2]
@@ -168,7 +168,7 @@ async def test_a_text_that_is_not_on_disk_can_be_checked(shell: ScriptedShell) -
 
 async def test_questions_may_be_asked_side_by_side(shell: ScriptedShell) -> None:
     answers: list[bool] = []
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
 
         async def ask() -> None:
             answers.append((await workspace.hover("a.toy", 1, 5)).ok)
@@ -182,7 +182,7 @@ async def test_questions_may_be_asked_side_by_side(shell: ScriptedShell) -> None
 
 @pytest.mark.proves("TUI-2")
 async def test_status_has_every_server_and_starts_none(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         before = workspace.status()
         assert (before.totals.connected, shell.servers) == (0, [])
         (shell.root / "a.toy").write_text("bad\n")
@@ -197,8 +197,8 @@ async def test_status_has_every_server_and_starts_none(shell: ScriptedShell) -> 
 
 
 async def test_a_server_that_is_missing_is_named(shell: ScriptedShell) -> None:
-    (Path(shell.host.environment["HOME"]) / "toy-server").unlink()
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    (Path(shell.system.environment["HOME"]) / "toy-server").unlink()
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         missing = workspace.missing("a.toy")
         assert missing is not None
         assert (missing.code, missing.scene.server) == (Code.SERVER_MISSING, "toy")
@@ -220,7 +220,7 @@ def test_the_blocking_twin_has_the_same_methods() -> None:
 
 
 def test_the_blocking_twin_answers(shell: ScriptedShell) -> None:
-    with pilotfish.open_blocking(shell.root, shell=shell.host) as workspace:
+    with pilotfish.open_blocking(shell.root, shell=shell.system) as workspace:
         assert workspace.root == str(shell.root)
         assert workspace.serves("a.toy")
         assert workspace.missing("a.toy") is None
@@ -229,7 +229,7 @@ def test_the_blocking_twin_answers(shell: ScriptedShell) -> None:
         assert found.data is not None
         assert found.data[0].line == 1
         assert workspace.status().totals.connected == 1
-    with pytest.raises(Refused), pilotfish.open_blocking(os.devnull, shell=shell.host):
+    with pytest.raises(Refused), pilotfish.open_blocking(os.devnull, shell=shell.system):
         pass
 
 

@@ -55,7 +55,7 @@ async def test_mcp_beside_it_asks_the_same_servers(tmp_path: Path, mode: str) ->
 @pytest.mark.proves("SVC-1", "MCP-2", "CFG-7")
 async def test_mcp_beside_it_lists_nothing_when_navigation_is_off(tmp_path: Path) -> None:
     computer = scripted(tmp_path, complaining)
-    computer.host = replace(computer.host, handed_over={"navigationTools": False})
+    computer.system = replace(computer.system, handed_over={"navigationTools": False})
     computer.write("a.fake", "wrong\n")
     navigation = MemoryWire()
     async with service_host(computer, navigation) as host:

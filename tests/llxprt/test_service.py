@@ -43,7 +43,7 @@ async def test_the_host_hears_first_that_we_are_ready_byte_for_byte(made: Made) 
     wire = MemoryWire()
     computer = made()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run, AbsPath(str(computer.root)), computer.host, wire)
+        tasks.start_soon(run, AbsPath(str(computer.root)), computer.system, wire)
         assert await wire.peer.hear() == b'Content-Length: 38\r\n\r\n{"jsonrpc":"2.0","method":"lsp/ready"}'
         wire.peer.hang_up()
     wire.close()
@@ -175,7 +175,7 @@ async def test_when_it_is_turned_off_nothing_starts_and_status_says_so(made: Mad
 async def test_what_the_host_hands_over_counts_and_the_files_of_the_user_count_more(made: Made) -> None:
     handed = {"feedback": {"includeSeverities": ["error", "warning"]}, "timing": {"requestTimeoutMs": 1}}
     computer = made(complaining, config={"feedback": {"includeSeverities": ["warning"]}})
-    computer.host = replace(computer.host, handed_over=handed)
+    computer.system = replace(computer.system, handed_over=handed)
     computer.write("a.fake", "odd\nwrong\n")
     async with service_host(computer) as host:
         assert await lines(host, "a.fake") == [1]
@@ -301,7 +301,7 @@ async def test_shutdown_stops_the_servers_then_answers_then_ends(made: Made) -> 
 async def test_a_workspace_that_is_no_folder_is_refused(made: Made) -> None:
     wire = MemoryWire()
     with pytest.raises(Refused, match="cannot be opened"):
-        await run(AbsPath("/no/such/folder"), made().host, wire)
+        await run(AbsPath("/no/such/folder"), made().system, wire)
     wire.close()
 
 

@@ -311,7 +311,7 @@ async def test_a_server_that_is_still_indexing_is_not_trusted_with_a_rename(tmp_
 @pytest.mark.proves("F57", "F58", "P24")
 async def test_a_disk_that_refuses_changes_nothing_and_says_so(tmp_path: Path) -> None:
     async with editing_service(tmp_path, TWO) as service:
-        blocked = Path(service.host.places.journals)
+        blocked = Path(service.system.places.journals)
         blocked.parent.mkdir(parents=True, exist_ok=True)
         blocked.write_text("not a folder")
         code, _ = refusal(await service.rename(apply=True))

@@ -63,7 +63,7 @@ async def lines(workspace: Workspace, *place: int) -> list[int]:
 
 
 async def test_an_edit_on_disk_reaches_the_server_before_the_question(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         await ready(workspace, shell)
         (shell.root / "a.toy").write_text("// moved\n// down\nlet greet = 1\ngreet\n")
         assert await lines(workspace, 2, 1) == [3]
@@ -71,7 +71,7 @@ async def test_an_edit_on_disk_reaches_the_server_before_the_question(shell: Scr
 
 
 async def test_a_place_that_is_gone_is_refused_whatever_the_server_said(shell: ScriptedShell) -> None:
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         await ready(workspace, shell)
         (shell.root / "a.toy").write_text("let greet = 1")
         found = await workspace.definition("a.toy", 2, 1)

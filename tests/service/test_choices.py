@@ -36,7 +36,7 @@ def root_of(workspace: Workspace, path: Path) -> str:
 
 async def test_a_marker_that_comes_or_goes_counts_at_once(shell: ScriptedShell) -> None:
     file, marker = shell.root / "inner" / "b.toy", shell.root / "inner" / "toy.mark"
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         for _ in range(3):
             assert root_of(workspace, file) == "."
             marker.touch()
@@ -54,7 +54,7 @@ async def test_a_second_look_asks_the_disk_nothing_but_whether_something_changed
         return os.path.exists(path)
 
     monkeypatch.setattr(DiskTree, "exists", exists)
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         root_of(workspace, shell.root / "a.toy")
         before = sum(asked.values())
         root_of(workspace, shell.root / "a.toy")
@@ -63,7 +63,7 @@ async def test_a_second_look_asks_the_disk_nothing_but_whether_something_changed
 
 async def test_a_program_that_is_installed_meanwhile_is_found(tmp_path: Path, shell: ScriptedShell) -> None:
     tools = tmp_path / "home" / "nothing"
-    async with pilotfish.open(shell.root, shell=shell.host) as workspace:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         file = shell.root / "c.py"
         file.write_text("")
         assert workspace.missing(file) is not None

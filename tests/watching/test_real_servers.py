@@ -106,10 +106,10 @@ async def ground(folder: Path, language: Language, watch: OpenWatcher | None) ->
     user = make_user(folder, [language.server], {}, trusted=True)
     for name, text in language.files.items():
         (user.workspace / name).write_text(text)
-    host = System(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=watch)
+    system = System(spawn, DiskFiles(), WallClock(), SystemVitals(), user.places, user.environment, watch=watch)
     root = AbsPath(str(user.workspace))
     with anyio.fail_after(BOUND_SECONDS):
-        async with Service(host).running() as service:
+        async with Service(system).running() as service:
             yield Ground(service, ClientSession("test", root, root), user.workspace, language.tells)
 
 

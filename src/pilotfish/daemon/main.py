@@ -67,8 +67,8 @@ def run(claim: DaemonClaim) -> Never:
     allow_descriptors(DESCRIPTORS)
     code = 0
     try:
-        host = computer(os.environ)
-        anyio.run(_live, claim, host, settings_of(host.places, os.environ))
+        system = computer(os.environ)
+        anyio.run(_live, claim, system, settings_of(system.places, os.environ))
     except BaseException:
         logger.exception("the daemon failed")
         code = FAILED
@@ -76,8 +76,8 @@ def run(claim: DaemonClaim) -> Never:
     os._exit(code)
 
 
-async def _live(claim: DaemonClaim, host: System, settings: Settings) -> None:
-    daemon = Daemon(claim, host, settings)
+async def _live(claim: DaemonClaim, system: System, settings: Settings) -> None:
+    daemon = Daemon(claim, system, settings)
     # A thread of its own: whatever hangs, this does not.
     await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
     faulthandler.cancel_dump_traceback_later()
@@ -94,15 +94,17 @@ def allow_descriptors(wanted: int) -> None:
 class Daemon:
     """All parts together, and what the socket's methods need of them."""
 
-    def __init__(self, claim: DaemonClaim, host: System, settings: Settings, upgrades: Upgrades | None = None) -> None:
+    def __init__(
+        self, claim: DaemonClaim, system: System, settings: Settings, upgrades: Upgrades | None = None
+    ) -> None:
         self._claim = claim
         self._settings = settings
-        self._store = Store(host.places.store)
-        serving = Serving(HttpContext(self._store, self.about, host.clock, host.places.state))
-        own: Upgrades = {"mcp": mcp.upgrade, "trace": partial(trace, clock=host.clock), "serve": serving.upgrade}
+        self._store = Store(system.places.store)
+        serving = Serving(HttpContext(self._store, self.about, system.clock, system.places.state))
+        own: Upgrades = {"mcp": mcp.upgrade, "trace": partial(trace, clock=system.clock), "serve": serving.upgrade}
         self._upgrades: Upgrades = {**own, **(upgrades or {})}
-        self._host = host
-        self._service = Service(replace(host, memory=self._store), settings.limits)
+        self._system = system
+        self._service = Service(replace(system, memory=self._store), settings.limits)
         self._sessions = ClientSessions(self._service.end, process_end)
         self._life = Lifetime(self._sessions, settings.idle_seconds)
         self._started = current_time()
@@ -122,8 +124,8 @@ class Daemon:
             tasks.start_soon(self._life.run)
             tasks.start_soon(door.run, tasks)
             tasks.start_soon(self._stay_reachable, door)
-            if self._host.watch is not None:
-                tasks.start_soon(watch_trust, self._host.watch, self._host.places, self._look_again)
+            if self._system.watch is not None:
+                tasks.start_soon(watch_trust, self._system.watch, self._system.places, self._look_again)
             try:
                 await self._life.ending.wait()
             finally:

@@ -83,7 +83,7 @@ async def service_host(computer: Scripted, navigation: MemoryWire | None = None)
     wire, ended = MemoryWire(), anyio.Event()
 
     async def serve() -> None:
-        await run(AbsPath(str(computer.root)), computer.host, wire, navigation)
+        await run(AbsPath(str(computer.root)), computer.system, wire, navigation)
         ended.set()
 
     try:

@@ -68,10 +68,10 @@ async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[
     file.write_text(json.dumps({"lsp": {"toy": custom()}}))
     servers: list[ScriptedServer] = []
     spawn = spawning(scenario, servers=servers)
-    host = System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
+    system = System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)
     claim = claim_daemon(DaemonPlace(environment))
     assert claim is not None
-    daemon = Daemon(claim, host, Settings(Limits(), 600.0), {"echo": echo})
+    daemon = Daemon(claim, system, Settings(Limits(), 600.0), {"echo": echo})
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(daemon.live, lambda: None)

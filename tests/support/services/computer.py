@@ -40,7 +40,7 @@ class ScriptedShell:
     """`root` holds `a.toy`; what the server is asked is in `servers`."""
 
     root: Path
-    host: System
+    system: System
     servers: list[ScriptedServer] = field(default_factory=list[ScriptedServer])
 
     def methods(self) -> list[str]:
@@ -69,8 +69,8 @@ def scripted_shell(folder: Path, config: dict[str, Any] | None = None) -> Script
     environment = {"HOME": str(home), "PATH": str(home / "nothing"), "PILOTFISH_HOME": str(home / "pilotfish")}
     started: list[ScriptedServer] = []
     spawner = spawning(lambda script: _scenario(script, f"file://{root}/a.toy"), servers=started)
-    host = System(spawner, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
-    return ScriptedShell(root, host, started)
+    system = System(spawner, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
+    return ScriptedShell(root, system, started)
 
 
 def _scenario(script: Script, uri: str) -> None:

@@ -58,9 +58,9 @@ async def real_service(
         "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
     }
-    host = System(
+    system = System(
         spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=open_watcher
     )
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
-    async with Service(host, limits).running() as service:
+    async with Service(system, limits).running() as service:
         yield RealService(service, root, client)

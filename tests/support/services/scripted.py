@@ -27,7 +27,7 @@ SERVER = "scripted"
 class Scripted:
     """A computer whose only language server is a scripted one, for files named `*.fake`."""
 
-    host: System
+    system: System
     root: Path
     servers: list[ScriptedServer]
 
@@ -42,7 +42,7 @@ class Scripted:
         """Write the user's file anew: it names the scripted server and trusts the workspace, whatever else it says."""
         server = {SERVER: {"command": [sys.executable], "extensions": [".fake"]}}
         own = {"lsp": server, "security": {"trustedProjectRoots": [str(self.root)]}, **config}
-        file = Path(self.host.places.global_file)
+        file = Path(self.system.places.global_file)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(own))
 
@@ -69,8 +69,8 @@ def scripted(folder: Path, *scenarios: Scenario, config: dict[str, Any] | None =
     environment = {"HOME": str(real / "home"), "PILOTFISH_HOME": str(real / "state"), "PATH": os.environ["PATH"]}
     servers: list[ScriptedServer] = []
     spawn = spawning(*(scenarios or (silent,)), servers=servers)
-    host = System(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
-    made = Scripted(host, root, servers)
+    system = System(spawn, DiskFiles(), WallClock(), FakeVitals(), user_places(environment), environment)
+    made = Scripted(system, root, servers)
     made.configure(config or {})
     return made
 
@@ -80,5 +80,5 @@ async def scripted_service(
     folder: Path, *scenarios: Scenario, config: dict[str, Any] | None = None
 ) -> AsyncGenerator[ScriptedService]:
     made = scripted(folder, *scenarios, config=config)
-    async with Service(made.host).running() as service:
-        yield ScriptedService(made.host, made.root, made.servers, service)
+    async with Service(made.system).running() as service:
+        yield ScriptedService(made.system, made.root, made.servers, service)

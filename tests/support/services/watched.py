@@ -139,7 +139,7 @@ async def watched_service(
     Path(places.global_file).write_text(json.dumps(config))
     started: list[ScriptedServer] = []
     spawner = spawn or spawning(*scenarios, servers=started)
-    host = System(spawner, DiskFiles(), WallClock(), FakeVitals(), places, environment, watch=watch)
+    system = System(spawner, DiskFiles(), WallClock(), FakeVitals(), places, environment, watch=watch)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
-    async with Service(host).running() as service:
+    async with Service(system).running() as service:
         yield WatchedService(service, root, client, started)

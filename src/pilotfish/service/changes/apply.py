@@ -90,7 +90,7 @@ class ChangeRunner:
     # --- Renaming ----------------------------------------------------------------------------------------------------
 
     async def _rename(self, job: Job) -> Intent:
-        subject = await self._questions.subject(job.question, job.client, job.workspace)
+        subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = self._questions.candidates(job.question, subject, job.workspace)
         request = _rename_request()
 

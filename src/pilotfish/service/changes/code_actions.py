@@ -7,10 +7,10 @@ that was named is looked for among its own server's.
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Action, error_text
+from pilotfish.api.answers import Action
 from pilotfish.api.questions import Operation
 from pilotfish.client.session import Session
-from pilotfish.errors import Bug, Code, Refused, ServerFailed, Unavailable
+from pilotfish.errors import Bug, Code, Refused, ServerFailed
 from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, read_action, read_actions
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.protocol.codec import Malformed
@@ -19,7 +19,8 @@ from pilotfish.protocol.selectors import items
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
 from pilotfish.service.diagnostics.ledger import FileToSend
-from pilotfish.service.questions.ask import QuestionRunner, Subject
+from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.subject import Subject, require_ok
 
 
 class _Named(Struct, frozen=True):
@@ -50,7 +51,7 @@ class CodeActions:
         if job.question.action is None:
             raise Refused(Code.INVALID_INPUT, "apply needs action: which of them?", hint="Give its number or title.")
         action = listed[chosen([one.title for one in listed], job.question.action)]
-        subject = await self._questions.subject(job.question, job.client, job.workspace)
+        subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = self._questions.candidates(job.question, subject, job.workspace)
         named = _named(action, listed)
 
@@ -67,10 +68,7 @@ class CodeActions:
     async def _list(self, job: Job) -> tuple[Action, ...]:
         question = replace(job.question, action=None, apply=False)
         answer = await self._questions.run(question, job.client, job.workspace)
-        if not answer.ok:
-            first = answer.errors[0] if answer.errors else None
-            message = error_text(first) if first else answer.meta.reason or "nobody answered"
-            raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
+        require_ok(answer)
         return tuple(one for one in answer.data or () if isinstance(one, Action))
 
     async def _propose(

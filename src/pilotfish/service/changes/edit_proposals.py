@@ -61,7 +61,7 @@ class EditProposal(Struct, frozen=True):
     caveat: str | None = None
 
 
-Ask = Callable[[Session, Candidate], Awaitable[ProposedEdit | None]]
+AskServer = Callable[[Session, Candidate], Awaitable[ProposedEdit | None]]
 """Asks one server; None when it does not offer what is asked for."""
 
 
@@ -101,8 +101,8 @@ class EditProposals:
         self._texts = access.texts
         self._access = access
 
-    async def collect(self, job: Job, candidates: Sequence[Candidate], ask: Ask) -> CollectedProposals:
-        """Ask all candidates side by side; what comes out is in their order."""
+    async def collect(self, job: Job, candidates: Sequence[Candidate], ask: AskServer) -> CollectedProposals:
+        """AskServer all candidates side by side; what comes out is in their order."""
         answers: dict[int, EditProposal | Failure | None] = {}
 
         async def one(number: int, candidate: Candidate) -> None:
@@ -128,7 +128,7 @@ class EditProposals:
         if not documents.is_open(file.path):
             self._send(session, file.path, file.language_id, file.text)
         elif documents.text(file.path).string != file.text:
-            raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="Ask again.")
+            raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="AskServer again.")
 
     async def use(self, job: Job, candidate: Candidate, work: Callable[[Session], Awaitable[T]]) -> T:
         """Run `work` on the candidate's session, with time to ask it as often as allowed. Raises a `Failure`."""
@@ -137,7 +137,9 @@ class EditProposals:
         server = self._access.server(job.workspace, candidate)
         return await self._access.use_server(server, job.client.id, work, seconds=seconds)
 
-    async def _proposal_of(self, job: Job, session: Session, candidate: Candidate, ask: Ask) -> EditProposal | None:
+    async def _proposal_of(
+        self, job: Job, session: Session, candidate: Candidate, ask: AskServer
+    ) -> EditProposal | None:
         async with self._ledgers.of(session).shared():
             caveat = await self._questions.wait_for_index(session, candidate)
             for _ in range(MAX_ASKS):
@@ -148,7 +150,7 @@ class EditProposals:
                 if not await self._show(session, job.workspace, edit.plan) and _is_current(session, edit.plan):
                     seen = {path: session.documents.text(path).string for path in _open_texts(session, edit.plan)}
                     return EditProposal(candidate, session.encoding, edit, seen, caveat)
-        raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="Ask again.")
+        raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="AskServer again.")
 
     async def _catch_up(self, session: Session) -> None:
         """Open documents that somebody else changed on disk: the server learns of it before it is asked."""

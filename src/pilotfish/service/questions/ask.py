@@ -17,44 +17,33 @@ from pilotfish.api.answers import (
     Answer,
     Effort,
     Error,
-    Symbol,
     answer_from,
     error_of,
-    error_text,
     with_warnings,
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
-from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import overlapping
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
-from pilotfish.operations.locate import (
-    LocatedSymbol,
-    first_name_in,
-    line_in,
-    located,
-    located_on_line,
-    name_of,
-    place_in,
-    refusal,
-)
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult
 from pilotfish.operations.rows import ROWS, OperationRow, Request
 from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
 from pilotfish.operations.tokens import word_at
-from pilotfish.policy.boundary import Place, Want, admit, classify, require_file
+from pilotfish.policy.boundary import Place, classify
 from pilotfish.pool.plan import Running
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
-from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.subject import Subject, SubjectFinder
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -63,16 +52,6 @@ from pilotfish.system.tasks import side_by_side
 
 INDEXING_SHARE = 0.7
 """How much of a question's time may pass waiting for a server to finish indexing before it is asked all the same."""
-
-
-class Subject(Struct, frozen=True):
-    """What a question is about, before any server is asked."""
-
-    path: AbsPath | None = None
-    text: Text | None = None
-    position: Position | None = None
-    range: Range | None = None
-    new_path: AbsPath | None = None
 
 
 class Reply(Struct, frozen=True):
@@ -91,86 +70,20 @@ class QuestionRunner:
         self._pool = access.pool
         self._ledgers = access.ledgers
         self._texts = access.texts
+        self.subjects = SubjectFinder(access.texts, self.run)
 
     async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = current_time()
         workspace.require_enabled()
         row = ROWS[question.operation]
-        subject = await self.subject(question, client, workspace)
+        subject = await self.subjects.find(question, client, workspace)
         candidates = self.candidates(question, subject, workspace)
         work = partial(self._ask, row, question, subject)
         replies = await self._replies(work, candidates, client, workspace)
         answer = await self._answer(row, question, replies, workspace, started)
         about = () if subject.path is None else (subject.path,)
         return with_warnings(answer, workspace.blocked(*about))
-
-    # --- The subject -------------------------------------------------------------------------------------------------
-
-    async def subject(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
-        item = question.call_hierarchy_item or question.type_hierarchy_item
-        if item is not None:
-            path = path_of(item.uri)
-            return Subject() if path is None else await self._file(path, workspace)
-        if question.file_path is None:
-            if question.symbol is None:
-                return Subject()
-            return await self._named_anywhere(question, client, workspace)
-        subject = await self._file(question.file_path, workspace)
-        if question.new_path is not None:
-            return replace(subject, new_path=admit(question.new_path, workspace.boundary, Want.TARGET).path)
-        if question.symbol is not None:
-            return await self._named(question, subject, client, workspace)
-        if question.line is None or subject.text is None:
-            return subject
-        if question.character is None and not ROWS[question.operation].takes_place:
-            return replace(subject, range=line_in(subject.text, question.file_path, question.line))
-        if question.character is None:
-            return replace(subject, position=first_name_in(subject.text, question.file_path, question.line))
-        position = place_in(subject.text, question.file_path, question.line, question.character)
-        return Subject(subject.path, subject.text, position, Range(position, position))
-
-    async def _file(self, path: str, workspace: Workspace) -> Subject:
-        admitted = admit(path, workspace.boundary, Want.PLACE)
-        text = await self._texts.unchanged(admitted.path)
-        if text is None:
-            require_file(admitted)
-            text = await self._texts.text(admitted.path)
-        return Subject(admitted.path, text)
-
-    async def _named(
-        self, question: Question, subject: Subject, client: ClientSession, workspace: Workspace
-    ) -> Subject:
-        """A symbol of one file: by its outline, or on the line that was named."""
-        outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=question.file_path)
-        symbols = await self._symbols(outline, client, workspace)
-        name, path = name_of(question.symbol or ""), question.file_path or ""
-        if question.line is not None and subject.text is not None:
-            finding = located_on_line(name, subject.text, path, question.line, symbols)
-        else:
-            finding = located(name, symbols)
-        if not isinstance(finding, LocatedSymbol):
-            raise refusal(finding)
-        return replace(subject, position=finding.position)
-
-    async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
-        """A symbol of the workspace, wherever it is declared."""
-        name = name_of(question.symbol or "")
-        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
-        inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
-        finding = located(name, inside)
-        if not isinstance(finding, LocatedSymbol):
-            raise refusal(finding)
-        subject = await self._file(finding.location.path, workspace)
-        return replace(subject, position=finding.position)
-
-    async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
-        answer = await self.run(question, client, workspace)
-        if not answer.ok:
-            first = answer.errors[0] if answer.errors else None
-            message = error_text(first) if first else answer.meta.reason or "nobody answered"
-            raise Unavailable(first.code if first else Code.SERVER_ERROR, message)
-        return [one for one in answer.data or () if isinstance(one, Symbol)]
 
     # --- The servers -------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
+from pilotfish.model import AbsPath
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
+from pilotfish.service import workspaces
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of
@@ -129,6 +131,34 @@ async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> Non
         await told.wait()
         assert heard == ["notifications/tools/list_changed"]
         assert await names_of(client) == []
+
+
+@pytest.mark.proves("CFG-10")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        pytest.param("lsp_hover", HOVER, id="a question"),
+        pytest.param("lsp_diagnostics", {"filePath": "a.fake"}, id="a check"),
+        pytest.param("lsp_diagnostics", {}, id="every known file"),
+    ],
+)
+async def test_a_call_looks_at_the_files_of_the_configuration_once(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[tuple[AbsPath, ...]] = []
+    look = workspaces.signature_of
+
+    def counted(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
+        looks.append(files)
+        return look(files)
+
+    async with scripted_service(tmp_path, hovering()) as scripted, client_on(scripted, mode="legacy") as client:
+        scripted.write("a.fake", "some words\n")
+        await names_of(client)
+        await client.call_tool("lsp_hover", HOVER)
+        monkeypatch.setattr(workspaces, "signature_of", counted)
+        await client.call_tool(tool, arguments)
+    assert len(looks) == 1
 
 
 @pytest.mark.proves("OPS-5", "MCP-1")

@@ -161,7 +161,9 @@ class Service:
             return Feedback("", State.UNAVAILABLE, 0, "no file was named")
         try:
             with self.pool.counters.timed(touch.kind):
-                return await self._edit_feedback.run(touch, client, await self._workspace(client), started)
+                return await self._edit_feedback.run(
+                    touch, client, await self._in_step(self.workspaces.of(client)), started
+                )
         except Failure as failure:
             return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
@@ -170,17 +172,20 @@ class Service:
         checked = (verdict for verdict in verdicts if verdict.refused is None)
         return {verdict.path: self._baselines.compare(client, verdict) for verdict in checked}
 
-    async def ask(self, question: Question, client: ClientSession) -> Answer[Any]:
-        """The answer to a question; what the caller got wrong is in it, too."""
+    async def ask(self, question: Question, client: ClientSession, workspace: Workspace | None = None) -> Answer[Any]:
+        """The answer to a question; what the caller got wrong is in it, too.
+
+        A caller that has just looked up the client's `workspace` passes it, so that its files are looked at once.
+        """
         started = current_time()
         try:
-            workspace = await self._workspace(client)
+            workspace = await self._in_step(workspace or self.workspaces.of(client))
             if changes_files(question):
                 return await self._change_runner.run(question, client, workspace)
             question = await with_existing_file(question, client)
             if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
                 texts = None if question.text is None else {question.file_path: question.text}
-                return await self.check(client, (question.file_path,), texts=texts)
+                return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
             return await self._questions.run(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
@@ -196,6 +201,7 @@ class Service:
         texts: Mapping[str, str] | None = None,
         written: bool = False,
         patience: Patience = CERTAIN,
+        workspace: Workspace | None = None,
     ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         """The verdict on files: errors, clean, or none and why.
 
@@ -203,11 +209,11 @@ class Service:
         `written` says that the texts are those of an edit just made: they stand, and the disk is not read.
         """
         if texts and not written:
-            return await self.preview(client, paths, texts, patience=patience)
+            return await self.preview(client, paths, texts, patience=patience, workspace=workspace)
         started = current_time()
         try:
             with self.pool.counters.timed("check"):
-                workspace = await self._workspace(client)
+                workspace = await self._in_step(workspace or self.workspaces.of(client))
                 verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
@@ -218,13 +224,19 @@ class Service:
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
 
     async def preview(
-        self, client: ClientSession, paths: Sequence[str], texts: Mapping[str, str], *, patience: Patience = CERTAIN
+        self,
+        client: ClientSession,
+        paths: Sequence[str],
+        texts: Mapping[str, str],
+        *,
+        patience: Patience = CERTAIN,
+        workspace: Workspace | None = None,
     ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         """The verdict on files if some had other texts, and on those elsewhere that this would break."""
         started = current_time()
         try:
             with self.pool.counters.timed("preview"):
-                workspace = await self._workspace(client)
+                workspace = await self._in_step(workspace or self.workspaces.of(client))
                 previewed = await self._previews.run(client, workspace, paths, texts, patience)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
@@ -239,9 +251,8 @@ class Service:
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
 
-    async def _workspace(self, client: ClientSession) -> Workspace:
-        """Where the client works, its servers in step with the disk."""
-        workspace = self.workspaces.of(client)
+    async def _in_step(self, workspace: Workspace) -> Workspace:
+        """The workspace, its servers in step with the disk."""
         await self.disk_changes.catch_up(workspace.holds)
         return workspace
 

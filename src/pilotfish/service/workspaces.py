@@ -69,12 +69,12 @@ class Workspaces:
         """Raises `Refused` when the root is no folder any more."""
         key = (client.root, client.cwd, client.host, client.environment)
         known = self._known.get(key)
-        if known is not None and _signature(known.loaded.watched) == known.files:
+        if known is not None and signature_of(known.loaded.watched) == known.files:
             return known.workspace
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
         # Before they are read: what is written meanwhile is seen at the next use.
-        files = _signature(watched_files(request, AbsPath(os.path.realpath(client.root))))
+        files = signature_of(watched_files(request, AbsPath(os.path.realpath(client.root))))
         loaded = load(request, known.loaded if known else None)
         made = _Known(loaded, self._workspace(client, loaded), files)
         self._known.put(key, made)
@@ -108,7 +108,8 @@ def _log_blocked(loaded: Loaded, before: tuple[Problem, ...]) -> None:
             logger.warning("blocked root=%s %s", loaded.config.root, problem)
 
 
-def _signature(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
+def signature_of(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
+    """Changes when one of the files does: some ten system calls, of which most find nothing."""
     return tuple(_identity(file) for file in files)
 
 

@@ -49,9 +49,8 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
     return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
 
 
-def reported_files(service: Service, client: ClientSession) -> tuple[AbsPath, ...]:
+def reported_files(service: Service, workspace: Workspace) -> tuple[AbsPath, ...]:
     """The files of this workspace for which any running server holds diagnostics, by path."""
-    workspace = service.workspaces.of(client)
     sessions = [
         entry.session
         for key, entry in service.pool.entries().items()
@@ -62,19 +61,21 @@ def reported_files(service: Service, client: ClientSession) -> tuple[AbsPath, ..
     return tuple(sorted(path for path in ours if os.path.isfile(path)))
 
 
-async def check_reported_files(service: Service, client: ClientSession, patience: Patience) -> DiagnosticsAnswer:
+async def check_reported_files(
+    service: Service, client: ClientSession, patience: Patience, workspace: Workspace | None = None
+) -> DiagnosticsAnswer:
     """Every known file, checked for real. Raises `Unavailable` after `"lsp": false`."""
-    service.workspaces.of(client).require_enabled()
-    known = reported_files(service, client)
+    workspace = workspace or service.workspaces.of(client)
+    workspace.require_enabled()
+    known = reported_files(service, workspace)
     if not known:
-        return _nothing_reported(service, client)
-    checked = await service.check(client, known[:MAX_CHECKED], patience=patience)
+        return _nothing_reported(service, workspace)
+    checked = await service.check(client, known[:MAX_CHECKED], patience=patience, workspace=workspace)
     return replace(checked, meta=replace(checked.meta, truncated=len(known) > MAX_CHECKED))
 
 
-def _nothing_reported(service: Service, client: ClientSession) -> DiagnosticsAnswer:
+def _nothing_reported(service: Service, workspace: Workspace) -> DiagnosticsAnswer:
     """Never fresh: that no server has complained says nothing about the files that none has seen."""
-    workspace = service.workspaces.of(client)
     entries = service.pool.entries().items()
     running = sum(isinstance(entry.slot, Running) and workspace.holds(key.root) for key, entry in entries)
     caveat = "no file is known to have diagnostics; one that was not opened has not been checked"

@@ -8,7 +8,7 @@ answer of this wire. Only modules named `mcp_*` import the SDK, and only `mcp_co
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, cast
 
 import anyio
@@ -29,6 +29,8 @@ from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
 from pilotfish.service.status.reported import check_reported_files
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import told
@@ -61,6 +63,8 @@ T = TypeVar("T")
 Context = ServerRequestContext[Any]
 
 OfferedTools = ToolSet | Literal["nothing"]
+
+WorkspaceOf = Callable[[ClientSession], Workspace]
 
 
 async def serve(stream: ByteStream, service: Service, open_session: OpenSession, options: McpOptions) -> None:
@@ -126,13 +130,13 @@ class McpClient:
         self._workplaces.end()
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
-        self._listed = await self._offered_now(context)
+        self._listed = await self._offered_now(context, self._service.workspaces.of)
         tools = [] if self._listed == "nothing" else tool_schemas(Format.MCP, self._listed)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
     async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
         self._workplaces.forget_roots()
-        await self._tell_of_other_tools(context)
+        await self._tell_of_other_tools(context, self._service.workspaces.of)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> JsonObject:
         name, arguments = params.name, params.arguments or {}
@@ -161,9 +165,10 @@ class McpClient:
             self._calls -= 1
 
     async def _answer(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
-        await self._tell_of_other_tools(context)
+        workspace_of = cache(self._service.workspaces.of)  # one look at the configuration for the whole call
+        await self._tell_of_other_tools(context, workspace_of)
         client = await self._workplaces.of(context, _path(arguments))
-        workspace = self._service.workspaces.of(client)
+        workspace = workspace_of(client)
         if self._options.structured is None:
             self._structured = workspace.config.mcp_structured
         workspace.require_enabled()
@@ -171,10 +176,10 @@ class McpClient:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
         if asks_for_known_files(name, arguments):
             async with told(context, self._service, client):
-                return await check_reported_files(self._service, client, CERTAIN)
+                return await check_reported_files(self._service, client, CERTAIN, workspace)
         question = asked(name, arguments)
         async with told(context, self._service, client):
-            return await self._service.ask(question, client)
+            return await self._service.ask(question, client, workspace)
 
     async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> JsonObject:
         touch, text = touch_of(arguments), ""
@@ -191,20 +196,20 @@ class McpClient:
         client = await self._workplaces.of(context, next(iter(touch.paths), None))
         return await self._service.touched(touch, client)
 
-    async def _tell_of_other_tools(self, context: Context) -> None:
+    async def _tell_of_other_tools(self, context: Context, workspace_of: WorkspaceOf) -> None:
         """The configuration or the roots may have changed since the tools were listed, and the list with them."""
         if self._listed is None or not context.session.can_send_request:
             return
-        offered = await self._offered_now(context)
+        offered = await self._offered_now(context, workspace_of)
         if offered != self._listed:
             self._listed = offered
             await context.session.send_tool_list_changed()
 
-    async def _offered_now(self, context: Context) -> OfferedTools:
+    async def _offered_now(self, context: Context, workspace_of: WorkspaceOf) -> OfferedTools:
         """The tools where the client works; none where that cannot be."""
         try:
             client = await self._workplaces.of(context)
-            return self._offered(self._service.workspaces.of(client).config)
+            return self._offered(workspace_of(client).config)
         except Failure as gone:
             logger.warning("no tools: %s", gone.message)
             return "nothing"

@@ -172,7 +172,7 @@ def heard(port: int, data: bytes) -> bytes:
 async def test_who_does_not_say_what_it_wants_is_hung_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(http_listening, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(http_listening, "QUIET_SECONDS", 0.2)
     async with guarded(nothing, tmp_path) as (port, _, _guard):
         assert await anyio.to_thread.run_sync(heard, port, begun) == b""
 
@@ -181,11 +181,27 @@ async def test_who_does_not_say_what_it_wants_is_hung_up_on(
 async def test_half_a_head_after_a_whole_request_is_hung_up_on_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_listening, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_listening, "QUIET_SECONDS", 0.5)
     async with guarded(nothing, tmp_path) as (port, token, _):
         whole = f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
         answer = await anyio.to_thread.run_sync(heard, port, whole + whole[:20])
     assert answer.count(b"HTTP/1.1 204") == 1
+
+
+@pytest.mark.anyio
+async def test_a_request_under_way_is_never_overdue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_listening, "QUIET_SECONDS", 0.05)
+
+    async def slow(scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
+        for _ in range(3):
+            # Another connection is hung up on meanwhile, because it asks nothing for as long.
+            assert await anyio.to_thread.run_sync(heard, port, b"") == b""
+        await nothing(scope, receive, send)
+
+    async with guarded(slow, tmp_path) as (port, token, _):
+        request = f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        answer = await anyio.to_thread.run_sync(heard, port, request.encode())
+    assert status(answer) == 204
 
 
 @pytest.mark.anyio

@@ -27,7 +27,7 @@ SEEDS = (
     b'\x40{"jsonrpc":"2.0","id":7,"method":"' + b"x" * 700 + b'"}\n',
 )
 SMALL_LINE = 600
-"""The limit of a line while fuzzing: longer than both ends that are kept of one that is too long."""
+"""The limit of a line while fuzzing."""
 
 SHARE = 10
 """One of so many inputs is enough for the gate: each has an event loop of its own."""

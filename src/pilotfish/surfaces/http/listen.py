@@ -1,33 +1,31 @@
-"""Listening on loopback: uvicorn's protocol on a socket of ours, without its signals, its log and its clock.
+"""Listening on loopback: uvicorn on a socket of ours, without its signals and its log.
 
-Nobody but this machine can connect, and there is no option that changes it (T20). A connection that does not say what
-it wants is hung up on, as is one whose head is too long (F85).
+Only this machine can connect, and no option changes that (T20). A connection that asks nothing is hung up on, as is one
+whose head is too long (F85). uvicorn itself waits for a head for ever.
 """
 
 import logging
 import socket
 from collections.abc import AsyncGenerator
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-import h11
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.http.guard import Guard
+from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend, Guard
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
     import asyncio
 
 HOST = "127.0.0.1"
 
-HEAD_SECONDS = 10.0
-"""From connecting, or from the first byte of a request, to the end of its head."""
-
-KEEP_ALIVE_SECONDS = 30
-"""How long a connection may be silent between two requests."""
+QUIET_SECONDS = 20.0
+"""From connecting, or from the last answer, to the end of the next request's head."""
 
 MAX_HEAD = 16 * 1024
 """Bytes of a request line and its headers."""
@@ -37,6 +35,10 @@ MAX_CONNECTIONS = 64
 
 END_SECONDS = 1.0
 """For answers to be ended properly; then their connections are cut."""
+
+
+Peer = tuple[str, int] | None
+"""The address at the other end of a connection."""
 
 
 def bound(port: int) -> socket.socket:
@@ -57,26 +59,30 @@ def bound(port: int) -> socket.socket:
 async def listening(listener: socket.socket, guard: Guard) -> AsyncGenerator[None]:
     """Answer requests for as long as the block lasts; the socket is closed at its end."""
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    server = Server(_config(guard))
+    connections = _QuietConnections(guard)
+    server = Server(_config(connections))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=[listener])
-    try:
-        yield
-    finally:
-        for each in server.servers:
-            each.close()
-        listener.close()
-        with anyio.move_on_after(END_SECONDS, shield=True):
-            await guard.end()
-        for connection in tuple(server.server_state.connections):
-            connection.transport.abort()
+    async with owned_tasks() as tasks:
+        tasks.start_soon(connections.hang_up, server)
+        try:
+            yield
+        finally:
+            for each in server.servers:
+                each.close()
+            listener.close()
+            with anyio.move_on_after(END_SECONDS, shield=True):
+                await guard.end()
+            for connection in tuple(server.server_state.connections):
+                connection.transport.abort()
+            tasks.cancel_scope.cancel()
 
 
-def _config(guard: Guard) -> Config:
+def _config(application: AsgiApplication) -> Config:
     return Config(
-        guard,
-        http=_Patient,
+        application,
+        http="h11",
         ws="none",
         lifespan="off",
         loop="none",
@@ -87,41 +93,41 @@ def _config(guard: Guard) -> Config:
         server_header=False,
         date_header=False,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=round(QUIET_SECONDS),
         h11_max_incomplete_event_size=MAX_HEAD,
     )
 
 
-class _Patient(H11Protocol):
-    """uvicorn's, with a bound on the time that a request's head may take."""
+class _QuietConnections:
+    """An ASGI application around another one that knows which connections have no request under way, and since when."""
 
-    _head: "asyncio.TimerHandle | None" = None
+    def __init__(self, application: AsgiApplication) -> None:
+        self._application = application
+        self._asking: set[Peer] = set()
+        self._quiet_since: dict[Peer, float] = {}
 
-    def connection_made(self, transport: "asyncio.Transport") -> None:
-        super().connection_made(transport)
-        self._mind_the_head()
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
+        peer: Peer = scope.get("client")
+        self._asking.add(peer)
+        try:
+            await self._application(scope, receive, send)
+        finally:
+            self._asking.discard(peer)
+            self._quiet_since[peer] = current_time()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._mind_the_head()
+    def overdue(self, peers: AbstractSet[Peer], now: float) -> AbstractSet[Peer]:
+        """Which of these, the connections that are open now, have asked nothing for too long."""
+        quiet = peers - self._asking
+        self._quiet_since = {peer: self._quiet_since.get(peer, now) for peer in quiet}
+        return {peer for peer, since in self._quiet_since.items() if now - since >= QUIET_SECONDS}
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.conn.trailing_data[0]:
-            # The next request has begun already; nothing may come that would tell us so.
-            self._mind_the_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_the_head()
-        super().connection_lost(exc)
-
-    def _mind_the_head(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            self._forget_the_head()
-        elif self._head is None:
-            self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
-
-    def _forget_the_head(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
+    async def hang_up(self, server: Server) -> None:
+        """Hang up on connections that are overdue, for ever."""
+        while True:
+            await anyio.sleep(QUIET_SECONDS / 10)  # noqa: TID251 -- a look from time to time is the point
+            transports = [connection.transport for connection in server.server_state.connections]
+            by_peer: dict[Peer, asyncio.Transport] = {
+                transport.get_extra_info("peername"): transport for transport in transports
+            }
+            for peer in self.overdue(by_peer.keys(), current_time()):
+                by_peer[peer].abort()

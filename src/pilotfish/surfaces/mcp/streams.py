@@ -1,15 +1,15 @@
 """A wire as the pair of message streams that the SDK serves.
 
 Rules:
-- What is no message is answered with an error, and the connection goes on: not JSON, too long, a batch of nothing.
-- A batch is taken apart and each of its messages answered by itself.
+- What is not a message is answered with an error, and the connection goes on: not JSON, too long, a batch (the protocol
+  had batches for three months, and no client is known to send any).
 - So many requests may be unanswered; then nothing more is read until answers have left, and a client that does not
   take its answers is held back by its own pipe.
 - A wire that takes nothing, or has broken, ends the connection.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -34,7 +34,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder, TooLong
+from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
 from pilotfish.system.tasks import owned_tasks
 
@@ -42,9 +42,6 @@ logger = logging.getLogger(__name__)
 
 MAX_OWED = 1_000
 """Requests that are not answered yet. Far more than are worked on, so that overload is answered and not waited out."""
-
-MAX_BATCH = 100
-"""Messages in one batch; the protocol had batches for three months, and no client is known to send any."""
 
 BUFFER = 16
 """Messages between the wire and the server: without any, each would cost two turns of the loop more."""
@@ -98,20 +95,11 @@ class _Pump:
                 logger.info("an MCP client is gone: %s", error)
                 everything.cancel()
 
-    async def _take(self, line: bytes | TooLong) -> None:
-        if isinstance(line, TooLong):
-            await self._refuse(line.id, INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
-            return
-        try:
-            bodies = list(_bodies(line))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            await self._refuse(None, PARSE_ERROR, "not JSON")
-            return
-        if not 0 < len(bodies) <= MAX_BATCH:
-            await self._refuse(None, INVALID_REQUEST, f"a batch has 1 to {MAX_BATCH} messages")
-            return
-        for body in bodies:
-            await self._pass_on(body)
+    async def _take(self, line: bytes | None) -> None:
+        if line is None:
+            await self._refuse(None, INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
+        else:
+            await self._pass_on(line)
 
     async def _pass_on(self, body: bytes) -> None:
         try:
@@ -146,14 +134,6 @@ class _Pump:
     def _settle(self) -> None:
         self._owed -= 1
         self._settled.beat()
-
-
-def _bodies(line: bytes) -> Iterator[bytes]:
-    """The messages of a line: itself, or those of a batch."""
-    if not line.startswith(b"["):
-        yield line
-        return
-    yield from (bytes(raw) for raw in msgspec.json.decode(line, type=list[Raw]))
 
 
 def _has_id(body: bytes) -> bool:

@@ -21,6 +21,7 @@ from pilotfish.operations.edits.staged import Regular
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.service.changes.disk import DiskNow
 from pilotfish.service.changes.transaction import perform, recover
+from pilotfish.system.files import DiskFiles
 from support.files.folders import IN_MEMORY
 from support.values.edits import created, deleted, edited, left_in, renamed, staged, text_edit
 
@@ -59,7 +60,7 @@ def arena() -> Generator[Arena]:
 
 
 def reading(place: Arena) -> None:
-    disk = DiskNow(boundary_of(str(place.root)))
+    disk = DiskNow(boundary_of(str(place.root)), DiskFiles())
     file = disk.at(AbsPath(str(place.root / "sub/file")))
     if not isinstance(file, Regular):
         raise Refused(Code.FILE_MISSING, "swapped")

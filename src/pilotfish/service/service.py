@@ -56,13 +56,13 @@ from pilotfish.service.questions.find_file import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
 from pilotfish.service.status.recent_feedback import RecentFeedback, ShownFeedback
-from pilotfish.service.status.snapshot import snapshot
+from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import Clock, Files, Memory, OpenWatcher, Spawner, Vitals
+from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Spawner, Vitals
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class System(Struct, frozen=True):
     """The shell: what the composition root hands in."""
 
     spawn: Spawner
-    files: Files
+    files: EditableFiles
     clock: Clock
     vitals: Vitals
     places: Places
@@ -99,7 +99,8 @@ class Service:
         self._runner = CheckRunner(access)
         words = ProjectWords()
         self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words)
-        self.details = ServerDetails(self.pool, system.clock, system.vitals, self.disk_changes.health)
+        self._snapshots = Snapshots(system.clock, self.disk_changes.health)
+        self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
         self._others = RelatedFiles(self.pool, self._runner)
         self._questions = QuestionRunner(access)
@@ -109,7 +110,9 @@ class Service:
         project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
         self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
         self._journals = system.places.journals
-        self._change_runner = ChangeRunner(access, self._questions, journals=self._journals, touched=self.touched)
+        self._change_runner = ChangeRunner(
+            access, self._questions, system.files, journals=self._journals, touched=self.touched
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Service"]:
@@ -138,7 +141,7 @@ class Service:
 
     def status(self, client: ClientSession) -> Snapshot:
         """Every known server as it stands for this workspace."""
-        return snapshot(self.workspaces.of(client), self.pool.entries(), self._clock, self.disk_changes.health)
+        return self._snapshots.of(self.workspaces.of(client), self.pool.entries())
 
     async def inspect(self, client: ClientSession) -> Snapshot:
         """The same, with the memory of the servers that run, measured now."""

@@ -50,7 +50,7 @@ MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
 class DiskFiles:
-    """The `Files` port over the file system."""
+    """The `EditableFiles` port over the file system."""
 
     async def read_text(self, path: AbsPath) -> FileText:
         descriptor, status = _open(path)
@@ -61,8 +61,13 @@ class DiskFiles:
                 content = await anyio.to_thread.run_sync(_read, path, descriptor, status.st_size)
         finally:
             os.close(descriptor)
-        bom = content.startswith(UTF8_MARK)
-        return FileText(path, decoded(path, content), bom=bom, identity=_identity(status), content=content)
+        return _text(path, content, status)
+
+    def read_opened(self, path: AbsPath, descriptor: int) -> FileText:
+        status = os.fstat(descriptor)
+        if status.st_size > MAX_FILE_BYTES:
+            raise _too_large(path)
+        return _text(path, _read(path, descriptor, status.st_size), status)
 
     async def identity(self, path: AbsPath) -> Identity | None:
         try:
@@ -108,6 +113,17 @@ def _read(path: AbsPath, descriptor: int, size: int) -> bytes:
     if not room:
         raise _too_large(path)
     return b"".join(parts)
+
+
+def _text(path: AbsPath, content: bytes, status: os.stat_result) -> FileText:
+    return FileText(
+        path,
+        decoded(path, content),
+        bom=content.startswith(UTF8_MARK),
+        identity=_identity(status),
+        content=content,
+        encoding=encoding_of(path, content),
+    )
 
 
 def decoded(path: AbsPath, content: bytes) -> str:

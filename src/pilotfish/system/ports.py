@@ -124,6 +124,7 @@ class FileText:
     bom: bool
     identity: Identity
     content: bytes = field(repr=False)
+    encoding: str = "utf-8"
 
 
 class Files(Protocol):
@@ -139,6 +140,14 @@ class Files(Protocol):
 
     async def identity(self, path: AbsPath) -> Identity | None:
         """What is at `path` now, or None when nothing is."""
+        ...
+
+
+class EditableFiles(Files, Protocol):
+    """Files that a change is about to be written to."""
+
+    def read_opened(self, path: AbsPath, descriptor: int) -> FileText:
+        """Read a file that is open, and leave it open. Blocks: use a worker thread. Raises as `read_text` does."""
         ...
 
 

@@ -12,6 +12,7 @@ from pilotfish.policy.boundary import boundary_of
 from pilotfish.protocol.edits import EditPlan, edit_plan
 from pilotfish.protocol.uris import uri_of
 from pilotfish.service.changes.disk import DiskNow
+from pilotfish.system.files import DiskFiles
 
 
 def uri(root: Path, name: str) -> str:
@@ -47,7 +48,7 @@ def plan_of(*changes: dict[str, Any]) -> EditPlan:
 
 def stage_of(root: Path, seen: dict[str, str] | None = None) -> Stage:
     texts = {AbsPath(str(root / name)): text for name, text in (seen or {}).items()}
-    return Stage(DiskNow(boundary_of(str(root))), Encoding.UTF16, texts)
+    return Stage(DiskNow(boundary_of(str(root)), DiskFiles()), Encoding.UTF16, texts)
 
 
 def staged(root: Path, *changes: dict[str, Any], seen: dict[str, str] | None = None) -> Staged:

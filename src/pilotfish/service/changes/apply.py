@@ -40,6 +40,7 @@ from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
+from pilotfish.system.ports import EditableFiles
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
 """What servers say about files that have just changed."""
@@ -53,8 +54,11 @@ def changes_files(question: Question) -> bool:
 
 
 class ChangeRunner:
-    def __init__(self, access: Access, questions: QuestionRunner, *, journals: AbsPath, touched: Touched) -> None:
+    def __init__(
+        self, access: Access, questions: QuestionRunner, files: EditableFiles, *, journals: AbsPath, touched: Touched
+    ) -> None:
         self._access = access
+        self._files = files
         self._questions = questions
         self._journals = journals
         self._touched = touched
@@ -120,7 +124,7 @@ class ChangeRunner:
         if command is not None:
             warnings.append(f"then the server runs its command {command.command!r}: only that shows what it changes")
         try:
-            stage = await anyio.to_thread.run_sync(_stage, job, intent)
+            stage = await anyio.to_thread.run_sync(self._stage, job, intent)
         except Refused as refusal:
             warnings.append(f"it cannot be applied: {refusal.message}")
             with _consistent(intent):
@@ -159,23 +163,22 @@ class ChangeRunner:
         command = Command(proposal.edit.command, proposal, job.workspace)
         access = self._access
         return await self._proposals.use(
-            job, proposal.candidate, lambda session: command.run(session, access.ledgers, access.texts)
+            job, proposal.candidate, lambda session: command.run(session, access.ledgers, access.texts, self._files)
         )
 
     def _write(self, job: Job, intent: Intent, stage: Stage | None) -> Staged:
         """In a worker thread, and to its end: nothing can come between what is looked at and what is written."""
-        staged = (stage or _stage(job, intent)).staged()
+        staged = (stage or self._stage(job, intent)).staged()
         perform(staged, self._journals)
         return staged
 
-
-def _stage(job: Job, intent: Intent) -> Stage:
-    proposal = intent.proposal
-    disk = DiskNow(job.workspace.boundary)
-    stage = Stage(disk, Encoding.UTF16, {}) if proposal is None else Stage(disk, proposal.encoding, proposal.seen)
-    with _consistent(intent):
-        stage.perform(intent.plan)
-    return stage
+    def _stage(self, job: Job, intent: Intent) -> Stage:
+        proposal = intent.proposal
+        disk = DiskNow(job.workspace.boundary, self._files)
+        stage = Stage(disk, Encoding.UTF16, {}) if proposal is None else Stage(disk, proposal.encoding, proposal.seen)
+        with _consistent(intent):
+            stage.perform(intent.plan)
+        return stage
 
 
 @contextmanager

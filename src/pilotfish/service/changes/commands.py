@@ -24,6 +24,7 @@ from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.proposals import ProposedTexts, propose_texts
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.ports import EditableFiles
 
 
 class Command(Struct):
@@ -34,14 +35,14 @@ class Command(Struct):
     workspace: Workspace
     started: bool = False
 
-    async def run(self, session: Session, ledgers: Ledgers, texts: Texts) -> Stage:
+    async def run(self, session: Session, ledgers: Ledgers, texts: Texts, files: EditableFiles) -> Stage:
         """What is staged when the command has ended; raises `Refused` when any edit of it may not be done."""
         if self.started:
             raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died under the command, which is not run twice")
         self.started = True
         async with propose_texts(session, ledgers.of(session), texts) as made:
             seen = {**_seen(session), **self.proposal.seen}
-            stage = Stage(DiskNow(self.workspace.boundary), session.encoding, seen)
+            stage = Stage(DiskNow(self.workspace.boundary, files), session.encoding, seen)
             staging = _Staging(stage, made, partial(language_at, session, self.workspace))
             staging.perform(self.proposal.edit.plan)
             with session.taking_edits(staging.take):

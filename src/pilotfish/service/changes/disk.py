@@ -12,12 +12,13 @@ from pilotfish.operations.edits.staged import Disk, Free, Regular, StagedFolder,
 from pilotfish.operations.edits.staging import MAX_FILES
 from pilotfish.policy.boundary import Admitted, Boundary, Place, Want, admit, open_admitted
 from pilotfish.policy.openat import identity_of, parent_of, status_of
-from pilotfish.system.files import MAX_FILE_BYTES, UTF8_MARK, decoded, encoding_of
+from pilotfish.system.ports import EditableFiles
 
 
 class DiskNow(Disk):
-    def __init__(self, boundary: Boundary) -> None:
+    def __init__(self, boundary: Boundary, files: EditableFiles) -> None:
         self._boundary = boundary
+        self._files = files
 
     def at(self, path: AbsPath, *, itself: bool = False) -> Free | Regular | StagedFolder:
         try:
@@ -33,17 +34,16 @@ class DiskNow(Disk):
         return _entry(place)
 
     def read(self, file: Regular) -> tuple[str, bool]:
-        descriptor = open_admitted(file.place)
-        with os.fdopen(descriptor, "rb") as opened:
-            if identity_of(os.fstat(descriptor)) != file.identity:
-                raise Refused(Code.STALE, f"{file.place.path} is changing right now", hint="Ask again.")
-            content = opened.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise Refused(Code.LIMIT_EXCEEDED, f"larger than {MAX_FILE_BYTES // 1024 // 1024} MiB: {file.place.path}")
-        encoding = encoding_of(file.place.path, content)
-        if encoding != "utf-8":
-            raise Refused(Code.UNSUPPORTED, f"{file.place.path} is not changed: its encoding is {encoding}")
-        return decoded(file.place.path, content), content.startswith(UTF8_MARK)
+        path, descriptor = file.place.path, open_admitted(file.place)
+        try:
+            found = self._files.read_opened(path, descriptor)
+        finally:
+            os.close(descriptor)
+        if found.identity != file.identity:
+            raise Refused(Code.STALE, f"{path} changed while it was read", hint="Ask again.")
+        if found.encoding != "utf-8":
+            raise Refused(Code.UNSUPPORTED, f"{path} is not changed: its encoding is {found.encoding}")
+        return found.text, found.bom
 
     def tree(self, folder: StagedFolder) -> StagedTree:
         files: list[Regular] = []

@@ -16,7 +16,7 @@ from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Broken, Missing
 from pilotfish.pool.pool import Pool
 from pilotfish.sanitise import sanitised
-from pilotfish.service.status.snapshot import Watched, running, snapshot
+from pilotfish.service.status.snapshot import Snapshots, running
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Vitals
@@ -31,11 +31,11 @@ MAX_DOCUMENTS = 100
 
 
 class ServerDetails:
-    def __init__(self, pool: Pool, clock: Clock, vitals: Vitals, watched: Watched) -> None:
+    def __init__(self, pool: Pool, clock: Clock, vitals: Vitals, snapshots: Snapshots) -> None:
         self._pool = pool
         self._clock = clock
         self._vitals = vitals
-        self._watched = watched
+        self._snapshots = snapshots
         self._started: float | None = None
 
     def begin(self) -> None:
@@ -46,7 +46,7 @@ class ServerDetails:
         """Every known server, with the memory of those that run, measured now."""
         entries = self._pool.entries()
         memory = await self._memory(session.pid for session in running(workspace, entries))
-        return snapshot(workspace, entries, self._clock, self._watched, memory)
+        return self._snapshots.of(workspace, entries, memory)
 
     def of(self, workspace: Workspace, server: str) -> tuple[InstanceDetails, ...]:
         """All that is known of one server in a workspace, by root; raises `Refused` for one that is unknown."""

@@ -1,7 +1,7 @@
 """All servers of a workspace at one moment, as `status` and the panel show them. Reading it changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -33,34 +33,47 @@ Watched = Callable[[AbsPath], WatchHealth | None]
 """How changes below a root are noticed; None when nobody watches there."""
 
 
-def snapshot(
-    workspace: Workspace,
-    entries: Mapping[Key, Entry],
-    clock: Clock,
-    watched: Watched = lambda _root: None,
-    memory: Mapping[int, float] | None = None,
-) -> Snapshot:
-    """Every known and configured server: those in trouble first, then by id. `memory` is in MiB, by pid."""
-    own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
-    for key, entry in entries.items():
-        if key.server in own and workspace.holds(key.root):
-            own[key.server].append((key, entry))
-    # Slots count on the monotonic clock, people read the other one.
-    now = current_time()
-    moment = _Moment(now, clock.wall() - now, watched, memory or {}, workspace.shortcomings())
-    rows = sorted(
-        _rows(workspace, own, moment),
-        key=lambda row: (ORDER.index(state_of(row)), row.server_id),
-    )
-    return Snapshot(
-        generated_at=_milliseconds(now + moment.ahead),
-        rows=tuple(rows),
-        totals=_totals(rows),
-        root=workspace.root,
-        trusted=workspace.config.trusted,
-        disabled=None if workspace.config.enabled else DISABLED,
-        warnings=(*workspace.warnings, *workspace.replacements()),
-    )
+class Snapshots:
+    def __init__(self, clock: Clock, watched: Watched = lambda _root: None) -> None:
+        self._clock = clock
+        self._watched = watched
+        self._unused: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, ServerRow]]] = WeakKeyDictionary()
+        """The rows of servers that are not in use, which are nearly all, with the shortcomings they were made from."""
+
+    def of(
+        self, workspace: Workspace, entries: Mapping[Key, Entry], memory: Mapping[int, float] | None = None
+    ) -> Snapshot:
+        """Every known and configured server: those in trouble first, then by id. `memory` is in MiB, by pid."""
+        # Slots use the monotonic clock, people read wall time.
+        now = current_time()
+        moment = _Moment(now, self._clock.wall() - now, self._watched, memory or {}, workspace.shortcomings())
+        rows = sorted(
+            self._rows(workspace, entries, moment), key=lambda row: (ORDER.index(state_of(row)), row.server_id)
+        )
+        return Snapshot(
+            generated_at=_milliseconds(now + moment.ahead),
+            rows=tuple(rows),
+            totals=_totals(rows),
+            root=workspace.root,
+            trusted=workspace.config.trusted,
+            disabled=None if workspace.config.enabled else DISABLED,
+            warnings=(*workspace.warnings, *workspace.replacements()),
+        )
+
+    def _rows(self, workspace: Workspace, entries: Mapping[Key, Entry], moment: "_Moment") -> Iterator[ServerRow]:
+        own: dict[str, list[tuple[Key, Entry]]] = {server: [] for server in workspace.specs}
+        for key, entry in entries.items():
+            if key.server in own and workspace.holds(key.root):
+                own[key.server].append((key, entry))
+        kept = self._unused.get(workspace)
+        if kept is None or kept[0] is not moment.shortcomings:
+            kept = self._unused[workspace] = (moment.shortcomings, {})
+        unused = kept[1]
+        for server, slots in own.items():
+            if slots:
+                yield _row(workspace, server, slots, moment)
+            else:
+                yield unused.get(server) or unused.setdefault(server, _row(workspace, server, (), moment))
 
 
 def state_of(row: ServerRow) -> str:
@@ -90,22 +103,6 @@ class _Moment(Struct, frozen=True):
     watched: Watched
     memory: Mapping[int, float]
     shortcomings: Mapping[str, str]
-
-
-_resting: WeakKeyDictionary[Workspace, tuple[Mapping[str, str], dict[str, ServerRow]]] = WeakKeyDictionary()
-"""The rows of servers that nobody has used, which are nearly all, and the shortcomings that they were made with."""
-
-
-def _rows(workspace: Workspace, own: Mapping[str, Sequence[tuple[Key, Entry]]], moment: _Moment) -> Iterator[ServerRow]:
-    known = _resting.get(workspace)
-    if known is None or known[0] is not moment.shortcomings:
-        known = _resting[workspace] = (moment.shortcomings, {})
-    resting = known[1]
-    for server, kept in own.items():
-        if kept:
-            yield _row(workspace, server, kept, moment)
-        else:
-            yield resting.get(server) or resting.setdefault(server, _row(workspace, server, (), moment))
 
 
 def _row(workspace: Workspace, server: str, kept: Iterable[tuple[Key, Entry]], moment: _Moment) -> ServerRow:

@@ -49,12 +49,12 @@ def idle_snapshot(root: str) -> Snapshot:
 
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
-    from pilotfish.service.status.snapshot import snapshot as made
+    from pilotfish.service.status.snapshot import Snapshots
     from pilotfish.service.workspaces import ClientSession, Workspaces
     from pilotfish.system.clock import WallClock
 
     async def read() -> Snapshot:
         client = ClientSession("status", AbsPath(root), AbsPath(root))
-        return made(Workspaces(user_places(os.environ), os.environ).of(client), {}, WallClock())
+        return Snapshots(WallClock()).of(Workspaces(user_places(os.environ), os.environ).of(client), {})
 
     return anyio.run(read)

@@ -130,7 +130,7 @@ async def test_the_pause_never_passes_the_deadline_and_what_stands_there_is_assu
     assert messages(outcome) == ["wrong"]
     assert outcome.assumed
     assert not outcome.is_fresh
-    assert outcome.why == "the server gave no sign that it was done"
+    assert outcome.why == "the server did not signal that it was done"
     assert outcome.seconds == 1
 
 
@@ -336,7 +336,7 @@ async def test_a_server_that_says_that_it_does_not_check_gives_no_verdict() -> N
         await anyio.sleep(0.1)
         outcome = await ground.check("x")
     assert outcome.diagnostics is None
-    assert outcome.why == "the server says that it does not check: eslint/noConfig"
+    assert outcome.why == "the server reports that it cannot check: eslint/noConfig"
 
 
 @pytest.mark.proves("F6", "C86")

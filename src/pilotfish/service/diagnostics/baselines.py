@@ -1,4 +1,4 @@
-"""The last fresh state of each file, which the next one is compared with."""
+"""The last fresh state of each file, to compare the next one with."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,10 @@ from pilotfish.service.recent import Recent
 from pilotfish.service.workspaces import ClientSession
 
 MAX_BASELINES = 500
-"""Files whose last fresh state is kept with its text; for one that fell out, nothing is said to be new."""
+"""Files whose last fresh state is kept with its text. Of a file beyond it, no diagnostic is called new."""
 
 NO_FILE = CheckedText("", ())
-"""The state of a file that is not there yet."""
+"""The state of a file that does not exist yet."""
 
 
 class Baselines:
@@ -36,7 +36,7 @@ class Baselines:
         return None if known is None else known.text
 
     def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Comparison:
-        """The same for a text that nobody has written: nothing is kept of it."""
+        """The same for a text that is not on disk: nothing is kept."""
         before = NO_FILE if created else self._kept.get((verdict.path, client.host))
         return delta(before, _snapshot(verdict))
 

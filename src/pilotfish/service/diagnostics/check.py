@@ -1,7 +1,7 @@
-"""One file, one server: send the text, and wait until what the server says is about it.
+"""One check of one file by one server: send the text, and wait until the server's diagnostics are about that text.
 
-`feedback.settle` decides; this gathers the facts and waits for the session's pulse, while `inquiry` asks.
-Nothing is polled, and nothing is waited for longer than the deadline.
+`feedback.settle` decides; this gathers the facts and waits for the session's pulse, while `inquiry` asks the server.
+Nothing is polled, and no wait is longer than the deadline.
 """
 
 import anyio
@@ -22,7 +22,7 @@ from pilotfish.system.tasks import owned_tasks
 
 
 class Outcome(Struct, frozen=True):
-    """What one server said about one file. Without `diagnostics` there is no verdict, and `why` says so."""
+    """One server's verdict on one file. Without `diagnostics` there is no verdict, and `why` says why."""
 
     server: str
     diagnostics: tuple[Diagnostic, ...] | None
@@ -31,7 +31,7 @@ class Outcome(Struct, frozen=True):
     failure: Failure | None = None
     seconds: float = 0.0
     skipped: int = 0
-    """Items that were not diagnostics: the list is incomplete."""
+    """Items that could not be read as diagnostics: the list is incomplete."""
 
     @property
     def is_fresh(self) -> bool:
@@ -39,7 +39,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Check:
-    """One check at work."""
+    """One check that runs."""
 
     def __init__(self, session: Session, ledger: Ledger, freshness: Freshness, file: FileToSend) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class Check:
         self._publishes: list[float] = []
 
     async def run(self, deadline: float) -> Outcome:
-        """Raises what the session raises when the server dies or fails."""
+        """Raises the session's failure when the server dies or fails."""
         with self._ledger.using(self._file.path):
             await self._begin()
             settled = self._ledger.settled.get(self._file.path)
@@ -59,12 +59,12 @@ class Check:
             async with owned_tasks() as tasks:
                 tasks.start_soon(self._inquiry.run, deadline)
                 said = await self._verdict(deadline)
-                # Nothing may come between the verdict and what it is about.
+                # No await between the verdict and the reports it is about.
                 reports = self._counting()
                 self._learn(said, reports)
                 outcome = self._outcome(said, reports)
                 if self._inquiry.asked is not Asked.ANSWERED:
-                    # Else it is over by itself, and to cancel a task costs more than to await its end.
+                    # An inquiry with an answer ends by itself, and cancelling a task costs more than awaiting it.
                     tasks.cancel_scope.cancel()
             return outcome
 
@@ -81,7 +81,7 @@ class Check:
         self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
         if not self._sends:
-            # Others of the same patch may be on their way, and what was said before they are sent is no answer.
+            # Other files of the same patch may be about to be sent: what the server said before that is not an answer.
             await anyio.lowlevel.checkpoint()
         self._changes = ledger.changes
         self._disturbed_at = ledger.changed_at if ledger.changes > self._sent.number else None
@@ -89,13 +89,13 @@ class Check:
         self._inquiry = Inquiry(self._target, self._needed)
 
     def _stands(self, settled: Settled) -> bool:
-        """The last fresh verdict holds: nothing was sent since, and nothing that counts was said."""
+        """Whether the last fresh verdict holds: nothing was sent since, and no later report is about this text."""
         push = self._session.reports.of(self._file.path).get(Push())
         moved = push is not None and push is not settled.push and self._is_current(push)
         return settled.coverage.covers(self._needed()) and not moved
 
     def _needed(self) -> Coverage:
-        """What an answer must take into account: all that was sent when the check began."""
+        """What an answer must cover: all that had been sent when the check began."""
         return Coverage(self._sent.version, self._changes, self._session.reports.refreshes)
 
     # --- Waiting -----------------------------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ class Check:
 
     def _said(self, now: float, deadline: float) -> Verdict:
         refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
-        # Its log is kept for a while only, its refusal for as long as it lives.
+        # Log messages are kept for a while, a refusal for as long as the server lives.
         self._ledger.refusal = self._ledger.refusal or refused
         if self._ledger.refusal is not None:
-            return GaveUp(f"the server says that it does not check: {self._ledger.refusal}")
+            return GaveUp(f"the server reports that it cannot check: {self._ledger.refusal}")
         traits = traits_of(self._freshness, self._ledger.habits)
         said = verdict(self._facts(), traits, now=now, deadline=deadline)
         if not isinstance(said, Fresh) or self._second_check_is_over():
@@ -125,7 +125,7 @@ class Check:
         return Waiting(deadline) if now < deadline else Fresh(assumed=True)
 
     def _second_check_is_over(self) -> bool:
-        """Some servers check again after a save, with the compiler, and publish what that finds."""
+        """Some servers run the compiler after a save and publish what it finds."""
         token = self._freshness.save_progress
         if token is None or not self._file.saved or not self._sends:
             return True
@@ -172,7 +172,7 @@ class Check:
             ledger.habits = observed(ledger.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
     def _learn_late(self) -> None:
-        """A publish without a version after the file had settled, with nothing sent in between, was due before."""
+        """A publish without a version, after the file had settled and with nothing sent since, came late."""
         settled = self._ledger.settled.get(self._file.path)
         push = self._session.reports.of(self._file.path).get(Push())
         if settled is None or settled.push is None or push is None or push.version is not None:
@@ -181,7 +181,7 @@ class Check:
             self._ledger.habits = heard_late(self._ledger.habits, push.at - settled.push.at)
 
     def _learn_silence(self) -> None:
-        """The last text of this file had no answer in time; what came since tells silence from slowness."""
+        """The last text of this file had no answer in time: a later publish tells a slow server from a silent one."""
         sent = self._ledger.unheard.pop(self._file.path, None)
         if sent is None:
             return
@@ -192,7 +192,7 @@ class Check:
     # --- Answering ---------------------------------------------------------------------------------------------------
 
     def _push(self) -> Report | None:
-        """The last publish that is not about an older text than one which has settled."""
+        """The last publish, unless it is about an older text than the last verdict."""
         push = self._session.reports.of(self._file.path).get(Push())
         settled = self._ledger.settled.get(self._file.path)
         if settled is None or settled.push is None or settled.coverage.version != self._sent.version:
@@ -203,7 +203,7 @@ class Check:
         return push.version is None or push.version >= self._sent.version
 
     def _counting(self) -> tuple[Report, ...]:
-        """The reports that are about this text: of a server that was asked, a push counts only if it says so."""
+        """The reports about this text. After a pull, a publish counts only if its version says so."""
         push, answer = self._push(), self._inquiry.answer
         if answer is None:
             return (push,) if push is not None else ()
@@ -221,7 +221,7 @@ class Check:
             server,
             merged(lists),
             assumed=said.assumed,
-            why="the server gave no sign that it was done" if said.assumed else None,
+            why="the server did not signal that it was done" if said.assumed else None,
             seconds=seconds,
             skipped=sum(report.skipped for report in reports),
         )

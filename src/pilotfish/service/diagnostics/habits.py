@@ -1,7 +1,6 @@
-"""The habits of servers, kept from one run to the next, per server and root.
+"""The habits of servers (`feedback.learned`), kept from one run to the next, per server and root.
 
-They are written only when what follows from them may be another: after some edits nothing is new any more, and an edit
-costs no write.
+They are written only when they change what is decided: after a few edits nothing changes, and an edit costs no write.
 """
 
 import logging
@@ -24,7 +23,7 @@ MAX_KEPT = 500
 
 
 class HabitStore:
-    """Without a memory, every run begins with nothing."""
+    """Without a memory, every run starts with no habits."""
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
@@ -39,22 +38,22 @@ class HabitStore:
         return kept
 
     def keep(self, session: Session, habits: Habits) -> None:
-        # Beyond enough of them, how many there were means nothing.
+        # Counts beyond `ENOUGH` change no decision.
         short = replace(habits, changes=min(habits.changes, ENOUGH), silences=min(habits.silences, ENOUGH))
         if self._memory is not None and self._kept.get(_key(session)) != short:
             self._kept.put(_key(session), short)
             try:
                 self._memory.put(KIND, _key(session), msgspec.json.encode(short))
             except Failure as failure:
-                # A full disk costs us what we learned, and nobody an answer.
-                logger.debug("habits are not kept: %s", failure.message)
+                # A full disk costs what was learned, and no answer.
+                logger.debug("habits not written: %s", failure.message)
 
     def _read(self, key: str) -> Habits:
         try:
             said = self._memory.get(KIND, key) if self._memory is not None else None
             return Habits() if said is None else msgspec.json.decode(said, type=Habits)
         except (Failure, msgspec.DecodeError):
-            # Another version wrote it, or it cannot be read. Habits are learned again in a few edits.
+            # Unreadable, or written by another version: habits are learned again in a few edits.
             return Habits()
 
 

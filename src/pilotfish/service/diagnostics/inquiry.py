@@ -1,7 +1,7 @@
-"""Asking a server for the diagnostics of one file, in the best way that it offers.
+"""Asking a server for the diagnostics of one file, in the best way that it offers: pull, command, or a barrier.
 
-An answer counts only if nothing that was sent or said while it was on its way can have made it old, and if the parts
-that it is made of are of one state. One question about a file at a time: the answer to it serves whoever waits.
+An answer counts only if nothing sent or said meanwhile can have made it stale, and if all its parts are of one state.
+One question about a file at a time: its answer serves every check that waits.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,20 +21,20 @@ from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_d
 from pilotfish.system.clock import current_time
 
 REGISTRATION_SECONDS = 5.0
-"""How long after its start a server may still register what the catalogue says that it registers: the slowest need one
-second. Later it is one that does not, and its publishes must do."""
+"""How long after its start a server may register the pull that the catalogue expects: the slowest need one second.
+After that its publishes are used."""
 
 LATE_SECONDS = 1.0
-"""Past the deadline of a check its questions have no use; until then it is the check that ends, and says why."""
+"""A request outlives the deadline of its check by this, so that the check ends first and says why."""
 
 ASK_AGAIN_SECONDS = 0.02
-"""Between an answer that may be old and the next try, so that a server which always says so is not flooded."""
+"""Between an answer that may be stale and the next try, so that a server is not flooded."""
 
 PULL = "textDocument/diagnostic"
 
 
 class Target(Struct, frozen=True):
-    """Whom a check is about: a server, our dealings with it, what the catalogue says of it, and the file."""
+    """What is asked: a server, its ledger, what the catalogue says of it, and the file."""
 
     session: Session
     ledger: Ledger
@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
     path: AbsPath
 
     def is_ready(self) -> bool:
-        """Past loading: before that, nothing that it says counts."""
+        """Whether it has loaded: before that, nothing that it says counts."""
         readiness = self.session.readiness
         if self.freshness.phases is Phases.UNTIL_QUIESCENT:
             return readiness.quiescent is True
@@ -59,33 +59,33 @@ class Target(Struct, frozen=True):
         return barrier is not None and self.session.supports(barrier, self.path)
 
     def registration_left(self) -> float:
-        """For how long it may still register the pull that the catalogue promises."""
+        """Seconds for which it may still register the pull that the catalogue expects."""
         left = self.ledger.since + REGISTRATION_SECONDS - current_time()
         return max(0.0, left) if self.freshness.pull is PullSupport.DYNAMIC else 0.0
 
     def coverage(self) -> Coverage:
-        """What a question that is asked now takes into account."""
+        """What a question that is asked now covers."""
         version = self.session.documents.version(self.path)
         return Coverage(version, self.ledger.changes, self.session.reports.refreshes)
 
 
 class Inquiry:
-    """`asked`, `barrier` and `answer` say how it stands; the session's pulse beats when they change."""
+    """`asked`, `barrier` and `answer` are its state; the session's pulse beats when they change."""
 
     def __init__(self, target: Target, needed: Callable[[], Coverage]) -> None:
-        """`needed`: what an answer must take into account to be of use."""
+        """`needed`: what an answer must cover."""
         self._target = target
         self._needed = needed
         self.answer: PullAnswer | None = None
         self.barrier = Behind.PENDING if target.has_barrier() else Behind.NONE
-        # A question counts from the first moment: before it is asked a publish could pass for the answer.
+        # Pending from the start: a publish that comes before the question must not pass for its answer.
         if target.can_be_pulled() or target.can_be_commanded():
             self.asked = Asked.PENDING
         else:
             self.asked = Asked.EXPECTED if target.registration_left() else Asked.IMPOSSIBLE
 
     async def run(self, deadline: float) -> None:
-        """Ask until there is an answer, or for ever where none can come."""
+        """Ask until there is an answer; the check cancels this when none can come."""
         target = self._target
         await self._until(target.is_ready)
         if self.asked is Asked.EXPECTED:
@@ -98,12 +98,12 @@ class Inquiry:
                 return
             if self.barrier is Behind.PENDING:
                 await self._pass_barrier(deadline)
-            # Who registers it whenever it likes is asked from then on.
+            # A server may register the pull later: it is asked from then on.
             await self._until(target.can_be_pulled)
         await self._ask(self._pull, deadline)
 
     async def _ask(self, question: Callable[[float], Awaitable[tuple[Report, ...] | None]], deadline: float) -> None:
-        """Ask until there is an answer that nothing sent or said meanwhile can have made old."""
+        """Ask until there is an answer that nothing sent or said meanwhile can have made stale."""
         target, doubted = self._target, False
         self._turn(Asked.PENDING)
         async with target.ledger.turn(target.path):
@@ -111,8 +111,8 @@ class Inquiry:
                 await self._until(target.is_ready)
                 coverage, ended = target.coverage(), target.session.readiness.ended
                 reports = await question(deadline - current_time() + LATE_SECONDS)
-                # Loading may have ended behind the answer, in the same breath: then it was given while loading. Once is
-                # enough to doubt: some servers tell of work around every question.
+                # The answer may predate the end of loading: ask once more. Only once, because some servers report
+                # progress around every request.
                 raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended
                 doubted |= raced
                 if reports is not None and target.is_ready() and not raced:
@@ -123,23 +123,23 @@ class Inquiry:
         self._turn(Asked.ANSWERED)
 
     def _kept_answer(self) -> PullAnswer | None:
-        """The last answer about this file, whoever asked, if it takes everything into account that it must."""
+        """The last answer about this file, whichever check asked, if it covers what this check needs."""
         answer = self._target.ledger.answers.get(self._target.path)
         return answer if answer is not None and answer.coverage.covers(self._needed()) else None
 
     async def _pull(self, timeout: float) -> tuple[Report, ...] | None:
-        """One answer of every provider; None when they may be of different states."""
+        """One report of each provider; None when they may be of different states."""
         session, path, before = self._target.session, self._target.path, self._target.coverage()
         identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
         told = await session.pull(path, timeout=timeout)
         if not identifiers or not self._is_one_state(before, len(identifiers)):
             return None
         if told.count(path) < len(identifiers):
-            message = f"{session.server} gave an answer to {PULL} that cannot be read"
+            message = f"{session.server} sent a malformed answer to {PULL}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message, scene=Scene(server=session.server, root=session.root))
         channels = session.reports.of(path)
         reports = tuple(report for name in identifiers if (report := channels.get(Pull(name))) is not None)
-        # A pull of another file may tell about this one, too, and does not say of which text.
+        # A pull of another file may report on this one, too, without a version.
         certain = [report for report in reports if report.version is not None and report.version >= before.version]
         return reports if len(certain) == len(identifiers) else None
 
@@ -154,7 +154,7 @@ class Inquiry:
         return (session.reports.of(path)[Pull(ON_DEMAND)],)
 
     def _is_one_state(self, before: Coverage, questions: int) -> bool:
-        """Several answers of which each is right may be clean together although no state of the files ever was."""
+        """Several answers, each right for its moment, may together be clean although no state of the files was."""
         now = self._target.coverage()
         return now.version == before.version and (questions == 1 or now.changes == before.changes)
 

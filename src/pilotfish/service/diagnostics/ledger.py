@@ -1,7 +1,7 @@
-"""What we know of our own dealings with one session, beyond what the session keeps.
+"""Per-session ledger: which texts were sent, when, and what was answered.
 
-`Ledger.send` is the one way by which texts are sent: what was sent, when and as which of all changes, is what every
-verdict rests on. An older text is never sent after a newer one, so what a server has only ever becomes newer.
+`Ledger.send` is the only way to send a text; every verdict rests on which text was sent when. An older text is never
+sent after a newer one.
 """
 
 from collections import Counter
@@ -21,18 +21,18 @@ from pilotfish.system.clock import current_time
 
 
 class FileToSend(Struct, frozen=True):
-    """A file to check. `saved` says that this text is what is on disk."""
+    """A file and the text to send. `saved` says that this text is on disk."""
 
     path: AbsPath
     language_id: str
     text: str
     saved: bool = True
     order: int | None = None
-    """Rises with every text that is read or given; None for a text that is sent whatever the server has."""
+    """Rises with every text that is read or given; None: send it whatever the server has."""
     given: bool = False
-    """Handed in by the caller: the disk has no say about it."""
+    """Given by the caller: the disk is not read."""
     is_old: bool = False
-    """It has been on disk like this since before the server started: opening it tells the server nothing new."""
+    """Unchanged on disk since before the server started: opening it is not a change for other files."""
 
 
 class Sent(Struct, frozen=True):
@@ -40,47 +40,47 @@ class Sent(Struct, frozen=True):
 
     version: int
     number: int
-    """As which of all changes it was sent."""
+    """Its number among all changes that were sent."""
     at: float
     order: int
 
 
 class Coverage(Struct, frozen=True):
-    """What an answer about a file takes into account."""
+    """How much an answer about a file covers."""
 
     version: int
     changes: int
-    """How many texts of any file had been sent."""
+    """Texts of any file that had been sent."""
     refreshes: int
-    """How often the server had said that earlier answers may be old."""
+    """Refresh requests of the server: earlier answers may be stale."""
 
     def covers(self, other: "Coverage") -> bool:
         return self.version >= other.version and self.changes >= other.changes and self.refreshes >= other.refreshes
 
 
 class PullAnswer(Struct, frozen=True):
-    """What a server answered to our own question about a file, whole and of one state."""
+    """A server's complete answer to our question about a file."""
 
     coverage: Coverage
     reports: tuple[Report, ...]
 
 
 class Settled(Struct, frozen=True):
-    """The last fresh verdict on a file. The reports are kept: a late publish of an older text may replace them."""
+    """The last fresh verdict on a file, with its reports: a late publish for an older text may replace them."""
 
     coverage: Coverage
     reports: tuple[Report, ...]
     push: Report | None
     at: float
-    """When the last of it was said."""
+    """When its last report came."""
 
 
 class Ledger(Struct):
     since: float = field(default_factory=current_time)
     answered: bool = False
-    """It has settled once: work that it tells of now is no longer its loading."""
+    """It has given a fresh verdict once: progress that it reports now is not loading."""
     began: bool = False
-    """It has said its first diagnostics, or never says any unasked: whoever only asks questions waits for no more."""
+    """It has sent its first diagnostics, or sends none unasked: a question need not wait for them."""
     changes: int = 0
     changed_at: float = 0.0
     changed_before: float = 0.0
@@ -89,11 +89,11 @@ class Ledger(Struct):
     settled: dict[AbsPath, Settled] = field(default_factory=dict[AbsPath, Settled])
     habits: Habits = field(default_factory=Habits)
     unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
-    """Texts that had no answer when the time was over, until the next one of the same file."""
+    """Texts without an answer at their deadline, until the next text of the same file."""
     refusal: str | None = None
-    """The words by which the server said that it does not check at all."""
+    """The message by which the server said that it cannot check at all."""
     behind: str | None = None
-    """Why the server may not know the disk as it is; what it says is then only assumed."""
+    """Why the server may not know what is on disk; its verdicts are then only assumed."""
     _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
     _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])
@@ -107,7 +107,7 @@ class Ledger(Struct):
     # --- Texts -------------------------------------------------------------------------------------------------------
 
     def send(self, session: Session, file: FileToSend) -> Sent:
-        """Make the server see the text, unless it has a newer one already; returns what it has now."""
+        """Send the text, unless the server has a newer one; returns what it has now."""
         path, known = file.path, self._sent.get(file.path)
         newest = known.order if known is not None else 0
         order = newest if file.order is None else file.order
@@ -115,7 +115,7 @@ class Ledger(Struct):
             _show(session, file)
         version = session.documents.version(path)
         if known is None and file.is_old:
-            # For other files nothing changes: the server could only ever have read this.
+            # Not a change for other files: the server can only have read this text.
             known = Sent(version, self.changes, current_time(), order)
         elif known is None or known.version != version:
             known = self._changed(version, order)
@@ -127,21 +127,21 @@ class Ledger(Struct):
         return known
 
     def version(self, path: AbsPath) -> int | None:
-        """Of the text that was sent last; None when none was."""
+        """Of the text that was sent last; None before the first."""
         known = self._sent.get(path)
         return None if known is None else known.version
 
     def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
-        """Show a new process what the old one had. It reads the same disk, so for other files nothing changes."""
+        """Open a document at a new process. It reads the same disk, so this is not a change for other files."""
         session.sync(path, language_id, text)
         self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0)
 
     def note_disk_change(self) -> None:
-        """The server was told of changes on disk: what it said before about any file may not hold any more."""
+        """The server was notified of changes on disk: what it said before about any file may be stale."""
         self._changed(0, 0)
 
     def close(self, session: Session, path: AbsPath) -> None:
-        """Take a document from the server; for the other files that is a change like any other."""
+        """Close a document; for other files that is a change like any other."""
         session.close(path)
         for kept in (self._sent, self.answers, self.settled, self.unheard):
             kept.pop(path, None)
@@ -163,7 +163,7 @@ class Ledger(Struct):
     # --- Turns -------------------------------------------------------------------------------------------------------
 
     def is_using(self, path: AbsPath) -> bool:
-        """Whether it is being checked, or asked about."""
+        """Whether a check or a question uses it now."""
         return self._in_use[path] > 0
 
     @contextmanager
@@ -178,7 +178,7 @@ class Ledger(Struct):
 
     @asynccontextmanager
     async def turn(self, path: AbsPath) -> AsyncGenerator[None]:
-        """One question about a file at a time: `unchanged` means what we held when we asked, and answers overtake."""
+        """One pull of a file at a time: `unchanged` refers to what we held when we asked, and answers may overtake."""
         lock = self._turns.setdefault(path, anyio.Lock())
         try:
             async with lock:
@@ -189,9 +189,9 @@ class Ledger(Struct):
                 self._turns.pop(path, None)
 
     def shared(self) -> "_Sharing":
-        """An ordinary check or question: many at once, but none while a proposed text is at the server.
+        """For ordinary checks and questions: many at once, but none while the server has a proposed text.
 
-        Without a preview nothing is waited for, not even a turn of the loop: the texts of a patch go out together.
+        Without a preview this does not wait, not even for one turn of the loop: the texts of a patch go out together.
         """
         return _Sharing(self)
 
@@ -206,7 +206,7 @@ class Ledger(Struct):
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
-        """A preview: after the checks under way, and before any other."""
+        """For a preview: after the checks that run, and before any other."""
         while self._previewing:
             await self._left.wait()
         self._previewing = True
@@ -220,7 +220,7 @@ class Ledger(Struct):
 
 
 class _Sharing(Struct, frozen=True):
-    """Written out, because every question comes by here and a generator costs it three times as much."""
+    """A class, because every question passes here and a generator costs three times as much."""
 
     ledger: Ledger
 
@@ -236,6 +236,6 @@ def _show(session: Session, file: FileToSend) -> None:
     before = (documents.version(path), documents.text(path).string) if documents.is_open(path) else None
     session.sync(path, file.language_id, file.text)
     if before is not None and before[0] == documents.version(path) and before[1] != file.text:
-        # It does not follow changes: opening the document anew is the only way to show it another text.
+        # It takes no didChange: reopening the document is the only way to send another text.
         session.close(path)
         session.sync(path, file.language_id, file.text)

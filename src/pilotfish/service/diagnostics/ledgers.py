@@ -1,4 +1,4 @@
-"""The ledgers of all sessions that live, and the documents that every session keeps open."""
+"""The ledgers of all live sessions, and the documents that a session keeps open."""
 
 from collections.abc import Callable
 from itertools import count

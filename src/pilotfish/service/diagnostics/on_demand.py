@@ -1,4 +1,4 @@
-"""Diagnostics by command, for servers that answer no pull but have a command that tells: data says which and how.
+"""Diagnostics by `workspace/executeCommand`, for servers without pull; the catalogue names the command.
 
 The only shape so far is that of tsserver: 1-based lines, 1-based UTF-16 offsets, a category word.
 """
@@ -62,7 +62,7 @@ def _tsserver(session: Session, answer: Raw) -> list[WireDiagnostic]:
     except Malformed as malformed:
         raise ServerFailed(Code.PROTOCOL_ERROR, f"{session.server}: {malformed}", scene=scene) from malformed
     if not reply.success or findings.skipped:
-        raise ServerFailed(Code.SERVER_ERROR, f"{session.server}: {reply.message or 'an odd answer'}", scene=scene)
+        raise ServerFailed(Code.SERVER_ERROR, f"{session.server}: {reply.message or 'malformed answer'}", scene=scene)
     return [_wire(finding) for finding in findings.items]
 
 

@@ -1,7 +1,7 @@
-"""Diagnostics of texts that nobody has written yet, and of the files that they would break (DIAG-9).
+"""Diagnostics of texts that are not on disk, and of the files that they would break (DIAG-9).
 
-The files as they are on disk are checked first, which costs nothing when they were checked before: that is what the
-proposed texts are compared with. The verdict on a proposed text is never kept as a state of the file.
+The files on disk are checked first, to compare with; that costs nothing when they were checked before. The verdict on
+a proposed text is never kept as a state of the file.
 """
 
 import os

@@ -36,14 +36,14 @@ MORE_WHEN_SAVED = "it checks more once a file is saved"
 
 
 class ProposedFiles(Struct, frozen=True):
-    """What is to be judged: `proposed` are not on disk, `others` are, and are judged as if the proposed were."""
+    """What to check: `proposed` texts are not on disk; `others` are, and are checked as if the proposed were, too."""
 
     proposed: Mapping[AbsPath, str]
     others: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
 
 
 class _Share(Struct):
-    """What one server is shown and asked."""
+    """The files of one server."""
 
     server: ChosenServer
     proposed: list[FileToSend] = field(default_factory=list[FileToSend])
@@ -51,7 +51,7 @@ class _Share(Struct):
 
 
 class ProposalTime(Struct, frozen=True):
-    """Seconds that all of it may take, and the other files in it: nobody waits long for what was not asked for."""
+    """Seconds for all files, and for the `others` alone: the caller did not ask for those, so they get less."""
 
     all: float
     others: float
@@ -64,7 +64,7 @@ class ProposalRunner:
     async def run(
         self, client: ClientSession, workspace: Workspace, files: ProposedFiles, time: ProposalTime
     ) -> tuple[FileVerdict, ...]:
-        """The verdict on every file, the proposed ones first; what a server could not say is in it."""
+        """The verdict on every file, the proposed ones first; failures of servers are in it."""
         texts = {**files.others, **files.proposed}
         choices = {path: workspace.servers_for(path, text.partition("\n")[0]) for path, text in texts.items()}
         outcomes: dict[tuple[AbsPath, str], Outcome] = {}
@@ -116,7 +116,7 @@ class ProposedTexts:
         self._session = session
         self._ledger = ledger
         self._languages: dict[AbsPath, str] = {}
-        """Of every file whose text is not that of the disk."""
+        """Of every file whose text at the server is not the one on disk."""
 
     def put(self, path: AbsPath, language_id: str, text: str) -> None:
         self._languages[path] = language_id
@@ -134,7 +134,7 @@ class ProposedTexts:
         try:
             file = await texts.current(path)
         except Refused:
-            # It was never on disk, or is not any more.
+            # It is not on disk.
             self._close(path)
         else:
             self._send(path, self._languages[path], file.text)
@@ -185,7 +185,7 @@ async def _judge(
 
 
 def _as_proposed(outcome: Outcome, freshness: Freshness) -> Outcome:
-    """A server that checks a second time after saving has not said everything."""
+    """A server that checks again after a save has not reported everything."""
     if freshness.save_progress is None or not outcome.is_fresh:
         return outcome
     return replace(outcome, assumed=True, why=MORE_WHEN_SAVED)

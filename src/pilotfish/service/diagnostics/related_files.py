@@ -23,19 +23,19 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 
 MAX_OPENED = 8
-"""Closed files that are opened for one edit because they mention the changed one."""
+"""Closed files that are opened for one change because they mention the changed file."""
 
 MAX_CHECKED = 24
-"""Other files that are checked for one edit; more than are ever shown, so that the worst can be chosen."""
+"""Other files that are checked for one change; more than are shown, so that the worst can be chosen."""
 
 
 STANDS_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
 
 MAX_LISTED = 5_000
-"""Files looked at by name; beyond it a project is so large that the nearest files must do."""
+"""Files listed by name; in a larger project the nearest files must do."""
 
 MAX_READ = 600
-"""Files whose text is searched: some 50 ms of reading."""
+"""Files that are searched: some 50 ms of reading."""
 
 MAX_READ_BYTES = 64 * 1024
 """Imports stand near the top of a file."""
@@ -73,7 +73,7 @@ class RelatedFiles:
         return [path for path in dict.fromkeys(known) if self._is_served(workspace, path)][:MAX_CHECKED]
 
     def _open_at(self, servers: set[str], workspace: Workspace) -> list[AbsPath]:
-        """Documents open at these servers, the latest used first."""
+        """Documents open at these servers, the last used first."""
         paths: dict[AbsPath, None] = {}
         for key, entry in self._pool.entries().items():
             if entry.session is not None and key.server in servers and workspace.holds(key.root):
@@ -89,7 +89,7 @@ class RelatedFiles:
 
 
 class _Changed(Struct, frozen=True):
-    """The file that others may depend on, and what counts as the same kind of file."""
+    """The changed file, and the extensions of files that may import it."""
 
     path: AbsPath
     extensions: frozenset[str]

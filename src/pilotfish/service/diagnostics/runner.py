@@ -1,4 +1,4 @@
-"""Checking files: all of them, and all servers of each, side by side under one deadline."""
+"""Checks of files: all files, and all servers of each, at the same time and under one deadline."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class FileVerdict(Struct, frozen=True):
 
     @property
     def answered(self) -> int:
-        """How many servers gave a verdict."""
+        """Servers that gave a verdict."""
         return sum(outcome.diagnostics is not None for outcome in self.outcomes)
 
     @property
@@ -47,7 +47,7 @@ class FileVerdict(Struct, frozen=True):
 
 
 class Patience(Struct, frozen=True):
-    """How long a check may take in seconds; the first touch of a server has its own limit. None: as configured."""
+    """Seconds that a check may take, on the first use of a server and later. None: as configured."""
 
     first: float | None = None
     later: float | None = None
@@ -60,7 +60,7 @@ class CheckRunner:
         self._pool = access.pool
         self._texts = access.texts
         self._touched: set[Key] = set()
-        """Servers that have had the time of a first touch."""
+        """Servers that have had the longer limit of a first use."""
 
     async def run(
         self,
@@ -168,7 +168,7 @@ class CheckRunner:
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)
         if entry is not None and isinstance(entry.slot, Stopping | Rested):
-            # It was sent away and starts anew. One that failed has had its time.
+            # It was stopped and starts again, with the limit of a first use. One that failed has had it.
             self._touched.discard(key)
         if key not in self._touched:
             return patience.first or timing.first_touch_timeout_ms / 1000
@@ -176,7 +176,7 @@ class CheckRunner:
 
     def _remember(self, key: Key) -> None:
         if key not in self._touched:
-            # A server that the pool has forgotten starts anew, and must not be remembered for ever.
+            # Only servers that the pool knows: the set must not grow with every root ever opened.
             self._touched = {key, *(self._touched & self._pool.entries().keys())}
 
     def _count(self, outcome: Outcome) -> None:

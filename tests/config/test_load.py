@@ -251,7 +251,7 @@ def test_a_broken_file_keeps_its_last_good_version_in_force(home: Home, where: s
     other({"lsp": {"pyright": {"disabled": True}}})
     second = home.load(first)
     assert all(problem.place for problem in second.errors)
-    assert "last good version" in str(second.warnings[0])
+    assert "last valid version" in str(second.warnings[0])
     assert second.config.servers["eslint"].disabled
     assert not second.config.navigation_tools
     assert second.config.servers["pyright"].disabled, "the other file is read as it is now"
@@ -428,7 +428,7 @@ def test_nothing_below_the_workspace_is_opened_before_trust_is_decided(
     home.project({"lsp": {"pyright": {"command": ["./evil"]}}})
     home.load()  # whatever is imported late is imported now
     seen_before: list[str] = []
-    decide = load_module.granted
+    decide = load_module.read_grant
 
     with audited() as seen:
 
@@ -439,7 +439,7 @@ def test_nothing_below_the_workspace_is_opened_before_trust_is_decided(
             seen_before.extend(seen)
             return grant
 
-        monkeypatch.setattr(load_module, "granted", decided)
+        monkeypatch.setattr(load_module, "read_grant", decided)
         home.load()
 
     def below(path: str) -> bool:

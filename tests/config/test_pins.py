@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.config import pins
-from pilotfish.config.pins import BadPin, Pin, all_pins, pin_file, read_pin, remove_pin, write_pin
+from pilotfish.config.pins import BadPin, Pin, pin_file, read_pin, read_pins, remove_pin, write_pin
 from pilotfish.model import AbsPath
 
 pytestmark = pytest.mark.proves("T15")
@@ -155,10 +155,10 @@ def test_a_write_that_fails_leaves_the_old_record_whole(
 
 
 def test_all_records_are_listed_the_doubtful_ones_last(folder: AbsPath) -> None:
-    assert all_pins(folder) == ()
+    assert read_pins(folder) == ()
     for path in ("/code/b", "/code/a", "/code/c"):
         write_pin(folder, pin(path))
     tear(pin_file(folder, AbsPath("/code/a")))
-    b, c, bad = all_pins(folder)
+    b, c, bad = read_pins(folder)
     assert (b, c) == (pin("/code/b"), pin("/code/c"))
     assert isinstance(bad, BadPin)

@@ -10,7 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Loaded, load_from
 from pilotfish.config.pins import pin_file, write_pin
-from pilotfish.config.trust import Stale, Trusted, TrustOffer, Untrusted, offer_of, pin_of
+from pilotfish.config.trust import Stale, Trusted, TrustOffer, Untrusted, pin_of, read_offer
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 from support.files.config_home import Home
@@ -30,7 +30,7 @@ def approve(home: Home) -> TrustOffer:
     """What `pilotfish trust` does after the answer yes."""
     with open_workspace(str(home.workspace)) as workspace:
         loaded = load_from(workspace, home.request())
-        offer = offer_of(workspace, loaded.project_file, loaded.project)
+        offer = read_offer(workspace, loaded.project_file, loaded.project)
         write_pin(home.places.pins, pin_of(workspace, offer))
     return offer
 
@@ -329,7 +329,7 @@ def test_a_workspace_that_holds_the_files_that_decide_is_never_trusted(home: Hom
     loaded = trap.load()
     assert not obeyed(loaded)
     assert isinstance(loaded.config.trust, Untrusted)
-    assert "lies inside this workspace" in loaded.config.trust.why
+    assert "is inside this workspace" in loaded.config.trust.why
 
 
 @pytest.mark.proves("T11")
@@ -360,7 +360,7 @@ def test_a_record_whose_digest_was_swapped_is_not_believed(home: Home) -> None:
     home.project(changed(command=["./worse"]))
     with open_workspace(str(home.workspace)) as workspace:
         loaded = load_from(workspace, home.request())
-        now = offer_of(workspace, loaded.project_file, loaded.project)
+        now = read_offer(workspace, loaded.project_file, loaded.project)
     file = Path(pin_file(home.places.pins, AbsPath(str(home.workspace))))
     file.write_text(json.dumps({**json.loads(file.read_text()), "digest": now.digest}))
     assert isinstance(home.load().config.trust, Stale)

@@ -38,7 +38,7 @@ def test_show_prints_every_value_with_its_origin(home: Home) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert f"workspace: {home.workspace}" in lines
-    assert "trust: untrusted (nobody has trusted this workspace)" in lines
+    assert "trust: untrusted (you have not trusted this workspace)" in lines
     assert f"timing.requestTimeoutMs = 1234  # global {user}" in lines
     assert "timing.initializeTimeoutMs = 15000  # default" in lines
     assert f"feedback.maxBytes = 2048  # global {user} (preset pi)" in lines
@@ -222,7 +222,7 @@ def test_untrust_forgets_and_says_what_still_trusts(home: Home) -> None:
     result = run(home, "untrust", str(home.workspace))
     assert result.exit_code == 0
     assert not home.load().config.trusted
-    assert "no approval" in run(home, "untrust", str(home.workspace)).stdout
+    assert "not approved" in run(home, "untrust", str(home.workspace)).stdout
     home.user({"security": {"trustedProjectRoots": [str(home.workspace)]}})
     still = run(home, "untrust", str(home.workspace)).exception
     assert isinstance(still, Refused)

@@ -10,7 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Catalogue, ConfigRequest, load_from
 from pilotfish.config.places import user_places
-from pilotfish.config.trust import offer_of
+from pilotfish.config.trust import read_offer
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.surfaces.cli.main import run
 from support.daemon.homes import DaemonHome, ended, fake_server
@@ -40,7 +40,7 @@ def digest(root: Path) -> str:
     request = ConfigRequest(str(root), user_places(os.environ), Catalogue(builtin_layer(), canonical_id))
     with open_workspace(str(root)) as workspace:
         loaded = load_from(workspace, request)
-        return offer_of(workspace, loaded.project_file, loaded.project).digest
+        return read_offer(workspace, loaded.project_file, loaded.project).digest
 
 
 def servers(home: DaemonHome) -> list[int]:

@@ -1,4 +1,4 @@
-"""What holds when no file says otherwise: of every key, under a host, and by the name of a preset."""
+"""Default values: of every key, under a host, and by the name of a preset."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from pilotfish.config.schema import ConfigFile, RestartPolicy
 from pilotfish.protocol.wire import Json
 
 DEFAULTS: Final[Mapping[str, Json]] = msgspec.json.decode(msgspec.json.encode(ConfigFile()))
-"""What holds when no file says otherwise, as a file would say it."""
+"""The default of every key, as a file would write it."""
 
 LLXPRT_FEEDBACK: Mapping[str, Json] = {
     "includeSeverities": ["error"],
@@ -36,7 +36,7 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
     },
 }
 """The named sets of limits and order. Each sets the same keys, so that choosing one in a project undoes whatever
-another one set below it; what is told at all (`noVerdict`, `beforeStop`) is no part of a preset."""
+another one set below it; what is told at all (`noVerdict`, `beforeStop`) is not part of a preset."""
 
 HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
     # LLxprt promises silence where there is no verdict.
@@ -44,7 +44,7 @@ HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
     "opencode": {"feedback": {"preset": "opencode"}},
     "pi": {"feedback": {"preset": "pi"}},
 }
-"""What holds under a host when no file says otherwise: its users were promised these numbers."""
+"""Defaults under a host: its users were promised these numbers."""
 
 HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
 """What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""

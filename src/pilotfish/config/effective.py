@@ -1,4 +1,4 @@
-"""The configuration in force: from the merged layers to a `Config`, and the rules that no single file can break.
+"""The configuration in force: from the merged layers to a `Config`, and the rules that concern several files.
 
 `Config` is a value, frozen and complete (every default filled in): a reload makes another one.
 """
@@ -51,11 +51,11 @@ class ServerConfig(Struct, frozen=True):
     restart: RestartPolicy
     timing: TimingSettings
     withheld: tuple[str, ...] = ()
-    """What a project's file said and was not believed, as paths below the entry (`settings.python.pythonPath`)."""
+    """What a project's file sets and is ignored for want of trust, as paths below the entry."""
 
     @property
     def fingerprint(self) -> str:
-        """The same for two entries exactly when one process may serve both (REG-4)."""
+        """Equal for two entries exactly when one process may serve both (REG-4)."""
         seen = {name: value for name, value in asdict(self).items() if name not in OUR_OWN}
         return hashlib.sha256(json.dumps(msgspec.to_builtins(seen), sort_keys=True).encode()).hexdigest()
 
@@ -78,7 +78,7 @@ class Config:
     mcp_structured: bool
     trust: Trust
     origins: Mapping[tuple[str, ...], ValueOrigin] = field(repr=False, compare=False)
-    """Who said each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
+    """The origin of each value, by its path in the merged file (`("lsp", "pyright", "command")`)."""
 
     @property
     def trusted(self) -> bool:
@@ -86,7 +86,7 @@ class Config:
 
 
 class Circumstances(Struct, frozen=True):
-    """What else decides, besides the layers."""
+    """What decides besides the layers."""
 
     root: AbsPath
     host: str | None
@@ -154,7 +154,7 @@ def _server_timing(server: str, own: TimingSettings, general: TimingSettings, me
 
 
 def _incomplete(server: str, entry: ServerEntry, layers: Sequence[Layer], about: Circumstances) -> Problem | None:
-    """A server that the catalogue does not know must say what it is, unless it is off or was not believed."""
+    """A server that is not in the catalogue needs a command and extensions, unless it is off or they were ignored."""
     missing = [key for key in ("command", "extensions") if not getattr(entry, key)]
     asked = {gated.path[0] for gated in about.withheld if gated.server == server}
     if server in about.catalogue or entry.disabled or not set(missing) - asked:

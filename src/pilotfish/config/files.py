@@ -1,4 +1,4 @@
-"""How config files are read: once, whole, bounded, and never through something that could block or lead elsewhere.
+"""Reading config files: once, whole, bounded, and never through a file that could block or lead elsewhere.
 
 What is parsed is the buffer that was read; nothing is read twice (T5). A user's file may be a symbolic link (people
 keep their dotfiles so). A project's may not: it is read through a descriptor of the workspace, step by step without
@@ -22,35 +22,35 @@ MAX_BYTES = 262_144
 """A hand-written config file is a few KiB; this bounds what one load costs."""
 
 MAX_PROGRAM_BYTES = 67_108_864
-"""What is hashed of one program inside the workspace; larger ones are approved by size only."""
+"""The largest program of a workspace that is hashed; a larger one is approved by its size only."""
 
 OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class UnreadableFile(Exception):
-    """The file is there and cannot be used; the message says why."""
+    """The file exists and cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserFile:
-    """A file outside every project. `tampering` says who else could have written it, if somebody could."""
+    """A file outside every project. `tampering` says which other user could have written it, if one could."""
 
     data: bytes = field(repr=False)
     tampering: str | None
 
 
 def read_user_file(path: AbsPath) -> UserFile | None:
-    """The file at `path`, or None when there is none; raises `UnreadableFile`."""
+    """The file at `path`, or None when it does not exist; raises `UnreadableFile`."""
     try:
         descriptor = os.open(path, OPEN_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise UnreadableFile(_said(error)) from None
+        raise UnreadableFile(_reason(error)) from None
     try:
         status = os.fstat(descriptor)
-        return UserFile(_all_of(descriptor, status), _tampering(status))
+        return UserFile(_read_all(descriptor, status), _tampering(status))
     finally:
         os.close(descriptor)
 
@@ -65,23 +65,23 @@ class WorkspaceFiles:
     descriptor: int = field(repr=False)
 
     def read(self, name: str) -> bytes | None:
-        """A file below, by its relative name, or None when there is none; raises `UnreadableFile`."""
+        """The file of this relative name, or None when it does not exist; raises `UnreadableFile`."""
         *folders, last = name.split("/")
         descriptor = os.dup(self.descriptor)
         try:
             for folder in folders:
-                descriptor = _stepped(descriptor, folder, OPEN_FOLDER)
-            descriptor = _stepped(descriptor, last, OPEN_FILE)
-            return _all_of(descriptor, os.fstat(descriptor))
+                descriptor = _step_into(descriptor, folder, OPEN_FOLDER)
+            descriptor = _step_into(descriptor, last, OPEN_FILE)
+            return _read_all(descriptor, os.fstat(descriptor))
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise UnreadableFile(_said(error)) from None
+            raise UnreadableFile(_reason(error)) from None
         finally:
             os.close(descriptor)
 
     def program_hash(self, word: str) -> str | None:
-        """The hash of the file of this workspace that a word of a command line names, or None when it names none."""
+        """The hash of the file of this workspace that a word of a command line names, or None when it names no file."""
         if "\0" in word or not is_inside(path := os.path.realpath(os.path.join(self.path, word)), self.path):
             return None
         try:
@@ -89,21 +89,21 @@ class WorkspaceFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return f"unreadable: {_said(error)}"
+            return f"unreadable: {_reason(error)}"
         try:
-            return _hash_of(descriptor, os.fstat(descriptor))
+            return _hash_file(descriptor, os.fstat(descriptor))
         finally:
             os.close(descriptor)
 
 
 @contextmanager
 def open_workspace(root: str) -> Generator[WorkspaceFiles]:
-    """The folder that `root` really is, for as long as the block lasts; raises `Refused` when it is none."""
+    """The real folder behind `root`, open for as long as the block lasts; raises `Refused` when it cannot be opened."""
     path = os.path.realpath(root)
     try:
         descriptor = os.open(path, OPEN_FOLDER | os.O_NOFOLLOW)
     except OSError as error:
-        raise Refused(Code.ROOT_GONE, f"the workspace {path} cannot be opened: {_said(error)}") from None
+        raise Refused(Code.ROOT_GONE, f"the workspace {path} cannot be opened: {_reason(error)}") from None
     try:
         status = os.fstat(descriptor)
         yield WorkspaceFiles(AbsPath(path), status.st_dev, status.st_ino, descriptor)
@@ -111,13 +111,13 @@ def open_workspace(root: str) -> Generator[WorkspaceFiles]:
         os.close(descriptor)
 
 
-def _stepped(folder: int, name: str, flags: int) -> int:
-    """Open `name` in `folder`, and let `folder` go."""
+def _step_into(folder: int, name: str, flags: int) -> int:
+    """Open `name` in `folder`, and close `folder`."""
     try:
         descriptor = os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK} and _is_link(name, folder):
-            raise UnreadableFile("it is a symbolic link, or in one: a project's config file must be its own") from None
+            raise UnreadableFile("a project's config file must not be a symbolic link, or below one") from None
         if error.errno == errno.ENOTDIR:
             raise FileNotFoundError from None
         raise
@@ -129,7 +129,7 @@ def _is_link(name: str, folder: int) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _all_of(descriptor: int, status: os.stat_result) -> bytes:
+def _read_all(descriptor: int, status: os.stat_result) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableFile("it is not a regular file")
     chunks: list[bytes] = []
@@ -142,7 +142,7 @@ def _all_of(descriptor: int, status: os.stat_result) -> bytes:
     return b"".join(chunks)
 
 
-def _hash_of(descriptor: int, status: os.stat_result) -> str | None:
+def _hash_file(descriptor: int, status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     if status.st_size > MAX_PROGRAM_BYTES:
@@ -159,5 +159,5 @@ def _tampering(status: os.stat_result) -> str | None:
     return None
 
 
-def _said(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

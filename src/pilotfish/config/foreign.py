@@ -2,7 +2,7 @@
 
 They are not our files: a key that we do not know, or a value that we do not accept, is a note and never an error.
 The names are data. Real files of one host come in several shapes (Pi's extensions alone have three), so every name is
-understood in every host's file; a host's row of `CONFIG_DIALECTS` only says where its servers stand.
+understood in every host's file; a host's row of `CONFIG_DIALECTS` only says where its servers are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ PER_SERVER: Mapping[str, tuple[str, ...]] = {
 }
 
 COMPOSED = frozenset({"args", "enabled", "id", "include"})
-"""Keys of a server that mean something only together with others; `_composed` reads them."""
+"""Keys of a server that have a meaning only together with others; `_composed` reads them."""
 
 SILENT = frozenset({"$schema", "version", "name"})
 """Keys that say nothing about servers."""
@@ -59,7 +59,7 @@ UNDERSTOOD = COMPOSED.union(SILENT, PER_SERVER)
 
 
 class Translation(Struct, frozen=True):
-    """A foreign file in our own words; always valid."""
+    """Another host's file under our own keys; always valid."""
 
     value: dict[str, Json]
     notes: tuple[Problem, ...]
@@ -168,7 +168,7 @@ def _composed(entry: Mapping[str, Json], result: dict[str, Json]) -> dict[str, J
 
 
 def _extensions(globs: Json) -> list[Json]:
-    """The extensions of globs that say nothing else (`**/*.py`)."""
+    """The extensions of globs that name nothing else (`**/*.py`)."""
     names = [glob.rsplit("*", 1)[-1] for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
     return [*dict.fromkeys(name for name in names if name.startswith(".") and "/" not in name)]
 

@@ -27,7 +27,7 @@ STEMS = (
     "library", "loader", "macro", "module", "onsave", "path", "plugin", "preload", "proxy", "runner", "runtime",
     "sdk", "socket", "spawn", "toolchain", "wrapper",
 )  # fmt: skip
-"""A key that contains one of these, in whatever spelling (`extraPaths`, `python_executable`), names or enables code."""
+"""A key that contains one of these, in any spelling (`extraPaths`, `python_executable`), names or enables code."""
 
 WORDS = frozenset({
     "arg", "args", "argument", "arguments", "argv", "bin", "build", "cache", "cmd", "dir", "directory", "dirs", "env",
@@ -35,7 +35,7 @@ WORDS = frozenset({
     "jar", "jdk", "jvm", "linter", "log", "maven", "output", "port", "program", "run", "sbt", "script",
     "scripts", "shell", "task", "tasks", "tool", "tools", "uri", "url", "venv",
 })  # fmt: skip
-"""The same for words that are only meant where they stand alone (`buildScripts`, not `typescript`)."""
+"""The same for words that count only as a whole word of the key (`buildScripts`, not `typescript`)."""
 
 LANGUAGES = frozenset({"java", "node", "php", "python", "ruby"})
 """Harmless as the name of a section, an interpreter as the name of a value."""
@@ -47,7 +47,7 @@ VOCABULARY = frozenset({
     "on", "openfiles", "openfilesonly", "recommended", "relative", "shortest", "single", "smart", "standard",
     "strict", "trace", "true", "verbose", "warn", "warning", "warnings", "whole", "workspace", "yes",
 })  # fmt: skip
-"""The words that servers take for a choice (`typeCheckingMode: "strict"`), in small letters and without dashes."""
+"""The words that servers take for a choice (`typeCheckingMode: "strict"`), in lower case and without dashes."""
 
 KEY = re.compile(r"[A-Za-z0-9_$@.-]{1,100}\Z")
 VERSION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9}){0,3})?\Z")
@@ -68,7 +68,7 @@ class GatedValue(Struct, frozen=True):
 
 
 class Split(Struct, frozen=True):
-    """A project's file, taken apart."""
+    """A project's file, split by what needs trust."""
 
     open: dict[str, Json]
     """What counts without trust."""
@@ -90,7 +90,7 @@ class Split(Struct, frozen=True):
 
 
 def split(value: Mapping[str, Json]) -> Split:
-    """Take a valid project file apart."""
+    """Split a valid project file."""
     servers = value.get("lsp")
     if not isinstance(servers, dict):
         return Split(dict(value), dict(value), (), ())
@@ -119,7 +119,7 @@ def _gated(server: str, entry: Mapping[str, Json]) -> Iterator[GatedValue]:
 
 
 def _suspects(value: Json, path: JsonPath, *, suspect: bool) -> Iterator[tuple[JsonPath, Json]]:
-    """Each value at or below `path` that does not pass; `suspect` once a key on the way was one of the words."""
+    """Each value at or below `path` that does not pass; `suspect` says that a key of the path was one of the words."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _suspects(item, (*path, key), suspect=suspect or _is_suspect(key))
@@ -150,7 +150,7 @@ def _paths(found: tuple[GatedValue, ...], server: str) -> set[JsonPath]:
 
 
 def _without(entry: dict[str, Json], doomed: set[JsonPath], path: JsonPath = ()) -> dict[str, Json]:
-    """A copy that lacks the doomed values, and the objects that held nothing else."""
+    """A copy without the doomed values, and without the objects that held nothing else."""
     kept: dict[str, Json] = {}
     for key, item in entry.items():
         here = (*path, key)

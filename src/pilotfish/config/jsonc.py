@@ -42,7 +42,7 @@ class LineColumn(Struct, frozen=True, order=True):
 
 
 class BadJson(ValueError):
-    """The text is not JSON; `place` says where it stops being it."""
+    """The text is not JSON; `place` says where the first error is."""
 
     def __init__(self, message: str, place: LineColumn) -> None:
         super().__init__(f"{message} (line {place.line}, column {place.column})")
@@ -52,21 +52,21 @@ class BadJson(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed text that still knows where each value was written."""
+    """A parsed text, with the place of each value."""
 
     value: Json
     text: str = field(repr=False)
     offsets: Mapping[JsonPath, int] = field(repr=False)
 
     def place(self, path: JsonPath) -> LineColumn:
-        """Where `path` stands, or the nearest thing around it that does stand somewhere."""
+        """The place of `path`, or of the nearest value around it that has one."""
         while path and path not in self.offsets:
             path = path[:-1]
         return _place(self.text, self.offsets.get(path, 0))
 
 
 def parse(content: bytes) -> Document:
-    """Read one document; raise `BadJson` when it is none."""
+    """Read one document; raises `BadJson`."""
     text = _decoded(content)
     plain = _blanked(text)
     value = _loaded(plain)
@@ -97,7 +97,7 @@ def _blanked(text: str) -> str:
             if depth > MAX_DEPTH:
                 raise BadJson(f"nested deeper than {MAX_DEPTH} levels", _place(text, token.start()))
         depth -= kind == "close"
-        # A comma that follows nothing (`[,]`) is no trailing comma: the decoder must see it.
+        # A comma that follows nothing (`[,]`) is not a trailing comma: the decoder must see it.
         before = "stray" if kind == "comma" and before not in {"string", "scalar", "close"} else kind
         comma = token.start()
     return _overwritten(text, blanks)
@@ -138,7 +138,7 @@ def _loaded(plain: str) -> Json:
 
 
 def _offsets(plain: str) -> dict[JsonPath, int]:
-    """Where each member (its key) and each item stands in a text that is known to be JSON."""
+    """The offset of each member (its key) and each item of a text that is known to be JSON."""
     found: dict[JsonPath, int] = {(): len(plain) - len(plain.lstrip())}
     path: list[str | int | None] = []  # None: an object whose next string is a key
     for token in TOKEN.finditer(plain):

@@ -1,8 +1,8 @@
-"""Reading the configuration of a workspace: which files, in which order, and what holds when one of them is broken.
+"""Loading the configuration of a workspace: which files, in which order, and what holds when one has errors.
 
 The order is a safety property (T2): the user's file, then the decision about trust, and only then the first byte below
 the workspace. `load` never fails because of what a file says: everything wrong is a `Problem`, and a broken file is
-replaced by its last good version, kept from the load before (CFG-8). Which layer is broken makes no difference to the
+replaced by its last valid version, kept from the load before (CFG-8). Which layer is broken makes no difference to the
 others, and trust is decided anew each time, on the content that is in force.
 """
 
@@ -22,14 +22,14 @@ from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
 from pilotfish.config.schema import SecuritySettings
-from pilotfish.config.sheets import Names, Sheet, project_sheet, user_sheet
-from pilotfish.config.trust import Stale, Trust, Trusted, granted, offer_of, settled
+from pilotfish.config.sheets import Names, Sheet, read_project_sheet, read_user_sheet
+from pilotfish.config.trust import Stale, Trust, Trusted, read_grant, read_offer, settle
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
 
 class Catalogue(Struct, frozen=True):
-    """What the layer above knows of servers: entries under the keys of the file, and other tools' names for them."""
+    """The servers that are built in: their entries under the keys of the file, and other tools' names for them."""
 
     layer: Mapping[str, Mapping[str, Json]]
     canonical_id: Names
@@ -43,12 +43,12 @@ class ConfigRequest(Struct, frozen=True):
     catalogue: Catalogue
     host: str | None = None
     handed_over: Mapping[str, Json] = msgspec.field(default_factory=dict[str, Json])
-    """What the host said when it started us, in our own words; every file counts more."""
+    """What the host passed when it started us, under our own keys; every file takes precedence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and how it came about."""
+    """A configuration, and how it was made."""
 
     config: Config
     merged: Merged
@@ -58,12 +58,12 @@ class Loaded:
     sheets: tuple[Sheet, ...]
     """The files that count."""
     watched: tuple[AbsPath, ...]
-    """Every file that would change the result, there or not."""
+    """Every file that would change the result, whether it exists or not."""
     project: Split = field(repr=False)
     project_file: str
-    """Relative to the workspace; empty when the project says nothing."""
+    """Relative to the workspace; empty when the project has no config file."""
     user_rules: SecuritySettings | None
-    """What decided trust; None when the user's file could not be believed."""
+    """What decided trust; None when the user's file has errors that leave it open."""
     good: Mapping[AbsPath, Sheet] = field(repr=False)
     """The last version of each file that had no errors."""
 
@@ -84,7 +84,7 @@ def load(request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
 
 def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """The same for a workspace that is open already."""
-    reading = _reading(workspace, request, dict(previous.good) if previous else {})
+    reading = _read_files(workspace, request, dict(previous.good) if previous else {})
     trusted = isinstance(reading.trust, Trusted)
     withheld = () if trusted else reading.parts.gated
     layers = _layers(request, reading, reading.parts.whole if trusted else reading.parts.open)
@@ -115,7 +115,7 @@ def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loade
 
 
 class _Reading(Struct, frozen=True):
-    """What the files say, and whether the project's may be believed."""
+    """What the files say, and whether the project is trusted."""
 
     user: Sheet | None
     rules: SecuritySettings | None
@@ -135,23 +135,23 @@ class _Reading(Struct, frozen=True):
         return problem
 
 
-def _reading(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[AbsPath, Sheet]) -> _Reading:
+def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[AbsPath, Sheet]) -> _Reading:
     canonical_id = request.catalogue.canonical_id
-    user = _recalled(user_sheet(request.places, request.host, canonical_id), good)
+    user = _recall(read_user_sheet(request.places, request.host, canonical_id), good)
     rules = _rules(user)
-    grant = granted(workspace, rules, request.places, request.host)
+    grant = read_grant(workspace, rules, request.places, request.host)
     # Up to here nothing below the workspace has been opened; the next line is the first that does.
-    project = _recalled(project_sheet(workspace, canonical_id), good)
+    project = _recall(read_project_sheet(workspace, canonical_id), good)
     project_file = os.path.relpath(project.file, workspace.path) if project else ""
     parts = split(project.value if project else {})
-    trust = settled(grant, lambda: offer_of(workspace, project_file, parts))
+    trust = settle(grant, lambda: read_offer(workspace, project_file, parts))
     files = {sheet.file for sheet in (user, project) if sheet}
     kept = {file: sheet for file, sheet in good.items() if file in files}
     return _Reading(user, rules, project, project_file, parts, trust, kept)
 
 
-def _recalled(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
-    """The sheet, or the last good version of its file with what is wrong now; remembers good ones."""
+def _recall(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
+    """The sheet, or the last valid version of its file with today's errors; remembers valid ones."""
     if sheet is None:
         return None
     if sheet.sound:
@@ -160,13 +160,13 @@ def _recalled(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:
     last = good.get(sheet.file)
     if last is None:
         return sheet
-    told = Problem(ProblemGrade.WARNING, sheet.file, (), "has errors: the last good version of it stays in force")
+    told = Problem(ProblemGrade.WARNING, sheet.file, (), "has errors: its last valid version stays in force")
     found = tuple(sheet.placed(problem) for problem in (*sheet.problems, told))
     return replace(last, problems=found, document=None)
 
 
 def _rules(user: Sheet | None) -> SecuritySettings | None:
-    """The user's rules; None when they cannot be believed."""
+    """The user's rules; None when errors leave open what they are."""
     if user is not None and not user.believable:
         return None
     section = user.value.get("security") if user else None
@@ -174,7 +174,7 @@ def _rules(user: Sheet | None) -> SecuritySettings | None:
 
 
 def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]) -> list[Layer]:
-    """Weakest first. `believed` is what counts of the project's file."""
+    """Weakest first. `believed` is the part of the project's file that counts."""
     catalogue: dict[str, Json] = {server: dict(entry) for server, entry in request.catalogue.layer.items()}
     layers = [Layer(ValueOrigin(ConfigSource.DEFAULT), DEFAULTS)]
     if request.host in HOST_DEFAULTS:
@@ -183,7 +183,7 @@ def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]
     if request.handed_over:
         layers.append(Layer(ValueOrigin(ConfigSource.HOST), request.handed_over))
     if reading.user:
-        # Rules that cannot be believed are left out: the defaults are the strictest.
+        # Rules with errors are left out: the defaults are the strictest.
         said = {key: item for key, item in reading.user.value.items() if key != "security" or reading.rules}
         layers.append(Layer(ValueOrigin(ConfigSource.GLOBAL, reading.user.file), said))
     if reading.project:
@@ -192,10 +192,10 @@ def _layers(request: ConfigRequest, reading: _Reading, believed: dict[str, Json]
 
 
 def _ignored(reading: _Reading, withheld: tuple[GatedValue, ...], root: AbsPath) -> Iterator[Problem]:
-    """One warning for each thing that was not believed, with the way to change that (TRUST-4)."""
+    """One warning for each value that is ignored, with how to change that (TRUST-4)."""
     if reading.project is None:
         return
-    why = f"ignored: {reading.trust.why}; `pilotfish trust {printable(root)}` shows what would run and asks"
+    why = f"ignored: {reading.trust.why}; `pilotfish trust {printable(root)}` shows what would run, and asks"
     for gated in reading.parts.refused:
         yield _warning(reading.project, gated, "ignored: no project may set this variable")
     for gated in withheld:
@@ -209,7 +209,7 @@ def _warning(project: Sheet, gated: GatedValue, message: str) -> Problem:
 
 
 def watched_files(request: ConfigRequest, root: AbsPath) -> tuple[AbsPath, ...]:
-    """The files that decide: when one of them changes, the configuration of this root may be another."""
+    """The files that decide: when one of them changes, the configuration of this root may change."""
     return (
         *(path for _, path in user_files(request.places, request.host)),
         *(AbsPath(os.path.join(root, name)) for _, name in project_files()),

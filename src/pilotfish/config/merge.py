@@ -1,4 +1,4 @@
-"""How the layers become one: deterministic, pure, and every value keeps the name of who said it (CFG-2, CFG-3, CFG-4).
+"""Merging the layers of the configuration: deterministic, pure; every value keeps its origin (CFG-2, CFG-3, CFG-4).
 
 Rules, for a layer laid over those below it:
 - objects merge by key, at any depth; every other value, arrays included, replaces what was there;
@@ -20,11 +20,11 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
 KeyPath = tuple[str, ...]
-"""The way to a value through objects only: arrays are values."""
+"""The path of a value through objects only: arrays are values."""
 
 
 class ConfigSource(StrEnum):
-    """Who said a value, weakest first."""
+    """Where values come from, weakest first."""
 
     DEFAULT = "default"
     HOST = "host"
@@ -34,7 +34,7 @@ class ConfigSource(StrEnum):
 
 
 class ValueOrigin(Struct, frozen=True):
-    """Where one value comes from. `preset` names the preset that put it there."""
+    """Where one value comes from. `preset` names the preset that set it."""
 
     source: ConfigSource
     file: AbsPath | None = None
@@ -47,14 +47,14 @@ class ValueOrigin(Struct, frozen=True):
 
 
 class Layer(Struct, frozen=True):
-    """One file's worth of configuration and who said it."""
+    """The values of one source."""
 
     origin: ValueOrigin
     value: Mapping[str, Json]
 
 
 class Leaf(Struct, frozen=True):
-    """A value that merges no further."""
+    """A value that is not merged with another."""
 
     value: Json
     origin: ValueOrigin

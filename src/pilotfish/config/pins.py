@@ -3,7 +3,7 @@
 A pin names the folder by its real path **and** its device and inode, and holds what was approved word for word, so
 that a later change can be shown and not only noticed. The file's name is the hash of the path; the path stands inside
 and is checked. The folder must be ours and closed to everybody else (0700), the file too (0600); a record that is not
-is worth nothing. Records appear and disappear whole: written beside, flushed, then renamed.
+does not count. Records appear and disappear whole: written beside, flushed, then renamed.
 """
 
 import contextlib
@@ -40,26 +40,26 @@ class Pin(Struct, frozen=True):
 
 
 class BadPin(Exception):
-    """There is a record and it cannot be believed; the message says why."""
+    """The record exists and does not count; the message says why."""
 
 
 def pin_file(folder: AbsPath, root: AbsPath) -> AbsPath:
-    """Where the record of `root` is kept, whether there is one or not."""
+    """Where the record of `root` is kept, if it has one."""
     name = hashlib.sha256(os.fsencode(root)).hexdigest()
     return AbsPath(os.path.join(folder, f"{name}.json"))
 
 
 def read_pin(folder: AbsPath, root: AbsPath) -> Pin | None:
-    """The record of `root`, or None when there is none; raises `BadPin`."""
+    """The record of `root`, or None when it has none; raises `BadPin`."""
     pin = _read(folder, pin_file(folder, root))
     if pin is not None and pin.path != root:
         raise BadPin(f"the trust record of {root} names another folder")
     return pin
 
 
-def all_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
-    """Every record by path, those that cannot be believed last."""
-    names = sorted(name for name in _listed(folder) if name.endswith(".json"))
+def read_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
+    """Every record by path, those that do not count last."""
+    names = sorted(name for name in _list_folder(folder) if name.endswith(".json"))
     found: list[Pin] = []
     bad: list[BadPin] = []
     for name in names:
@@ -74,7 +74,7 @@ def all_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
 
 
 def write_pin(folder: AbsPath, pin: Pin) -> None:
-    """Store `pin` in place of the record that its folder may have; raises `BadPin` when the store is not private."""
+    """Store `pin`, replacing the record of the same folder; raises `BadPin` when the store is not private."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _check_private(os.lstat(folder), folder, stat.S_ISDIR)
     target = pin_file(folder, AbsPath(pin.path))
@@ -94,7 +94,7 @@ def write_pin(folder: AbsPath, pin: Pin) -> None:
 
 
 def remove_pin(folder: AbsPath, root: AbsPath) -> bool:
-    """Forget the record of `root`; False when there was none."""
+    """Remove the record of `root`; False when it had none."""
     try:
         os.unlink(pin_file(folder, root))
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _check_private(status: os.stat_result, path: str, of_type: Any) -> None:
         raise BadPin(f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o})")
 
 
-def _listed(folder: AbsPath) -> list[str]:
+def _list_folder(folder: AbsPath) -> list[str]:
     try:
         return os.listdir(folder)
     except FileNotFoundError:

@@ -33,12 +33,12 @@ class Places(Struct, frozen=True):
 
     @property
     def journals(self) -> AbsPath:
-        """The folder of what is being written right now."""
+        """The folder of journals of writes in progress."""
         return AbsPath(os.path.join(self.state, "journal"))
 
     @property
     def store(self) -> AbsPath:
-        """What outlives the daemon."""
+        """The database that outlives the daemon."""
         return AbsPath(os.path.join(self.state, "store.sqlite"))
 
 
@@ -65,18 +65,18 @@ PROJECT_FILE = ".pilotfish/lsp.json"
 
 
 class ConfigDialect(Struct, frozen=True):
-    """Where one host keeps its language servers."""
+    """Where one host keeps its language servers, and under which keys."""
 
     host: str
     project_files: tuple[str, ...]
     global_files: tuple[str, ...] = ()
     """`~` is the home folder, `$CONFIG` the folder that `XDG_CONFIG_HOME` names."""
     section: str | None = None
-    """The key that holds everything; None when the file has no other purpose."""
+    """The key of the section about language servers; None when the whole file is about them."""
     servers: tuple[str, ...] = ("servers",)
-    """The keys of the section that hold servers; none when the section is the servers."""
+    """The keys of the section that hold servers; empty when the section itself holds them."""
     false_is_off: bool = True
-    """Whether `false` turns us off, and not only the host's own servers."""
+    """Whether `false` turns Pilotfish off, and not only the host's own servers."""
 
 
 CONFIG_DIALECTS = (
@@ -88,7 +88,7 @@ CONFIG_DIALECTS = (
         ("~/.llxprt/settings.json", "$CONFIG/llxprt-code/settings.json"),
         section="lsp",
     ),
-    # OpenCode's own servers are off by default and are best left off beside ours, so `false` says nothing about us.
+    # OpenCode's own servers are off by default and are best left off beside ours, so `false` does not mean Pilotfish.
     ConfigDialect(
         "opencode",
         ("opencode.json", "opencode.jsonc"),
@@ -98,11 +98,11 @@ CONFIG_DIALECTS = (
         false_is_off=False,
     ),
 )
-"""In the order in which a project's files are looked for."""
+"""In the order in which a project is searched for their files."""
 
 
 def user_files(places: Places, host: str | None) -> Iterator[tuple[ConfigDialect | None, AbsPath]]:
-    """Every file that may speak for the user, first choice first."""
+    """Every file that may hold the user's configuration, first choice first."""
     yield None, places.global_file
     for dialect in CONFIG_DIALECTS:
         for pattern in dialect.global_files if dialect.host == host else ():
@@ -110,7 +110,7 @@ def user_files(places: Places, host: str | None) -> Iterator[tuple[ConfigDialect
 
 
 def project_files() -> Iterator[tuple[ConfigDialect | None, str]]:
-    """Every file that may speak for a project, relative to it, first choice first."""
+    """Every file that may hold a project's configuration, relative to the project, first choice first."""
     yield None, PROJECT_FILE
     for dialect in CONFIG_DIALECTS:
         for name in dialect.project_files:

@@ -1,6 +1,6 @@
-"""What is wrong in a config file, said so that a person can mend it without looking anything up (CFG-8).
+"""Errors of config files, worded so that a person can fix the file without looking anything up (CFG-8).
 
-Values and keys come from files that nobody trusts yet: every one is shown as ASCII JSON, so that no escape sequence
+Values and keys come from files that are not trusted yet: each is shown as ASCII JSON, so that no escape sequence
 or bidirectional override reaches a terminal, and cut at `SHOWN` characters.
 """
 
@@ -20,7 +20,7 @@ PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
 
 
 class ProblemGrade(StrEnum):
-    """How bad it is: `config check` fails on errors only."""
+    """How severe a problem is: `config check` fails on errors only."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -61,12 +61,12 @@ def shown(value: Json, limit: int = SHOWN) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` itself where a terminal only shows it, and as ASCII JSON where it would obey (controls, bidi marks)."""
+    """`text` itself, or ASCII JSON where a terminal would interpret it (control characters, bidirectional marks)."""
     return text if text.isprintable() else json.dumps(text)
 
 
 def path_text(path: JsonPath) -> str:
-    """`lsp.pyright.settings["a.b"][0]`: the way to a value as people write it."""
+    """`lsp.pyright.settings["a.b"][0]`: a path as people write it."""
     steps = [
         f".{step}" if isinstance(step, str) and PLAIN_KEY.match(step) else f"[{json.dumps(step)}]" for step in path
     ]

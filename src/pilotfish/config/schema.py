@@ -25,7 +25,7 @@ USER_ONLY = ("security", "pool")
 # --- Single values ------------------------------------------------------------------------------------------------
 
 MAX_MILLISECONDS = 86_400_000
-"""A day: longer is a slip of the keyboard, and far longer overflows timers."""
+"""A day: a longer limit is a typing error, and a far longer one overflows timers."""
 
 MAX_COUNT = 1_000_000
 """A bound for counts, so that sums of them stay small numbers."""
@@ -38,18 +38,18 @@ SERVERS = "an object of servers by id, or false"
 
 
 def broken_argv(words: Sequence[str]) -> str | None:
-    """What a command line must be, when `words` is none."""
+    """What is accepted as a command line, when `words` is not."""
     return None if words and words[0] and not any("\0" in word for word in words) else ARGV
 
 
 def broken_root(entry: str) -> str | None:
-    """What an entry of `trustedProjectRoots` must be, when `entry` is none."""
+    """What is accepted as an entry of `trustedProjectRoots`, when `entry` is not."""
     found = fault(entry)
     return found and f"a folder, or a glob that can be read ({found})"
 
 
 def broken_servers(servers: object) -> str | None:
-    """`true` says nothing that an absent key does not."""
+    """`true` is not accepted: servers are on by default."""
     return SERVERS if servers is True else None
 
 
@@ -109,13 +109,13 @@ class RestartPolicy(StrEnum):
 
 
 def _key(name: str) -> str:
-    """What a field is called in the file."""
+    """The name of a field in the file."""
     first, *others = name.split("_")
     return (first + "".join(other.capitalize() for other in others)).replace("Mib", "MiB")
 
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True, rename=_key):
-    """An object without other keys than these, of which each may be absent."""
+    """A closed object: other keys are errors, and each key may be absent."""
 
 
 class TimingSettings(Section, frozen=True):

@@ -1,8 +1,8 @@
-"""What speaks for the user and what speaks for a project (CFG-1, CFG-9): the first file that says something.
+"""The user's config file and the project's (CFG-1, CFG-9): the first that says something about language servers.
 
 A sheet is one config file, read: what of it counts, and what is wrong with it. A file that cannot be parsed counts for
-nothing. One with wrong values counts without them: a slip in one place must not turn a server back on that another
-place turns off. (`config.load` puts the last good version in its place where there is one.) The files and their order
+nothing. One with wrong values counts without them: an error in one place must not turn a server back on that another
+place turns off. (`config.load` uses the last valid version instead where it has one.) The files and their order
 are in `config.places`. Parent folders are never looked at.
 """
 
@@ -29,29 +29,29 @@ Names = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What one file says. `value` is valid whatever the file was."""
+    """What one file says. `value` is always valid."""
 
     file: AbsPath
     value: dict[str, Json]
     problems: tuple[Problem, ...] = ()
     sound: bool = True
-    """False: `value` is not all that the file wanted to say."""
+    """False: the file has errors, and `value` lacks the parts that have them."""
     believable: bool = True
-    """False: its security section is not what the person wrote."""
+    """False: its security section has errors, or another user may have written it."""
     foreign: bool = False
     """Another host's file."""
     document: Document | None = field(default=None, repr=False)
-    """Where its values stand; None when the file has other content by now."""
+    """The places of its values; None when the file has other content by now."""
 
     def placed(self, problem: Problem) -> Problem:
-        """`problem` with the place of its value, where it is about this file and knows none yet."""
+        """`problem` with the place of its value, if it is about this file and has none yet."""
         if problem.file != self.file or problem.place or not self.document:
             return problem
         return structs.replace(problem, place=self.document.place(problem.path))
 
 
 class Reader(Struct, frozen=True):
-    """How to read a file: whose it is, and, where it is another host's, in which dialect."""
+    """How to read a file: whose it is and, if it is another host's, in which dialect."""
 
     source: ConfigSource
     canonical_id: Names
@@ -68,7 +68,7 @@ class Reader(Struct, frozen=True):
         return _foreign(document, file, self, self.dialect)
 
     def broken(self, file: AbsPath, message: str, place: LineColumn | None = None) -> Sheet:
-        """A file that is there and says nothing that we could read. Another host's is not ours to call wrong."""
+        """A file that cannot be read: an error in our own file, a warning in another host's."""
         grade = ProblemGrade.WARNING if self.dialect else ProblemGrade.ERROR
         problem = Problem(grade, file, (), f"cannot be read: {message}", place=place)
         return Sheet(file, {}, (problem,), sound=False, believable=False, foreign=self.dialect is not None)
@@ -79,11 +79,11 @@ def _own(document: Document, file: AbsPath, reader: Reader) -> Sheet:
     left = without(document.value, tuple(found))
     value = dict(left) if isinstance(left, dict) else {}
     value.pop("$schema", None)
-    found += _renamed(value, file, reader.canonical_id)
+    found += _rename_servers(value, file, reader.canonical_id)
     sound = not found
     believable = all(problem.path and problem.path[0] != "security" for problem in found)
     if reader.source is ConfigSource.PROJECT:
-        found += _user_only(value, file, ProblemGrade.WARNING)
+        found += _take_out_user_only(value, file, ProblemGrade.WARNING)
     return Sheet(file, value, tuple(found), sound, believable, document=document)
 
 
@@ -95,12 +95,12 @@ def _foreign(document: Document, file: AbsPath, reader: Reader, dialect: ConfigD
     notes = [*translated.notes]
     believable = all(problem.path[:1] != ("security",) for problem in notes)
     if reader.source is ConfigSource.PROJECT:
-        notes += _user_only(value, file, ProblemGrade.NOTE)
+        notes += _take_out_user_only(value, file, ProblemGrade.NOTE)
     return Sheet(file, value, tuple(notes), believable=believable, foreign=True, document=document)
 
 
-def _user_only(value: dict[str, Json], file: AbsPath, grade: ProblemGrade) -> list[Problem]:
-    """Take out what a project may not say."""
+def _take_out_user_only(value: dict[str, Json], file: AbsPath, grade: ProblemGrade) -> list[Problem]:
+    """Remove what a project may not set."""
     return [
         Problem(grade, file, (key,), "ignored: it is read from the user's own file only")
         for key in USER_ONLY
@@ -108,8 +108,8 @@ def _user_only(value: dict[str, Json], file: AbsPath, grade: ProblemGrade) -> li
     ]
 
 
-def _renamed(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list[Problem]:
-    """Give servers their catalogue ids; one that is there under both names counts under its id only."""
+def _rename_servers(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list[Problem]:
+    """Give servers their catalogue ids; one that has both names in the file counts under its id only."""
     servers = value.get("lsp")
     if not isinstance(servers, dict):
         return []
@@ -129,25 +129,25 @@ def _renamed(value: dict[str, Json], file: AbsPath, canonical_id: Names) -> list
 # --- Which files --------------------------------------------------------------------------------------------------
 
 
-def user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sheet | None:
-    """What the user says; None when no file says anything."""
+def read_user_sheet(places: Places, host: str | None, canonical_id: Names) -> Sheet | None:
+    """The user's file; None when there is none."""
     for dialect, path in user_files(places, host):
-        sheet = _from_user(path, Reader(ConfigSource.GLOBAL, canonical_id, dialect))
+        sheet = _read_user(path, Reader(ConfigSource.GLOBAL, canonical_id, dialect))
         if sheet is not None:
             return sheet
     return None
 
 
-def project_sheet(workspace: WorkspaceFiles, canonical_id: Names) -> Sheet | None:
-    """What the project says; None when no file says anything."""
+def read_project_sheet(workspace: WorkspaceFiles, canonical_id: Names) -> Sheet | None:
+    """The project's file; None when there is none."""
     for dialect, name in project_files():
-        sheet = _from_project(workspace, name, Reader(ConfigSource.PROJECT, canonical_id, dialect))
+        sheet = _read_project(workspace, name, Reader(ConfigSource.PROJECT, canonical_id, dialect))
         if sheet is not None:
             return sheet
     return None
 
 
-def _from_user(path: AbsPath, reader: Reader) -> Sheet | None:
+def _read_user(path: AbsPath, reader: Reader) -> Sheet | None:
     try:
         file = read_user_file(path)
     except UnreadableFile as error:
@@ -159,7 +159,7 @@ def _from_user(path: AbsPath, reader: Reader) -> Sheet | None:
     return replace(sheet, problems=(*sheet.problems, problem), sound=False, believable=False)
 
 
-def _from_project(workspace: WorkspaceFiles, name: str, reader: Reader) -> Sheet | None:
+def _read_project(workspace: WorkspaceFiles, name: str, reader: Reader) -> Sheet | None:
     path = AbsPath(os.path.join(workspace.path, name))
     try:
         data = workspace.read(name)

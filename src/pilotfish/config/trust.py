@@ -1,12 +1,12 @@
 """Whether what a workspace names may run (TRUST-1 … TRUST-6, T1 … T6).
 
-Two steps, and the order is the point. `granted` decides from the user's own data alone: the policy, the list of roots,
-the record that `pilotfish trust` left. It runs before a byte below the workspace is read, so nothing in there can have
-a say in it. `settled` can only take away: where the grant is a record, what the project's file asks for now must be
-what was approved then.
+Two steps, in this order. `read_grant` decides from the user's own data alone: the policy, the list of roots, the record
+that `pilotfish trust` left. It runs before a byte below the workspace is read, so nothing in there can influence it.
+`settle` can only take away: where the grant is a record, what the project's file asks for now must be what was
+approved then.
 
-Anything that goes wrong on the way means untrusted. A workspace that holds the very files that decide (somebody works
-in their home folder) is never trusted, because whoever may edit it may edit those.
+Anything that goes wrong on the way means untrusted. A workspace that holds the files that decide (a home folder opened
+as a project) is never trusted, because who may edit it may edit those.
 """
 
 import hashlib
@@ -28,23 +28,23 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
 
 DIGEST = b"pilotfish trust 1"
-"""Begins every digest, so that another way of computing it can never give the same one."""
+"""The prefix of every digest, so that a later way of computing it never gives the same one."""
 
 
 class Trusted(Struct, frozen=True):
-    """What the workspace names may run."""
+    """Programs that the workspace names may run."""
 
     why: str
 
 
 class Untrusted(Struct, frozen=True):
-    """Nothing that the workspace names may run."""
+    """No program that the workspace names may run."""
 
     why: str
 
 
 class Stale(Struct, frozen=True):
-    """It was approved, and what would run is not what was approved any more. Nothing of it may run."""
+    """The workspace was approved, and asks to run something else now. Nothing of it may run."""
 
     why: str
     differences: tuple[str, ...]
@@ -54,13 +54,13 @@ Trust = Trusted | Untrusted | Stale
 
 
 class Open(Struct, frozen=True):
-    """The user trusts this folder whatever it asks for."""
+    """The user trusts this folder, whatever it asks for."""
 
     why: str
 
 
 class Pinned(Struct, frozen=True):
-    """The user approved what this folder asked for then."""
+    """The user approved what this folder asked for at that time."""
 
     pin: Pin
 
@@ -84,7 +84,7 @@ class TrustOffer(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Over all of it, each part with its length before it, so that no two offers spell the same bytes."""
+        """Over all parts, each preceded by its length, so that no two offers have the same bytes."""
         parts = [DIGEST, self.file.encode()]
         for name, value in (*sorted(self.entries.items()), *sorted(self.programs.items())):
             parts += name.encode(), _canonical(value)
@@ -92,31 +92,31 @@ class TrustOffer(Struct, frozen=True):
         return f"sha256:{hashlib.sha256(joined).hexdigest()}"
 
 
-def granted(
+def read_grant(
     workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
 ) -> TrustGrant:
-    """Decide from the user's data alone. `security` is None when the user's file could not be believed."""
+    """Decide from the user's data alone. `security` is None when the user's file has errors that leave it open."""
     try:
-        return _granted(workspace, security, places, host)
+        return _read_grant(workspace, security, places, host)
     except Exception as error:  # noqa: BLE001 -- whatever goes wrong while deciding means untrusted (TRUST-4)
         return Closed(f"trust could not be decided: {error}")
 
 
-def barred(
+def find_obstacle(
     workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
 ) -> str | None:
-    """Why no approval can count here, or None when one can."""
+    """Why an approval would not count here, or None when it would."""
     if security is None:
         return "the user's config file has errors, so nothing can grant trust"
     if security.project_config_policy is ProjectConfigPolicy.NEVER:
         return "security.projectConfigPolicy is never"
     for decisive in (places.pins, *(path for _, path in user_files(places, host))):
         if is_inside(os.path.realpath(decisive), workspace.path):
-            return f"{decisive} decides trust and lies inside this workspace"
+            return f"{decisive} decides trust and is inside this workspace"
     return None
 
 
-def offer_of(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOffer:
+def read_offer(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOffer:
     """What the project's file asks to run, with the hashes of the workspace's own files that it would run."""
     entries = project.entries()
     words = {word for entry in entries.values() for word in _command_words(entry)}
@@ -124,15 +124,15 @@ def offer_of(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOffer
     return TrustOffer(file if entries else "", entries, {word: found for word, found in hashes.items() if found})
 
 
-def settled(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
-    """The verdict; `offer` is only asked for where it matters."""
+def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
+    """The verdict; `offer` is called only where it matters."""
     match grant:
         case Open():
             return Trusted(grant.why)
         case Closed():
             return Untrusted(grant.why)
         case Pinned():
-            return _compared(grant.pin, offer())
+            return _compare(grant.pin, offer())
         case _:
             assert_never(grant)
 
@@ -150,10 +150,10 @@ def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
     )
 
 
-def _granted(
+def _read_grant(
     workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
 ) -> TrustGrant:
-    reason = barred(workspace, security, places, host)
+    reason = find_obstacle(workspace, security, places, host)
     if security is None or reason is not None:
         return Closed(reason or "")
     if security.project_config_policy is ProjectConfigPolicy.ALWAYS:
@@ -163,13 +163,13 @@ def _granted(
             return Open(f"security.trustedProjectRoots has {entry}")
     pin = read_pin(places.pins, workspace.path)
     if pin is None:
-        return Closed("nobody has trusted this workspace")
+        return Closed("you have not trusted this workspace")
     if (pin.device, pin.inode) != (workspace.device, workspace.inode):
         return Closed("the folder that was trusted has been replaced by another one of the same name")
     return Pinned(pin)
 
 
-def _compared(pin: Pin, offer: TrustOffer) -> Trust:
+def _compare(pin: Pin, offer: TrustOffer) -> Trust:
     if pin.digest == offer.digest == TrustOffer(pin.file, pin.entries, pin.programs).digest:
         return Trusted("approved with pilotfish trust")
     differences = tuple(_differences(pin, offer))
@@ -190,12 +190,12 @@ def _difference(name: str, before: Json, after: Json) -> list[str]:
         return [line for key in keys for line in _difference(f"{name}.{key}", before.get(key), after.get(key))]
     if before == after:
         return []
-    # Untruncated: a person decides by what stands here.
+    # Whole: a person decides by this line.
     return [f"{shown(name, len(name) + 2)}: {json.dumps(before)} → {json.dumps(after)}"]
 
 
 def _command_words(entry: Json) -> list[str]:
-    """The words of the command lines that may name files; a bare program name is looked up on PATH, not in here."""
+    """The words of the command lines that may name files; a bare program name is looked up on PATH, not here."""
     if not isinstance(entry, dict):
         return []
     words: list[str] = []

@@ -41,7 +41,7 @@ def fault(entry: str) -> str | None:
 def covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
     """Whether `entry` trusts the real path `candidate`; raises `BadGlob` for a pattern that cannot be read."""
     covered = _glob_covers(entry, candidate, home) if is_glob(entry) else _folder_covers(entry, candidate, home)
-    # No real path has `..` or an empty segment in it: whoever passes one has not resolved it.
+    # No real path has `..` or an empty segment in it: such a candidate was not resolved.
     return covered and candidate == os.path.normpath(candidate) and not candidate.startswith("//")
 
 
@@ -67,5 +67,5 @@ def _glob_covers(entry: str, candidate: AbsPath, home: AbsPath) -> bool:
 
 
 def _slashed(path: str) -> str:
-    """With `/` between segments and none at the end: the root folder is the empty string."""
+    """With `/` between segments and without one at the end: the root folder is the empty string."""
     return (path.replace("\\", "/") if sys.platform == "win32" else path).rstrip("/")

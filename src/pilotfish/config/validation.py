@@ -1,4 +1,4 @@
-"""What is wrong with a config file, all at once, in words (CFG-8), and what is left of it without that.
+"""Validating a config file: all its errors at once, in words (CFG-8), and the file without them.
 
 `msgspec` says quickly whether a file has the shape of `config.schema`, and stops at the first fault. Only when there is
 one is the file compared with the shape value by value.
@@ -21,7 +21,7 @@ from pilotfish.protocol.wire import Json
 
 
 def validated(value: Json) -> ConfigFile:
-    """A value that must be valid: our own defaults, the catalogue and valid files are in there."""
+    """A value that must be valid, because it is merged from defaults, the catalogue and valid files."""
     try:
         return msgspec.convert(value, ConfigFile)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -29,18 +29,18 @@ def validated(value: Json) -> ConfigFile:
 
 
 def problems(value: Json, file: str) -> tuple[Problem, ...]:
-    """Everything that is wrong with `value`; empty when it is a config file."""
+    """Every error of `value`; empty when it is a valid config file."""
     try:
         msgspec.convert(value, ConfigFile)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         found = tuple(_problem(fault, file) for fault in _faults(inspect.type_info(ConfigFile), value, ()))
-        # Should the comparison below ever miss what msgspec saw: the file as a whole counts for nothing.
+        # If the comparison below misses what msgspec found, the whole file counts for nothing.
         return found or (Problem(ProblemGrade.ERROR, file, (), f"not accepted: {error}"),)
     return ()
 
 
 def without(value: Json, found: tuple[Problem, ...]) -> Json:
-    """A copy of `value` that lacks what the problems point at; a list with a bad item goes as a whole."""
+    """A copy of `value` without the values that have problems; a list with a bad item is removed as a whole."""
     if any(not problem.path for problem in found):
         return {}
     doomed = {_up_to_list(problem.path) for problem in found}
@@ -77,7 +77,7 @@ def _problem(fault: _Fault, file: str) -> Problem:
 
 
 def _faults(node: inspect.Type, value: Json, path: JsonPath) -> Iterator[_Fault]:
-    """What is wrong with `value` and all below it; `node` says what it must be."""
+    """The errors of `value` and of all below it; `node` is the type that it must have."""
     node, extra = _bare(node)
     accepted: str = extra.get("accepted") or _accepted(node)
     branch = _branch(node, value)
@@ -120,7 +120,7 @@ def _object_faults(node: inspect.StructType, value: dict[str, Json], path: JsonP
 
 
 def _bare(node: inspect.Type) -> tuple[inspect.Type, Mapping[str, Any]]:
-    """A type without its metadata, and what we noted there."""
+    """A type without its metadata, and the `extra` that it holds."""
     extra: dict[str, Any] = {}
     while isinstance(node, inspect.Metadata):
         extra = {**cast("dict[str, Any]", node.extra or {}), **extra}
@@ -129,7 +129,7 @@ def _bare(node: inspect.Type) -> tuple[inspect.Type, Mapping[str, Any]]:
 
 
 def _branch(node: inspect.Type, value: Json) -> inspect.Type | None:
-    """The type itself, or the one of a union, that is written like `value`; None when none is."""
+    """The type itself, or the member of a union, that `value` has in JSON; None when it has another one."""
     kinds = [_bare(kind)[0] for kind in node.types] if isinstance(node, inspect.UnionType) else [node]
     return next((kind for kind in kinds if _is_written_as(kind, value)), None)
 
@@ -165,7 +165,7 @@ def _fits(node: inspect.Type, value: Any) -> bool:
 
 
 def _accepted(node: inspect.Type) -> str:
-    """What would have been right."""
+    """What is accepted, in words."""
     match node:
         case inspect.IntType(ge=least, le=most):
             return f"a whole number from {least} to {most}"

@@ -1,11 +1,11 @@
 """`pilotfish config show|check|schema`, `pilotfish trust`, `pilotfish untrust`: the config verbs of the command line.
 
-They run without the daemon. Everything heavy (pydantic, the catalogue) is imported inside the verbs, so that the root
-command can list them for the price of click.
+They run without the daemon. The configuration and the catalogue are imported inside the verbs, so that the root
+command lists them without that cost.
 
 Granting trust needs a person at a terminal, who is shown what would run and answers; the default answer is no.
-Without a terminal the only way is `--hash`, with the digest that the terminal showed; it is not shown elsewhere, so
-that a program that is refused is not told how to go on (T6, T11, T16).
+Without a terminal the only way is `--hash`, with the digest that a terminal showed; it is not shown elsewhere, so that
+a program that is refused does not learn how to go on (T6, T11, T16).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
-host_option = click.option("--host", metavar="NAME", default=None, help="As this host would see it (pi, llxprt, …).")
+host_option = click.option("--host", metavar="NAME", default=None, help="For this host (pi, llxprt, …).")
 
 
 @click.group()
@@ -44,7 +44,7 @@ def show(root: str | None, host: str | None, changed_only: bool, as_json: bool) 
     """Print the merged configuration with the origin of every value."""
     from pilotfish.surfaces.cli.terminal.config_text import show_json, show_lines
 
-    loaded = _loaded(root_of(root), host)
+    loaded = _load(root_of(root), host)
     _print(show_json(loaded) if as_json else "\n".join(show_lines(loaded, changed_only=changed_only)))
     if loaded.errors and not as_json:
         click.echo(f"{len(loaded.errors)} error(s): see `pilotfish config check`", err=True)
@@ -56,10 +56,10 @@ def show(root: str | None, host: str | None, changed_only: bool, as_json: bool) 
 @json_option
 @click.pass_context
 def check(context: click.Context, root: str | None, host: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """List everything that is wrong; exit 1 when something is."""
+    """List errors and warnings; exit 1 if there is an error."""
     from pilotfish.surfaces.cli.terminal.config_text import check_json, check_lines
 
-    loaded = _loaded(root_of(root), host)
+    loaded = _load(root_of(root), host)
     _print(check_json(loaded) if as_json else "\n".join(check_lines(loaded)))
     context.exit(1 if loaded.errors else 0)
 
@@ -75,11 +75,11 @@ def schema() -> None:
 @click.command()
 @directory_argument
 @root_option
-@click.option("--list", "listing", is_flag=True, help="Show what is trusted.")
-@click.option("--hash", "digest", metavar="DIGEST", help="Approve without a terminal what a terminal showed.")
+@click.option("--list", "listing", is_flag=True, help="List what is trusted.")
+@click.option("--hash", "digest", metavar="DIGEST", help="Approve what has this hash, without a terminal.")
 @json_option
 def trust(directory: str | None, root: str | None, listing: bool, digest: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Show what a workspace would run, and allow it."""
+    """Show what a workspace asks to run, and ask whether to trust it."""
     if listing:
         _print(_list_json() if as_json else "\n".join(_list_lines()))
     else:
@@ -91,46 +91,46 @@ def trust(directory: str | None, root: str | None, listing: bool, digest: str | 
 @root_option
 @json_option
 def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Take back what `pilotfish trust` allowed."""
+    """Withdraw the trust that `pilotfish trust` gave."""
     from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
     from pilotfish.config.trust import Trusted
     from pilotfish.model import AbsPath
 
     places = _places()
-    # By name only: a workspace that is gone can still be forgotten.
+    # By name only: trust in a workspace that is gone can be withdrawn, too.
     workspace = AbsPath(os.path.realpath(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
     name = printable(workspace)
-    text = f"Forgotten: {name}" if removed else f"There was no approval of {name}."
+    text = f"no longer trusted: {name}" if removed else f"not approved with pilotfish trust: {name}"
     _print({"root": workspace, "removed": removed} if as_json else text)
-    if isinstance(still := _verdict(workspace), Trusted):
+    if isinstance(still := _read_trust(workspace), Trusted):
         message = f"{name} is still trusted: {still.why}"
         raise Refused(Code.INVALID_CONFIG, message, hint=f"Edit {places.global_file}.")
 
 
 def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None:
-    """One open workspace from showing to storing: what is stored is what was shown."""
+    """The workspace stays open from showing to storing: what is stored is what was shown."""
     from pilotfish.config.files import open_workspace
     from pilotfish.config.load import load_from
     from pilotfish.config.pins import BadPin, write_pin
     from pilotfish.config.problems import printable
-    from pilotfish.config.trust import Trusted, barred, offer_of, pin_of
+    from pilotfish.config.trust import Trusted, find_obstacle, pin_of, read_offer
     from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
 
     request = _request(directory)
     with open_workspace(directory) as workspace:
         loaded = load_from(workspace, request)
-        offer = offer_of(workspace, loaded.project_file, loaded.project)
+        offer = read_offer(workspace, loaded.project_file, loaded.project)
         verdict = loaded.config.trust
         lines = "\n".join(offer_lines(offer, workspace.path))
         _print(offer_json(offer, workspace.path, verdict) if as_json else lines)
         if isinstance(verdict, Trusted):
             click.echo(f"Already trusted: {verdict.why}.", err=True)
             return
-        if reason := barred(workspace, loaded.user_rules, request.places, request.host):
-            raise Refused(Code.UNTRUSTED, f"approving it would change nothing: {reason}")
-        _approved(offer, verdict, digest)
+        if reason := find_obstacle(workspace, loaded.user_rules, request.places, request.host):
+            raise Refused(Code.UNTRUSTED, f"an approval would not count: {reason}")
+        _require_approval(offer, verdict, digest)
         try:
             write_pin(request.places.pins, pin_of(workspace, offer))
         except (BadPin, OSError) as error:
@@ -138,13 +138,13 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     click.echo(f"Trusted: {printable(workspace.path)}", err=True)
 
 
-def _approved(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
-    """Return when a person approves; raise `Refused` otherwise."""
+def _require_approval(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
+    """Return when a person approves; raises `Refused` otherwise."""
     from pilotfish.config.trust import Stale
 
     if digest is not None:
         if digest != offer.digest:
-            raise Refused(Code.UNTRUSTED, "the hash is not that of what this workspace asks to run now")
+            raise Refused(Code.UNTRUSTED, "the hash does not match what this workspace asks to run now")
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
@@ -159,40 +159,40 @@ def _approved(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
 def _list_lines() -> list[str]:
     from pilotfish.surfaces.cli.terminal.config_text import pin_line
 
-    entries = [f"{entry}  trusted (security.trustedProjectRoots)" for entry in _listed_roots()]
-    return [*entries, *(pin_line(pin, verdict) for pin, verdict in _pins())] or ["Nothing is trusted."]
+    entries = [f"{entry}  trusted (security.trustedProjectRoots)" for entry in _read_trusted_roots()]
+    return [*entries, *(pin_line(pin, verdict) for pin, verdict in _read_pins())] or ["Nothing is trusted."]
 
 
 def _list_json() -> dict[str, Any]:
     from pilotfish.surfaces.cli.terminal.config_text import pin_json
 
-    return {"entries": _listed_roots(), "approved": [pin_json(pin, verdict) for pin, verdict in _pins()]}
+    return {"entries": _read_trusted_roots(), "approved": [pin_json(pin, verdict) for pin, verdict in _read_pins()]}
 
 
-def _listed_roots() -> list[str]:
-    from pilotfish.config.sheets import user_sheet
+def _read_trusted_roots() -> list[str]:
+    from pilotfish.config.sheets import read_user_sheet
 
-    sheet = user_sheet(_places(), None, lambda name: name)
+    sheet = read_user_sheet(_places(), None, lambda name: name)
     section = sheet.value.get("security") if sheet else None
     entries = section.get("trustedProjectRoots") if isinstance(section, dict) else None
     return [str(entry) for entry in entries] if isinstance(entries, list) else []
 
 
-def _pins() -> list[tuple[Any, Trust | None]]:
-    from pilotfish.config.pins import Pin, all_pins
+def _read_pins() -> list[tuple[Any, Trust | None]]:
+    from pilotfish.config.pins import Pin, read_pins
 
-    pins = all_pins(_places().pins)
-    return [(pin, _verdict(pin.path) if isinstance(pin, Pin) else None) for pin in pins]
+    pins = read_pins(_places().pins)
+    return [(pin, _read_trust(pin.path) if isinstance(pin, Pin) else None) for pin in pins]
 
 
-def _verdict(root: str) -> Trust | None:
+def _read_trust(root: str) -> Trust | None:
     try:
-        return _loaded(root, None).config.trust
+        return _load(root, None).config.trust
     except Refused:
         return None
 
 
-def _loaded(root: str, host: str | None) -> Loaded:
+def _load(root: str, host: str | None) -> Loaded:
     from pilotfish.config.load import load
 
     return load(_request(root, host))

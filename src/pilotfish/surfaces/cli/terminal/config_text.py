@@ -1,6 +1,6 @@
 """What the config verbs print. Pure: from loaded values to lines and to JSON.
 
-Every value of a file is shown as ASCII JSON, whole: what a person approves must be what stands there.
+Every value of a file is shown as ASCII JSON, whole: a person approves what is shown.
 """
 
 import json
@@ -49,7 +49,7 @@ def show_json(loaded: Loaded) -> dict[str, Any]:
 
 
 def check_lines(loaded: Loaded) -> Iterator[str]:
-    """Everything that is wrong, then how much of it there is."""
+    """Every problem, then their number."""
     for problem in loaded.problems:
         yield f"{problem.grade}: {problem}"
     read = ", ".join(printable(sheet.file) for sheet in loaded.sheets) or "no config file"
@@ -63,7 +63,7 @@ def check_json(loaded: Loaded) -> dict[str, Any]:
 def offer_lines(offer: TrustOffer, root: AbsPath) -> Iterator[str]:
     """What would run, whole: the command lines, their environment and folder, and every other approved key."""
     if not offer.entries:
-        yield f"{printable(root)} asks to run nothing of its own."
+        yield f"{printable(root)} asks to run no program of its own."
     for server, entry in offer.entries.items():
         yield f"{printable(root)} asks, in {printable(offer.file)}, to run for {json.dumps(server)}:"
         for keys, value in _leaves(entry, ()):

@@ -213,8 +213,9 @@ def test_a_racing_swap_gets_no_escape(request: pytest.FixtureRequest) -> None:
             recover(place.home)
             swap(place)
         folder = place.root / ("link" if (place.root / "sub").is_symlink() else "sub")
-        assert {path.name for path in folder.iterdir()} <= {"file", "new", "moved"}
-        assert left_in(place.home) == []
+        hidden = {path.name for path in folder.iterdir()} - {"file", "new", "moved"}
+        # A move between the two names cannot be undone while one of them is a link: its journal stays, too.
+        assert {name.split("-")[1] for name in hidden} <= set(left_in(place.home))
         assert not place.is_escaped
     print(f"done {dict(done)} refused {dict(refused)}")
     assert min(done[act.__name__] for act in acts) > 0, done

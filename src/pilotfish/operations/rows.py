@@ -1,15 +1,18 @@
 """One row per operation: all that tools, command line, validation, documents and tests need to know about it.
 
-A row says what a question needs (`forms`), how a server is asked and its answer read (`request`), what the operation is
-called on each surface, and what it may do. Adding an operation is adding a row and, where its answer has a new shape, a
-module that reads it.
+A row says what a question needs (`forms`), how a server is asked and its answer read (`request`), what the answer is
+(`data`), what the operation is called on each surface, and what it may do. All else follows: verbs, tools and their
+hints, schemas, validation, order of results, the tables of the documents. CONTRIBUTING says what a new row needs beside
+it.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from enum import Enum, auto
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from pilotfish.api.answers import Action, Changes, Diagnostic, Edge, HierarchyItem, Hover, Location, Signature, Symbol
 from pilotfish.api.questions import Operation
 from pilotfish.operations.actions import read_actions
 from pilotfish.operations.edits.changes import read_changes
@@ -52,10 +55,22 @@ class Request(Struct, frozen=True):
     """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
 
 
+class ResultOrder(Enum):
+    """How the results of several servers are put into one list."""
+
+    BY_PLACE = auto()
+    """What is in the workspace first, then by file and place."""
+    BY_MATCH = auto()
+    """By how well the name matches the query, then by place."""
+    AS_GIVEN = auto()
+
+
 class OperationRow(Struct, frozen=True):
     operation: Operation
     request: Request | None
     """None where no request answers it: diagnostics come from what servers report."""
+    data: Any
+    """The type of an answer's `data`, which is null where nothing was found or no server answered."""
     forms: tuple[QuestionForm, ...]
     tool: str
     """Its name as an MCP tool."""
@@ -71,6 +86,7 @@ class OperationRow(Struct, frozen=True):
     writes: bool = False
     """Whether it may change files, when asked to."""
     cap: int = MAX_RESULTS
+    order: ResultOrder = ResultOrder.BY_PLACE
 
     @property
     def permission(self) -> Literal["allow", "ask"]:
@@ -92,10 +108,14 @@ def _locations(method: str, build: Callable[[RequestContext], object] = at_posit
 
 _CALLS, _TYPES = "textDocument/prepareCallHierarchy", "textDocument/prepareTypeHierarchy"
 
+_LOCATIONS, _SYMBOLS = tuple[Location, ...], tuple[Symbol, ...]
+_ITEMS, _EDGES = tuple[HierarchyItem, ...], tuple[Edge, ...]
+
 _ROWS = (
     OperationRow(
         Operation.DEFINITION,
         _locations("textDocument/definition"),
+        _LOCATIONS,
         PLACE,
         tool="lsp_goto_definition",
         verb="definition",
@@ -105,6 +125,7 @@ _ROWS = (
     OperationRow(
         Operation.DECLARATION,
         _locations("textDocument/declaration"),
+        _LOCATIONS,
         PLACE,
         tool="lsp_goto_declaration",
         verb="declaration",
@@ -113,6 +134,7 @@ _ROWS = (
     OperationRow(
         Operation.TYPE_DEFINITION,
         _locations("textDocument/typeDefinition"),
+        _LOCATIONS,
         PLACE,
         tool="lsp_goto_type_definition",
         verb="type-definition",
@@ -121,6 +143,7 @@ _ROWS = (
     OperationRow(
         Operation.IMPLEMENTATION,
         _locations("textDocument/implementation"),
+        _LOCATIONS,
         PLACE,
         tool="lsp_goto_implementation",
         verb="implementation",
@@ -129,6 +152,7 @@ _ROWS = (
     OperationRow(
         Operation.REFERENCES,
         _locations("textDocument/references", of_references),
+        _LOCATIONS,
         PLACE,
         tool="lsp_find_references",
         verb="references",
@@ -139,42 +163,51 @@ _ROWS = (
     OperationRow(
         Operation.HOVER,
         _plain("textDocument/hover", at_position, read_hover),
+        Hover,
         PLACE,
         tool="lsp_hover",
         verb="hover",
         description="Type and documentation of a symbol.",
         opta="lsp_hover",
+        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.SIGNATURE,
         _plain("textDocument/signatureHelp", at_position, read_signatures),
+        tuple[Signature, ...],
         PLACE,
         tool="lsp_signature",
         verb="signature",
         description="Signatures of the call around a position.",
+        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.DOCUMENT_SYMBOL,
         _plain("textDocument/documentSymbol", of_document, read_document_symbols),
+        _SYMBOLS,
         (QuestionForm(("filePath",)),),
         tool="lsp_document_symbols",
         verb="symbols",
         description="Outline of a file: its symbols and where they are.",
         opta="lsp_document_symbols",
         cap=MAX_OUTLINE,
+        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.WORKSPACE_SYMBOL,
         _plain("workspace/symbol", of_query, read_workspace_symbols),
+        _SYMBOLS,
         (QuestionForm(("query",), ("filePath",)),),
         tool="lsp_workspace_symbols",
         verb="workspace-symbols",
         description="Find symbols by name in the whole workspace.",
         opta="lsp_symbols",
+        order=ResultOrder.BY_MATCH,
     ),
     OperationRow(
         Operation.PREPARE_CALLS,
         _plain(_CALLS, at_position, read_items),
+        _ITEMS,
         PLACE,
         tool="lsp_prepare_call_hierarchy",
         verb="calls prepare",
@@ -183,6 +216,7 @@ _ROWS = (
     OperationRow(
         Operation.INCOMING_CALLS,
         Request("callHierarchy/incomingCalls", of_item, read_incoming, prepare=_CALLS),
+        _EDGES,
         (*PLACE, QuestionForm(("callHierarchyItem",), ("filePath",))),
         tool="lsp_incoming_calls",
         verb="calls in",
@@ -191,6 +225,7 @@ _ROWS = (
     OperationRow(
         Operation.OUTGOING_CALLS,
         Request("callHierarchy/outgoingCalls", of_item, read_outgoing, prepare=_CALLS),
+        _EDGES,
         (*PLACE, QuestionForm(("callHierarchyItem",), ("filePath",))),
         tool="lsp_outgoing_calls",
         verb="calls out",
@@ -199,6 +234,7 @@ _ROWS = (
     OperationRow(
         Operation.SUPERTYPES,
         Request("typeHierarchy/supertypes", of_item, read_items, prepare=_TYPES),
+        _ITEMS,
         (*PLACE, QuestionForm(("typeHierarchyItem",), ("filePath",))),
         tool="lsp_supertypes",
         verb="types super",
@@ -207,6 +243,7 @@ _ROWS = (
     OperationRow(
         Operation.SUBTYPES,
         Request("typeHierarchy/subtypes", of_item, read_items, prepare=_TYPES),
+        _ITEMS,
         (*PLACE, QuestionForm(("typeHierarchyItem",), ("filePath",))),
         tool="lsp_subtypes",
         verb="types sub",
@@ -215,6 +252,7 @@ _ROWS = (
     OperationRow(
         Operation.DIAGNOSTICS,
         None,
+        dict[str, tuple[Diagnostic, ...]],
         (QuestionForm(("filePath",)),),
         tool="lsp_diagnostics",
         verb="check",
@@ -224,6 +262,7 @@ _ROWS = (
     OperationRow(
         Operation.RENAME,
         _plain("textDocument/rename", of_rename, read_changes),
+        Changes,
         PLACE,
         tool="lsp_rename",
         verb="rename",
@@ -232,20 +271,24 @@ _ROWS = (
         optional=("apply",),
         opta="lsp_rename",
         writes=True,
+        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.RENAME_FILE,
         _plain("workspace/willRenameFiles", of_file_rename, read_changes),
+        Changes,
         (QuestionForm(("filePath", "newPath")),),
         tool="lsp_rename_file",
         verb="rename-file",
         description="Move a file and update imports; by default only a diff.",
         optional=("apply",),
         writes=True,
+        order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
         Operation.CODE_ACTIONS,
         _plain("textDocument/codeAction", of_actions, read_actions),
+        tuple[Action, ...],
         (QuestionForm(("filePath", "line"), ("character",)),),
         tool="lsp_code_actions",
         verb="actions",

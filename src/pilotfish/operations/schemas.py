@@ -7,13 +7,14 @@ together is checked when a tool is called, and the refusal says it.
 Nothing in here comes from a server or a repository.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
 from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import FIELDS
-from pilotfish.operations.tools import NAMED, ONE_TOOL, OPERATIONS, OPTA, OperationTool
+from pilotfish.operations.rows import ROWS, OperationRow
+from pilotfish.operations.tools import ONE_TOOL, OperationTool, named_tools, operation_tools, opta_tools
 
 Schema = Mapping[str, object]
 
@@ -44,17 +45,21 @@ class ToolSet(StrEnum):
     OPTA = "opta"
 
 
-def tool_schemas(format_: Format, tools: ToolSet) -> list[Schema]:
+def tool_schemas(
+    format_: Format, tools: ToolSet, rows: Collection[OperationRow] = tuple(ROWS.values())
+) -> list[Schema]:
     """The schemas of a set of tools."""
     match tools:
         case ToolSet.NAMED:
-            return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in NAMED.values()]
+            chosen = named_tools(rows)
         case ToolSet.OPTA:
-            return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in OPTA.values()]
+            chosen = opta_tools(rows)
         case ToolSet.ONE:
-            return [_shaped(format_, ONE_TOOL, _one_description(), _one_parameters(), None)]
+            operations = operation_tools(rows)
+            return [_shaped(format_, ONE_TOOL, _one_description(operations), _one_parameters(operations), None)]
         case _:
             assert_never(tools)
+    return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in chosen.values()]
 
 
 def default_tools(format_: Format) -> ToolSet:
@@ -118,11 +123,11 @@ def _property(tool: OperationTool, name: str) -> Schema:
     return {"type": field.type, **description}
 
 
-def _one_description() -> str:
-    lines = [f"{operation}: {_fields(tool)}" for operation, tool in OPERATIONS.items() if not tool.row.takes_place]
+def _one_description(operations: Mapping[str, OperationTool]) -> str:
+    lines = [f"{operation}: {_fields(tool)}" for operation, tool in operations.items() if not tool.row.takes_place]
     also = [
         f"{operation} also takes {', '.join(extra)}"
-        for operation, tool in OPERATIONS.items()
+        for operation, tool in operations.items()
         if tool.row.takes_place and (extra := _beyond_place(tool))
     ]
     return (
@@ -144,8 +149,8 @@ def _beyond_place(tool: OperationTool) -> list[str]:
     return [*needed, *optional]
 
 
-def _one_parameters() -> Schema:
-    anyone = next(iter(OPERATIONS.values()))
-    fields = dict.fromkeys(name for tool in OPERATIONS.values() for name in tool.fields)
-    operation: Schema = {"type": "string", "enum": list(OPERATIONS)}
+def _one_parameters(operations: Mapping[str, OperationTool]) -> Schema:
+    anyone = next(iter(operations.values()))
+    fields = dict.fromkeys(name for tool in operations.values() for name in tool.fields)
+    operation: Schema = {"type": "string", "enum": list(operations)}
     return _object({"operation": operation} | {name: _property(anyone, name) for name in fields}, ["operation"])

@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Symbol
-from pilotfish.api.questions import Operation, Question
+from pilotfish.api.questions import Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
 from pilotfish.operations.hovers import joined
 from pilotfish.operations.results import Reading, ServerResult, View
-from pilotfish.operations.rows import OperationRow
+from pilotfish.operations.rows import OperationRow, ResultOrder
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
@@ -71,7 +71,7 @@ def selected(
             distinct.setdefault(_identity(server, found), (server, found))
     ordered = list(distinct.values())
     if len(ordered) > 1:
-        ordered.sort(key=lambda pair: _rank(row.operation, question, pair[1], workspace))
+        ordered.sort(key=lambda pair: _rank(row.order, question, pair[1], workspace))
     chosen = tuple(ordered[: row.cap])
     places = [spot.path for _, found in chosen for spot in found.spots]
     paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))
@@ -89,9 +89,9 @@ def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) 
         for server, encoding in backdrop.encodings.items()
     }
     items = _distinct(found.resolved(views[server]) for server, found in selection.chosen)
-    if row.operation is Operation.HOVER:
+    if row.data is Hover:
         return joined(tuple(item for item in items if isinstance(item, Hover)))
-    if row.operation in {Operation.RENAME, Operation.RENAME_FILE}:
+    if row.data is Changes:
         return next((item for item in items if isinstance(item, Changes)), None)
     return tuple(_numbered(items))
 
@@ -101,24 +101,15 @@ def _identity(server: str, found: ServerResult) -> object:
     return (*(spot.order for spot in found.spots), found.name) if found.spots else (server, id(found))
 
 
-def _rank(operation: Operation, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
+def _rank(order: ResultOrder, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
     if isinstance(found, FoundAction):
         return (not found.preferred,)
-    if operation in _AS_GIVEN:
+    if order is ResultOrder.AS_GIVEN:
         return ()
     spot = found.spots[0]
     external = spot.path is None or not is_inside(spot.path, workspace)
-    match = _match(found.name, question.query or "") if operation is Operation.WORKSPACE_SYMBOL else 0
+    match = _match(found.name, question.query or "") if order is ResultOrder.BY_MATCH else 0
     return (match, external, *spot.order)
-
-
-_AS_GIVEN = frozenset({
-    Operation.HOVER,
-    Operation.SIGNATURE,
-    Operation.DOCUMENT_SYMBOL,
-    Operation.RENAME,
-    Operation.RENAME_FILE,
-})  # fmt: skip
 
 
 def _match(name: str, query: str) -> int:

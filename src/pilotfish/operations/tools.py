@@ -4,7 +4,7 @@
 has six of them under other names: its fields are in snake case and its `character` counts from 0.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,8 +86,19 @@ def _opta(row: OperationRow, name: str) -> OperationTool:
     return OperationTool(name, row, (QuestionForm((*row.forms[0].required, *row.required), optional),), SNAKE)
 
 
-OPERATIONS: Mapping[str, OperationTool] = {row.operation: _tool(row, ONE_TOOL) for row in ROWS.values()}
-"""By operation: what the one tool takes for each."""
+def operation_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
+    """By operation: what the one tool takes for each."""
+    return {row.operation: _tool(row, ONE_TOOL) for row in rows}
 
-NAMED: Mapping[str, OperationTool] = {row.tool: _tool(row, row.tool) for row in ROWS.values()}
-OPTA: Mapping[str, OperationTool] = {row.opta: _opta(row, row.opta) for row in ROWS.values() if row.opta is not None}
+
+def named_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
+    return {row.tool: _tool(row, row.tool) for row in rows}
+
+
+def opta_tools(rows: Iterable[OperationRow]) -> Mapping[str, OperationTool]:
+    return {row.opta: _opta(row, row.opta) for row in rows if row.opta is not None}
+
+
+OPERATIONS = operation_tools(ROWS.values())
+NAMED = named_tools(ROWS.values())
+OPTA = opta_tools(ROWS.values())

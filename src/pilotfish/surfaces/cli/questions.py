@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -220,29 +220,31 @@ def _both(name: str, rows: Sequence[OperationRow]) -> click.Command:
     return root_option(daemon_option(json_option(command)))
 
 
-GROUPS = {
-    "calls": ("Who calls a function, and what it calls.", (Operation.INCOMING_CALLS, Operation.OUTGOING_CALLS)),
-    "types": ("Supertypes and subtypes of a type.", (Operation.SUPERTYPES, Operation.SUBTYPES)),
-}
-"""Verbs of two words, and what is asked when the second word is left out."""
+GROUPS = {"calls": "Who calls a function, and what it calls.", "types": "Supertypes and subtypes of a type."}
+"""Verbs of two words. When the second word is left out, all that take an item of the hierarchy are asked."""
 
 
-def _commands() -> dict[str, click.Command]:
-    commands: dict[str, click.Command] = {}
-    for name, (text, operations) in GROUPS.items():
-        help_text = f"{text}\n\nWithout a command, both directions: pilotfish {name} PLACE. {PLACE_HELP}"
-        group = commands[name] = _Directions(name, help=help_text, no_args_is_help=True)
-        group.add_command(_both(text, [ROWS[operation] for operation in operations]))
-    for row in ROWS.values():
-        group_name, _, word = row.verb.rpartition(" ")
-        if row.operation is Operation.DIAGNOSTICS:
+def commands(rows: Iterable[OperationRow]) -> dict[str, click.Command]:
+    """The verbs of operations, by their first word. Diagnostics have a verb of their own, `check`."""
+    made: dict[str, click.Command] = {}
+    asked = [row for row in rows if row.request is not None]
+    for row in asked:
+        first, _, second = row.verb.partition(" ")
+        if not second:
+            made[first] = verb(row)
             continue
-        parent = commands.get(group_name)
-        if isinstance(parent, click.Group):
-            parent.add_command(verb(row))
-        else:
-            commands[word] = verb(row)
-    return commands
+        group = made.get(first) or _group(first, [other for other in asked if other.verb.startswith(f"{first} ")])
+        assert isinstance(group, click.Group)
+        group.add_command(verb(row))
+        made[first] = group
+    return made
 
 
-COMMANDS = _commands()
+def _group(name: str, rows: Sequence[OperationRow]) -> click.Group:
+    text = f"{GROUPS[name]}\n\nWithout a command, both directions: pilotfish {name} PLACE. {PLACE_HELP}"
+    group = _Directions(name, help=text, no_args_is_help=True)
+    group.add_command(_both(GROUPS[name], [row for row in rows if row.request is not None and row.request.prepare]))
+    return group
+
+
+COMMANDS = commands(ROWS.values())

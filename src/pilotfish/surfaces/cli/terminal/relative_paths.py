@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from pilotfish.api.answers import Answer
-from pilotfish.operations.answers import SHAPES
+from pilotfish.operations.answers import answer_of
 
 PATHS = frozenset({"path", "newPath"})
 
@@ -37,4 +37,4 @@ def relative_to(cwd: str, answer: Answer[Any], root: str) -> Answer[Any]:
     if isinstance(answer.data, dict):
         by_path = cast("dict[str, object]", plain["data"])
         plain["data"] = {moved(path): items for path, items in by_path.items()}
-    return msgspec.convert(plain, Answer[SHAPES.get(answer.operation, Any)])
+    return answer_of(plain)

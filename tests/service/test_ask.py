@@ -48,7 +48,7 @@ async def test_a_server_that_could_not_be_told_of_all_changes_answers_in_part(tm
         answer = await work.service.ask(HOVER, work.client)
         assert answer.data is not None
         assert answer.meta.state is State.PARTIAL
-        assert answer.meta.reason == "importer: it has not been told of all changes on disk"
+        assert answer.meta.reason == "importer: it was not notified of all changes on disk"
 
 
 @pytest.mark.proves("TRUST-6", "OPTA-1", "OPS-5")

@@ -121,7 +121,7 @@ async def test_a_program_that_is_not_there_is_told_in_status(tmp_path: Path) -> 
     async with ground(tmp_path, servers=importer(watch=["no-such-generator"])) as work:
         assert await work.errors() == ["there is no sourcemap.json"]
         (sidecar,) = work.row().sidecars
-        assert sidecar.reason == "no-such-generator was not found, or may not run here"
+        assert sidecar.reason == "no-such-generator is not installed, or may not run here"
 
 
 # --- Luau ---------------------------------------------------------------------------------------------------------
@@ -175,4 +175,4 @@ async def test_in_a_workspace_that_nobody_trusts_what_follows_from_options_does_
         assert await work.errors("main.luau") == ["there is no sourcemap.json"]
         (sidecar,) = work.row("luau").sidecars
         assert (sidecar.pid, sidecar.starts) == (None, 0)
-        assert sidecar.reason == "rojo is not run: the workspace is not trusted"
+        assert sidecar.reason == "rojo does not run: the workspace is not trusted"

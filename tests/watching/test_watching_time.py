@@ -103,7 +103,7 @@ async def test_a_tree_that_takes_for_ever_to_cover_holds_up_no_answer_for_ever_a
         answer = await on.work.check()
         assert anyio.current_time() - before == pytest.approx(CATCH_UP_SECONDS)
         assert answer.meta.state is State.PARTIAL
-        assert "has not been told of all changes on disk" in (answer.meta.reason or "")
+        assert "was not notified of all changes on disk" in (answer.meta.reason or "")
 
 
 @pytest.mark.proves("C111")

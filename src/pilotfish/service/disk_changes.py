@@ -1,11 +1,11 @@
-"""Sessions that know the disk as it is: one watcher per root, shared by the servers that run for it.
+"""Changes on disk, for all sessions: one watcher per root, shared by the servers of that root.
 
-What somebody writes, be it a shell, git or a formatter, reaches each server as the protocol has it: one notification
-with all that its globs match, a new text for a document that is open, the end of one whose file is gone.
-Before an answer `catch_up` hands over what the system knows by then, without a pause; otherwise changes are gathered
-until they cease, so that a branch switch is one notification per server.
+A write by a shell, git or a formatter reaches each server as LSP says: one notification for the paths that match its
+globs, a new text for an open document, `didClose` for one whose file is gone.
+`catch_up` delivers what the system reports by now, at once, before an answer. Otherwise changes are collected until
+they stop, so that a branch switch is one notification per server.
 
-Where a watcher cannot be had or fails, servers go on as they are, and `health` says so.
+Where a watcher is not available or fails, servers run without it, and `health` says so.
 """
 
 import logging
@@ -31,47 +31,47 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 QUIET_SECONDS = 0.1
-"""Changes are handed over when none has come for this long. Nobody waits for it: who asks gets them at once."""
+"""Changes are delivered when none has come for this long. No answer waits for it: `catch_up` delivers at once."""
 
 STEP_SECONDS = 0.025
-"""How often they are looked at meanwhile; the kernel's queue holds what git can write in ten times as long."""
+"""How often changes are read meanwhile; the kernel's queue holds what git writes in ten times as long."""
 
 GATHER_SECONDS = 5.0
-"""And at the latest this long after the first one: a build may write for minutes."""
+"""Changes are delivered this long after the first one at the latest: a build may write for minutes."""
 
 CATCH_UP_SECONDS = 10.0
-"""How long an answer may wait: covering 40,000 files takes 0.5 s, a branch switch of as many 4 s. One that waited in
-vain says so."""
+"""How long an answer may wait: covering 40,000 files takes 0.5 s, a branch switch of as many 4 s. After that the
+answer says that changes are missing."""
 
 SLACK_SECONDS = 0.02
-"""The clock of file systems is behind by up to this much."""
+"""File times may be behind the clock by this much."""
 
 MAX_PENDING = 250_000
-"""Changed paths that one server may be told of at once, 30 MB of notification. One that missed more is started anew."""
+"""Changed paths in one notification, some 30 MB. A server that missed more is restarted."""
 
 
 MAX_FOLDERS = 2_000
-"""Documents whose folder need not be worked out again whenever another one is opened."""
+"""Documents whose folder is kept."""
 
 
 class _Member(Struct):
-    """One session and what it has not been told yet."""
+    """One session and the changes that it has not been sent yet."""
 
     session: Session
     started: float
-    """Wall time of its start: from then on it may have read anything."""
+    """Wall time of its start: it may have read any file since."""
     moves: tuple[int, int] | None = None
-    """Of its offers and of its documents, when they were last looked at."""
+    """Versions of its capabilities and documents at the last look."""
     registrations: tuple[WatchRegistration, ...] = ()
     documents: frozenset[AbsPath] = frozenset()
     folders: frozenset[AbsPath] = frozenset()
-    """Where these lie."""
+    """The folders of these."""
     has_news: bool = False
     pending: Coalescer = field(default_factory=lambda: Coalescer(MAX_PENDING))
     delivering: anyio.Lock = field(default_factory=anyio.Lock)
 
     def look(self) -> bool:
-        """Whether something else is to be watched since the last look: most documents lie where others do."""
+        """Whether something else must be watched since the last look."""
         moves = self.session.capabilities.moves, self.session.documents.moves
         if moves == self.moves:
             return False
@@ -111,7 +111,7 @@ class DiskChanges:
             self._tasks.start_soon(self._accompany, session, self._open_watcher)
 
     async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
-        """Make the sessions of these roots see the disk as it is now."""
+        """Deliver all changes on disk to the sessions of these roots now."""
         behind = [root for path, root in self._roots.items() if concerns(path) and not root.is_in_step()]
         if len(behind) == 1:
             await behind[0].catch_up()
@@ -121,7 +121,7 @@ class DiskChanges:
                     tasks.start_soon(root.catch_up)
 
     def health(self, root: AbsPath) -> WatchHealth | None:
-        """How changes below a root are noticed; None when nobody watches there."""
+        """The state of the watcher of a root; None without one."""
         known = self._roots.get(root)
         return None if known is None else known.health
 
@@ -164,7 +164,7 @@ class _Root:
         """Some session may want something else than is covered."""
         self._life = anyio.CancelScope()
         self.failure: str | None = None
-        """Why nothing is watched; the next session that joins makes it try again."""
+        """Why nothing is watched; the next session that joins tries again."""
 
     @property
     def is_deserted(self) -> bool:
@@ -174,12 +174,12 @@ class _Root:
     def health(self) -> WatchHealth:
         if self._watcher is not None:
             return self._watcher.health
-        return WatchHealth(degraded=self.failure or "watching has not begun yet")
+        return WatchHealth(degraded=self.failure or "the watcher is starting")
 
     # --- Life --------------------------------------------------------------------------------------------------------
 
     async def run(self, open_watcher: OpenWatcher) -> None:
-        """Hand over changes as they come, until `end`."""
+        """Deliver changes as they come, until `end`."""
         self.failure, self._covered, self._outdated = None, Interest((self._path,)), True
         try:
             with self._life:
@@ -201,7 +201,7 @@ class _Root:
         self._life.cancel()
 
     async def accompany(self, session: Session) -> None:
-        """Follow what one session wants to know, until it ends."""
+        """Watch what one session asks for, until it ends."""
         age = current_time() - session.started_at
         member = self._members[session] = _Member(session, self._clock.wall() - age - SLACK_SECONDS)
         try:
@@ -217,13 +217,13 @@ class _Root:
             self._outdated = True
 
     def is_in_step(self) -> bool:
-        """Whether every session knows the disk as it is now. What has changed since the last look is taken in."""
+        """Whether every session was sent all changes on disk. Reads what the watcher reports by now."""
         if self._watcher is None or self._outdated or self._covering.locked():
             return False
         try:
             found = self._watcher.drain_now()
         except OSError:
-            # `catch_up` meets it, too, and knows what to do.
+            # `catch_up` meets the same error and handles it.
             return False
         members = self._members.values()
         self._words.changed(self._path, (change.path for change in found or ()))
@@ -237,7 +237,7 @@ class _Root:
         return True
 
     async def catch_up(self) -> None:
-        """Never fails and never takes for ever; what is said by a server that was not told everything is doubted."""
+        """Never raises, and is bounded; verdicts of a server that was not sent all changes are only assumed."""
         told = False
         try:
             with anyio.move_on_after(CATCH_UP_SECONDS):
@@ -249,12 +249,12 @@ class _Root:
         except Exception:
             logger.exception("catching up failed root=%s", self._path)
         for session in self._members:
-            self._ledgers.of(session).behind = None if told else "it has not been told of all changes on disk"
+            self._ledgers.of(session).behind = None if told else "it was not notified of all changes on disk"
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 
     async def _cover(self) -> None:
-        """Let the watcher follow what the sessions want now; waits for whoever is at it."""
+        """Make the watcher watch what the sessions ask for now; one call at a time."""
         async with self._covering:
             self._outdated |= any([member.look() for member in self._members.values()])  # noqa: C419 -- all must look
             watcher = self._watcher
@@ -278,7 +278,7 @@ class _Root:
         return Interest((self._path,), tuple(registrations), frozenset[AbsPath]().union(*folders))
 
     def _make_up_for(self, watcher: Watcher, before: Interest, since: float) -> None:
-        """Tell of what changed before it was watched: since a server's start, or since a document was opened."""
+        """Find what changed before it was watched: since a server's start, or since a document was opened."""
         known = frozenset(before.registrations)
         for member in self._members.values():
             if not known.issuperset(member.registrations):
@@ -291,7 +291,7 @@ class _Root:
     # --- What is handed over -----------------------------------------------------------------------------------------
 
     async def _gather(self, watcher: Watcher) -> None:
-        """Take in changes until they cease, in steps: a program that writes all the time must not keep us busy."""
+        """Read changes until they stop, in steps: a program that writes all the time must not keep us busy."""
         latest, quiet_at = current_time() + GATHER_SECONDS, 0.0
         while True:
             found, now = await self._drain(watcher), current_time()
@@ -299,7 +299,7 @@ class _Root:
                 quiet_at = now + QUIET_SECONDS
             if now >= min(quiet_at, latest):
                 return
-            await anyio.sleep(STEP_SECONDS)  # noqa: TID251 -- nobody waits for this: `catch_up` serves whoever asks
+            await anyio.sleep(STEP_SECONDS)  # noqa: TID251 -- no answer waits for this: `catch_up` delivers at once
 
     async def _drain(self, watcher: Watcher) -> bool:
         found = await watcher.drain()
@@ -309,7 +309,7 @@ class _Root:
         return bool(found)
 
     async def _deliver_all(self) -> None:
-        """Returns when every session knows what was found by now, also what somebody else is about to tell it."""
+        """Returns when every session was sent what was found by now, also by another task."""
         members = [member for member in self._members.values() if member.has_news or member.delivering.locked()]
         if len(members) == 1:
             await self._deliver(members[0])
@@ -329,11 +329,11 @@ class _Root:
                     ledger.note_disk_change()
                 await self._follow(member, flush.changes)
         except Failure:
-            # It is stopping or dead. The next one reads the disk by itself.
-            logger.debug("not told server=%s root=%s", session.server, session.root)
+            # It is stopping or dead. The next process reads the disk itself.
+            logger.debug("changes not delivered server=%s root=%s", session.server, session.root)
 
     async def _follow(self, member: _Member, changes: Iterable[PathChange]) -> None:
-        """Documents that are open follow their files. What is left when we are interrupted stays to be done."""
+        """Send the new texts of open documents. What is left when this is cancelled is done the next time."""
         left = {found.path: found for found in changes}
         try:
             for path, found in tuple(left.items()):
@@ -344,7 +344,7 @@ class _Root:
 
 
 def _are_all_open(session: Session, changes: Iterable[PathChange]) -> bool:
-    """An open document is what we sent, whatever the disk has: to be told of its file changes nothing."""
+    """An open document is what we sent, whatever is on disk: a notification of its file changes nothing."""
     return all(session.documents.is_open(found.path) for found in changes)
 
 

@@ -1,4 +1,4 @@
-"""A mapping that keeps what was used last, so that nothing grows with the number of files and folders ever seen."""
+"""A mapping that keeps the most recently used entries, so that memory does not grow with every file ever seen."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ class Recent(Generic[K, V]):
         return self._kept.get(key)
 
     def __iter__(self) -> Iterator[K]:
-        """The keys as they are now, whatever happens to them meanwhile."""
+        """The keys as they are now, also if entries change during the iteration."""
         return iter(tuple(self._kept))
 
     def drop(self, is_meant: Callable[[K], bool]) -> None:

@@ -67,11 +67,11 @@ from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Sp
 logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
-"""For whoever asks for a verdict and not for feedback: the time that a cold server of any kind needs."""
+"""For a caller who asks for a verdict and not for feedback: what any cold server needs."""
 
 
 class System(Struct, frozen=True):
-    """The shell: what the composition root hands in."""
+    """The operating system's side: implementations of the ports, and where our files are."""
 
     spawn: Spawner
     files: EditableFiles
@@ -80,11 +80,11 @@ class System(Struct, frozen=True):
     places: Places
     environment: Mapping[str, str]
     handed_over: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Configuration that the host gave us by hand, in our own words."""
+    """Configuration that the host passed in, in the form of `lsp.json`."""
     watch: OpenWatcher | None = None
-    """None: nobody tells us of changes on disk, only the files that are asked about are looked at."""
+    """None: changes on disk are not watched; only the files that are asked about are read again."""
     memory: Memory | None = None
-    """None: what is learned about servers is forgotten at the end."""
+    """None: what was learned about servers is lost at the end."""
 
 
 class Service:
@@ -140,15 +140,15 @@ class Service:
         self.disk_changes.join(session)
 
     def status(self, client: ClientSession) -> Snapshot:
-        """Every known server as it stands for this workspace."""
+        """The state of every known server for this workspace."""
         return self._snapshots.of(self.workspaces.of(client), self.pool.entries())
 
     async def inspect(self, client: ClientSession) -> Snapshot:
-        """The same, with the memory of the servers that run, measured now."""
+        """The same, with the memory that running servers use now."""
         return await self.details.snapshot(self.workspaces.of(client))
 
     def end(self, client: ClientSession) -> None:
-        """The client session is over; ending it twice is harmless."""
+        """End a client session; ending it twice is harmless."""
         self.pool.release(client.id)
 
     async def touched(self, touch: Touch, client: ClientSession) -> Feedback:
@@ -171,7 +171,7 @@ class Service:
             return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
     def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
-        """What changed in each file that was checked; a fresh verdict is what the next one is compared with."""
+        """What changed in each file that was checked; a fresh verdict becomes the next baseline."""
         checked = (verdict for verdict in verdicts if verdict.refused is None)
         return {verdict.path: self._baselines.compare(client, verdict) for verdict in checked}
 
@@ -235,7 +235,7 @@ class Service:
         patience: Patience = CERTAIN,
         workspace: Workspace | None = None,
     ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
-        """The verdict on files if some had other texts, and on those elsewhere that this would break."""
+        """The verdict on files if some had other texts, and on the files that this would break."""
         started = current_time()
         try:
             with self.pool.counters.timed("preview"):
@@ -249,7 +249,7 @@ class Service:
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*previewed.changes))
 
     async def _recover(self) -> None:
-        """Finish or undo what a process that was killed had begun to write."""
+        """Finish or undo the writes of a process that was killed."""
         recovery = await anyio.to_thread.run_sync(recover, self._journals)
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)

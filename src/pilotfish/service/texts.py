@@ -1,7 +1,7 @@
-"""The text of files as they are now, each read once for all servers.
+"""The texts of files on disk, each read once for all servers.
 
-A file that has not changed since is not read again. What `stat` cannot tell (two writes within the clock's tick) is
-doubted: a file read so soon after its last change is read again the next time.
+A file that has not changed is not read again. `stat` cannot tell two writes within one tick of the clock apart, so a
+file that was read soon after its last change is read again the next time.
 """
 
 from collections import OrderedDict
@@ -14,13 +14,13 @@ from pilotfish.protocol.positions import Text
 from pilotfish.system.ports import Clock, Files, FileText
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Texts that are kept: thousands of ordinary files, a few large ones."""
+"""Texts that are kept: thousands of ordinary files."""
 
 DOUBT_SECONDS = 0.1
-"""The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
+"""File systems' clocks tick every 4 to 10 ms, those of networked ones more slowly."""
 
 TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
-"""In such steps file systems count: nearly all of them, and the coarse ones."""
+"""Steps of file times: of nearly all file systems, and of coarse ones."""
 
 
 class _Kept(Struct, frozen=True):
@@ -42,23 +42,23 @@ class Texts:
         return (await self._current(path)).file
 
     async def text(self, path: AbsPath) -> Text:
-        """Its text, to find places in; raises as `current` does."""
+        """Its text with an index of its lines; raises as `current` does."""
         return (await self._current(path)).text
 
     async def unchanged(self, path: AbsPath) -> Text | None:
-        """Its text if that is at hand and the file is the same still, which only a look at its times is needed for."""
+        """Its text if that is kept and `stat` says that the file is the same."""
         kept = self._kept.get(path)
         if kept is None or not kept.certain:
             return None
         known, found = kept.file.identity, await self._files.identity(path)
-        # A file that may not be read any more has its old times but for this one.
+        # After `chmod` all times but this one are the old ones, and the file may be unreadable.
         if found is None or found != known or found.ctime_ns != known.ctime_ns:
             return None
         self._kept.move_to_end(path)
         return kept.text
 
     def age(self, path: AbsPath) -> float | None:
-        """Seconds since the file was last changed or moved, or less; None: not known."""
+        """Seconds since the file was changed or moved, or a little less; None: not known."""
         kept = self._kept.get(path)
         if kept is None:
             return None

@@ -49,31 +49,31 @@ from pilotfish.service.recent import Recent
 from pilotfish.system.ports import Launch
 
 MAX_CHOICES = 1_000
-"""Files whose servers are kept, about 2 KB each; of others the folders are searched again."""
+"""Files whose servers are kept, about 2 KB each; for others the folders are searched again."""
 
 PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
 """Of `servers.launch`: what differs with the Python environment of a root."""
 
 
 class _Whereabouts(Struct):
-    """Where each program was, as long as the folders that were searched have not changed."""
+    """Where each program is. Valid while the searched folders have not changed."""
 
     modified: tuple[int, ...] = ()
-    """When each of these folders was last changed."""
+    """Modification times of the searched folders."""
     fingerprint: str = ""
-    """The same in one word."""
+    """The same as one string."""
     found: dict[tuple[str, AbsPath], ProgramLocation] = field(
         default_factory=dict[tuple[str, AbsPath], ProgramLocation]
     )
     installed: dict[str, bool] = field(default_factory=dict[str, bool])
-    """Package managers."""
+    """Whether each package manager is installed."""
     shortcomings: Mapping[str, str] | None = None
-    """What `Workspace.shortcomings` said: working it out means looking for every program of the catalogue."""
+    """The result of `Workspace.shortcomings`, which searches for every program of the catalogue."""
     keys: dict[tuple[str, AbsPath, str], Key] = field(default_factory=dict[tuple[str, AbsPath, str], Key])
     choices: Recent[tuple[AbsPath, str | None], tuple[ServerChoice, Evidence]] = field(
         default_factory=lambda: Recent(MAX_CHOICES)
     )
-    """The servers of each file, and what that rests on."""
+    """The servers of each file, and the evidence for them."""
 
 
 class Workspace:
@@ -97,7 +97,7 @@ class Workspace:
         self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = SearchScope(boundary.workspace, boundary.worktree)
         self._searched = (*self._lookup.tools, *self._lookup.path)
-        """Folders whose times change when a program is added or removed."""
+        """Folders whose modification times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}
         self._python_servers: dict[str, bool] = {}
@@ -109,7 +109,7 @@ class Workspace:
 
     @cached_property
     def sources(self) -> Mapping[str, frozenset[ConfigSource]]:
-        """Who said anything about a server, by its id."""
+        """The sources that configure a server, by its id."""
         said: dict[str, set[ConfigSource]] = {}
         for (section, *rest), origin in self.config.origins.items():
             if section == "lsp" and rest:
@@ -170,7 +170,7 @@ class Workspace:
         return self.config.servers[server]
 
     def servers_for(self, path: AbsPath, first_line: str | None = None) -> ServerChoice:
-        """What to ask about a file; with `expected`, the server that should serve it and is not there."""
+        """The servers of a file; `expected` is the one that should serve it and is not available."""
         if not self.config.enabled:
             return ServerChoice(())
         self._look_again()
@@ -188,7 +188,7 @@ class Workspace:
         return choice
 
     def candidates(self, path: AbsPath) -> tuple[Candidate, ...]:
-        """Every server for a file, here or not; best first."""
+        """Every server for a file, installed or not; best first."""
         return self._resolver.candidates(path, self._scope) if self.config.enabled else ()
 
     def located(self, candidate: Candidate) -> ProgramLocation:
@@ -205,24 +205,24 @@ class Workspace:
         return self.config.enabled and self._resolver.serves(path)
 
     def holds(self, root: AbsPath) -> bool:
-        """Whether a server that runs for `root` is one of this workspace."""
+        """Whether a server with this root belongs to the workspace."""
         return is_inside(root, self.root) or is_inside(root, self.boundary.worktree)
 
     def install_hint(self, spec: ServerSpec) -> str | None:
         return install_command(spec, self._is_installed)
 
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
-        """Why the server that should serve a file does not, and what to do about it."""
+        """Why a server is not available, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
         allowed = self._admitted(spec)
         if not spec.command and self.settings(spec.id).withheld:
-            allowed = Withheld(f"the command of {spec.name} is the project's own, which is not trusted")
+            allowed = Withheld(f"the project's own command of {spec.name} needs trust")
         if isinstance(allowed, Withheld):
-            hint = f"Look at what it would run and allow it: pilotfish trust {self.root}"
+            hint = f"Review what it would run, then allow it: pilotfish trust {self.root}"
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
         located = self._located(spec, candidate.root)
         if isinstance(located, ProgramFound):
-            return Unavailable(Code.SERVER_MISSING, f"{spec.name} is there, but was not chosen", scene=scene)
+            return Unavailable(Code.SERVER_MISSING, f"{spec.name} is installed, but was not chosen", scene=scene)
         message = unavailable(spec, located, self.install_hint(spec))
         code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
         return Unavailable(code, message, scene=scene)
@@ -246,7 +246,7 @@ class Workspace:
         return self._whereabouts.shortcomings
 
     def _what_is_lacking(self, candidate: Candidate) -> str:
-        """Trust is no use before the program is there."""
+        """A missing program comes before missing trust."""
         spec, located = candidate.spec, self._located(candidate.spec, candidate.root)
         if isinstance(located, ProgramMissing):
             return unavailable(spec, located, self.install_hint(spec))
@@ -299,7 +299,7 @@ class Workspace:
         )
 
     def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
-        """What runs beside the server. Whether `watch` may be named is decided with the configuration (TRUST-1)."""
+        """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
         server = self._located(spec, root)
         allowed = self._admitted(spec)
@@ -309,11 +309,11 @@ class Workspace:
         if command is None:
             return None
         if spec.watch is None and not self.config.trusted:
-            # It follows from options that a project may set by itself.
-            return Unavailable(Code.UNTRUSTED, f"{command[0]} is not run: the workspace is not trusted", scene=scene)
+            # It comes from options that an untrusted project may set.
+            return Unavailable(Code.UNTRUSTED, f"{command[0]} does not run: the workspace is not trusted", scene=scene)
         program = locate(command[0], root, self._lookup)
         if not isinstance(program, ProgramFound):
-            return Unavailable(Code.SERVER_MISSING, f"{command[0]} was not found, or may not run here", scene=scene)
+            return Unavailable(Code.SERVER_MISSING, f"{command[0]} is not installed, or may not run here", scene=scene)
         environment = child_environment(self._environment, spec.env, self._lookup.path)
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
@@ -336,7 +336,7 @@ class Workspace:
         try:
             return filled(allowed.spec, fill)
         except Unfilled as unfilled:
-            message = f"{allowed.spec.name} needs {unfilled}, which was not found"
+            message = f"{allowed.spec.name} needs {unfilled}, which is not installed"
             raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
 
     def _asks_for_python(self, spec: ServerSpec) -> bool:
@@ -357,18 +357,18 @@ class Workspace:
                 return self._python()
 
     def _python(self) -> str:
-        """An interpreter that is not the project's."""
+        """A Python interpreter outside the project."""
         return self.program("python3") or sys.executable
 
     def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
-        """A private folder for servers that keep an index of their own; made on first use."""
+        """A private folder for servers with an index of their own; created on first use."""
         name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         folder = os.path.join(self._places.state, "servers", spec.id, name)
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            message = f"{spec.name} needs a folder that cannot be made: {folder}: {error.strerror}"
-            hint = "Mend that, or set PILOTFISH_HOME to another folder."
+            message = f"{spec.name} needs the folder {folder}, which cannot be created: {error.strerror}"
+            hint = "Fix its permissions, or set PILOTFISH_HOME to another folder."
             scene = Scene(server=spec.id, root=root)
             raise Unavailable(Code.SERVER_START_FAILED, message, hint=hint, scene=scene) from None
         return folder
@@ -391,7 +391,7 @@ class Workspace:
         return self._allowed[spec.id]
 
     def _look_again(self) -> None:
-        """Forget where programs were if a folder that we search has changed."""
+        """Forget where programs are if a searched folder has changed."""
         modified = tuple(map(_modified, self._searched))
         if modified != self._whereabouts.modified:
             fingerprint = " ".join(f"{folder}:{when}" for folder, when in zip(self._searched, modified, strict=True))

@@ -1,7 +1,7 @@
-"""The workspaces that clients work in, each with its configuration as the files say it now.
+"""The workspaces of clients, each with its configuration as it is on disk now.
 
-A file that would change the configuration is looked at before every use: a few `stat` calls, and nothing is parsed
-unless one of them changed. A configuration that is broken keeps the last good one in force.
+Before every use the configuration files are checked with a few `stat` calls, and parsed only if one changed. While a
+configuration is broken, the last good one stays in force.
 """
 
 import logging
@@ -25,23 +25,23 @@ from pilotfish.service.workspace import Workspace
 logger = logging.getLogger(__name__)
 
 MAX_WORKSPACES = 32
-"""Configurations that are kept, some 400 KB each; one that is asked for again later is read again."""
+"""Configurations that are kept, some 400 KB each; others are read again on use."""
 
 
 Variables = tuple[tuple[str, str], ...]
-"""Of an environment: those that a server may inherit."""
+"""Environment variables that a server may inherit."""
 
 
 class ClientSession(Struct, frozen=True):
-    """Who asks: one host connected to us, with the folder it works in."""
+    """One host that is connected, with the folder it works in."""
 
     id: str
     root: AbsPath
     cwd: AbsPath
     host: str | None = None
     environment: Variables = ()
-    """With what its servers are found and started; without any, with our own. Another project's activated environment
-    would have them look for modules in the wrong place."""
+    """For finding and starting its servers; empty: our own environment. With another project's activated environment
+    they would look for modules in the wrong place."""
 
 
 class _Known(Struct, frozen=True):
@@ -62,18 +62,18 @@ class Workspaces:
         self._environment = environment
         self._handed_over = handed_over or {}
         self._revoked = revoked
-        """Told of a workspace that was trusted and is not any more."""
+        """Called with a workspace that is no longer trusted."""
         self._known: Recent[tuple[AbsPath, AbsPath, str | None, Variables], _Known] = Recent(MAX_WORKSPACES)
 
     def of(self, client: ClientSession) -> Workspace:
-        """Raises `Refused` when the root is no folder any more."""
+        """Raises `Refused` when the root is not a folder."""
         key = (client.root, client.cwd, client.host, client.environment)
         known = self._known.get(key)
         if known is not None and signature_of(known.loaded.watched) == known.files:
             return known.workspace
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
-        # Before they are read: what is written meanwhile is seen at the next use.
+        # Taken before the files are read: a write during the read is then noticed at the next use.
         files = signature_of(watched_files(request, AbsPath(os.path.realpath(client.root))))
         loaded = load(request, known.loaded if known else None)
         made = _Known(loaded, self._workspace(client, loaded), files)
@@ -89,9 +89,9 @@ class Workspaces:
         self._known.drop(unused.__contains__)
 
     def look_again(self) -> None:
-        """Bring all that are known in step with their files now, and not at their next use."""
+        """Read changed configurations now, and not at their next use."""
         for root, cwd, host, environment in self._known:
-            with suppress(Refused):  # its folder is gone, and whoever asks next is told
+            with suppress(Refused):  # its folder is gone: the next question says so
                 self.of(ClientSession("", root, cwd, host, environment))
 
     def _workspace(self, client: ClientSession, loaded: Loaded) -> Workspace:
@@ -115,7 +115,7 @@ def signature_of(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
 
 def _identity(file: AbsPath) -> object:
     if not os.access(file, os.F_OK):
-        # Most are not there, and `stat` makes an exception of each: this is three times as fast.
+        # Most do not exist, and an exception of `stat` for each takes three times as long.
         return None
     try:
         status = os.stat(file)

@@ -51,11 +51,11 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import side_by_side
 
 INDEXING_SHARE = 0.7
-"""How much of a question's time may pass waiting for a server to finish indexing before it is asked all the same."""
+"""The part of a question's time limit that may pass waiting for a server to finish indexing."""
 
 
 class Reply(Struct, frozen=True):
-    """One server's answer, read. None of it when the server does not offer the operation."""
+    """One server's answer. `reading` is None when the server does not offer the operation."""
 
     server: str
     encoding: Encoding = Encoding.UTF16
@@ -94,7 +94,7 @@ class QuestionRunner:
         choice = workspace.servers_for(subject.path, first_line)
         item = question.call_hierarchy_item or question.type_hierarchy_item
         if item is not None and item.server is not None:
-            # Nobody else understands what one server put into its item.
+            # Only the server that made the item understands its data.
             return tuple(one for one in choice.servers if one.spec.id == item.server)
         if choice.servers:
             return choice.servers
@@ -108,15 +108,15 @@ class QuestionRunner:
         raise no_server(question, Expected(choice.expected.spec.id, install), word)
 
     def running_servers(self, workspace: Workspace) -> tuple[Candidate, ...]:
-        """The servers that run for this workspace; a question about all of it starts none."""
+        """The servers that run for this workspace; a question about the whole workspace starts none."""
         found = [
             Candidate(workspace.specs[key.server], key.root, "")
             for key, entry in self._pool.entries().items()
             if isinstance(entry.slot, Running) and key.server in workspace.specs and workspace.holds(key.root)
         ]
         if not found:
-            message = "No language server is running yet, so there is nobody to ask about the whole workspace."
-            hint = "Name a file (filePath): its servers are then started."
+            message = "No language server is running yet, so the whole workspace cannot be searched."
+            hint = "Name a file (filePath) to start its servers."
             raise Unavailable(Code.SERVER_MISSING, message, hint=hint)
         return tuple(found)
 
@@ -157,7 +157,7 @@ class QuestionRunner:
     ) -> Reply:
         request = row.request
         if request is None:
-            raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not asked of a server")
+            raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not a request to a server")
         ledger, path = self._ledgers.of(session), subject.path
         async with ledger.shared():
             with nullcontext() if path is None else ledger.using(path):
@@ -175,14 +175,14 @@ class QuestionRunner:
         try:
             reading = request.read(answer, asked)
         except Malformed as malformed:
-            message = f"{session.server} gave an answer of the wrong shape: {malformed}"
+            message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat)
 
     async def wait_for_index(self, session: Session, candidate: Candidate) -> str | None:
-        """Wait until a server that was just started has read the project; what it says before that is partial.
+        """Wait until a server that was just started has read the project; an answer before that is partial.
 
-        Its own progress tells, where it tells of any; else its first diagnostics do, since they need the whole project.
+        Its progress notifications tell, where it sends any; else its first diagnostics, which need the whole project.
         """
         ledger = self._ledgers.of(session)
         if ledger.has_loaded(session) and session.readiness.quiescent is not False:
@@ -197,7 +197,7 @@ class QuestionRunner:
 
     @staticmethod
     async def _said_first_diagnostics(session: Session, candidate: Candidate) -> bool:
-        """False when there is no document yet to ask it about."""
+        """False when no document is open to ask about."""
         if candidate.spec.freshness.pull is not PullSupport.DYNAMIC:
             return True
         while not session.supports("textDocument/diagnostic"):
@@ -226,7 +226,7 @@ class QuestionRunner:
         prepared = await session.request(request.prepare, {**_place(asked)}, about=subject.path)
         items = read_items(prepared, asked).found
         if not items:
-            raise Refused(Code.NOT_FOUND, f"There is nothing at this position that {question.operation} could follow.")
+            raise Refused(Code.NOT_FOUND, f"Nothing at this position has {question.operation}.")
         return replace(asked, item=_first(items).raw)
 
     # --- The answer --------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class QuestionRunner:
                     continue
                 texts[path] = await self._texts.text(path) if text is None else text
             except Refused:
-                # Without its text a place is shown by line, in the server's own columns.
+                # Without its text a place is shown with the server's own columns.
                 continue
         encodings: Mapping[str, Encoding] = {reply.server: reply.encoding for reply in replies}
         return Backdrop(workspace.root, texts, encodings, frozenset(outside))
@@ -279,7 +279,7 @@ def _first(items: Sequence[FoundItem]) -> FoundItem:
 
 
 def _diagnostics_at(session: Session, path: AbsPath, place: WireRange) -> tuple[WireDiagnostic, ...]:
-    """What the server itself said about a range: it offers its fixes only for those."""
+    """The server's own diagnostics in a range: it offers fixes only for those."""
     reports = session.reports.of(path)
     every = [
         item for channel, report in reports.items() for item in report.items if len(reports) == 1 or channel != Push()

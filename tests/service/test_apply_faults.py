@@ -202,7 +202,7 @@ def test_what_cannot_even_be_put_back_is_named(root: Path, home: AbsPath) -> Non
     old, changes = contents(root), edits(root)
     with injected(gone_bad(second_rename())), pytest.raises(Unavailable) as failed:
         perform(changes, home)
-    assert failed.value.message.partition("Not as before: ")[2] == f"{root}/a.py"
+    assert failed.value.message.partition("Changed files: ")[2] == f"{root}/a.py"
     assert (root / "a.py").read_bytes() == b"changed = 1\n"
     assert recover(home) == Recovery(undone=1)
     assert contents(root) == old

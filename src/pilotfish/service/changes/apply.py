@@ -1,7 +1,7 @@
-"""Questions that may change files: renames, moves and code actions. Shown by default, written only when asked for.
+"""Operations that change files: rename, file moves and code actions. A preview by default; written on request.
 
-What is written is what a server wants of texts that we showed it, staged strictly, written all or none
-(`service.transaction`), told to the servers, and checked: the answer says what was done and what became of it.
+An edit of a server is about texts that it was sent. It is staged strictly, written all or none (`transaction`), the
+servers are notified, and the changed files are checked: the answer has the changes and the feedback.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -43,7 +43,7 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
-"""What servers say about files that have just changed."""
+"""The feedback of servers on files that have just changed."""
 
 
 def changes_files(question: Question) -> bool:
@@ -67,10 +67,10 @@ class ChangeRunner:
         self._code_actions = CodeActions(questions, self._proposals)
         self._notifier = ServerNotifier(access.pool, access.ledgers)
         self._writing = anyio.Lock()
-        """One change at a time: the next one finds the files as this one leaves them."""
+        """One change at a time: the next one starts from the files that this one wrote."""
 
     async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
-        """Raises `Failure` when a change that was asked for was not made; then no file has changed."""
+        """Raises `Failure` when the change could not be made; then no file has changed."""
         started = current_time()
         job = Job(question, client, workspace)
         action: Action | None = None
@@ -110,7 +110,7 @@ class ChangeRunner:
         if not collected.proposals:
             for failure in collected.failures:
                 raise failure
-            raise Unavailable(Code.UNSUPPORTED, "No server of this file offers to rename.")
+            raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
         hits = len(collected.proposals)
         return Intent(proposal.edit.plan, proposal, hits=hits, failures=collected.failures, doubts=collected.doubts)
@@ -118,15 +118,15 @@ class ChangeRunner:
     # --- Showing -----------------------------------------------------------------------------------------------------
 
     async def _preview(self, job: Job, intent: Intent) -> tuple[Changes, tuple[str, ...]]:
-        """What would be done, and what would keep it from being done."""
+        """What would change, and what would prevent it."""
         warnings: list[str] = []
         command = None if intent.proposal is None else intent.proposal.edit.command
         if command is not None:
-            warnings.append(f"then the server runs its command {command.command!r}: only that shows what it changes")
+            warnings.append(f"the server then runs its command {command.command!r}, whose changes are not known yet")
         try:
             stage = await anyio.to_thread.run_sync(self._stage, job, intent)
         except Refused as refusal:
-            warnings.append(f"it cannot be applied: {refusal.message}")
+            warnings.append(f"cannot be applied: {refusal.message}")
             with _consistent(intent):
                 return preview(intent.plan, _view(job, intent)), tuple(warnings)
         files = stage.staged().changes(job.workspace.root)
@@ -141,7 +141,7 @@ class ChangeRunner:
         async with self._writing:
             stage = await self._after_command(job, intent)
             staged = await anyio.to_thread.run_sync(self._write, job, intent, stage)
-            # From here on it is done, whoever does not want to wait for the answer any more.
+            # The files are written, even if the caller is cancelled now.
             folder = (intent.moved,) if intent.moved is not None and intent.moved.is_folder else ()
             await self._notifier.notify(job.workspace, staged.effects, (*moved_by(staged.effects), *folder))
         paths = [effect.new for effect in staged.effects if effect.new is not None and job.workspace.serves(effect.new)]
@@ -149,14 +149,14 @@ class ChangeRunner:
         return Changes(applied=True, files=staged.changes(job.workspace.root), feedback=feedback), ()
 
     async def _look_before(self, job: Job, intent: Intent) -> None:
-        """What is wrong with the files already, so that afterwards it can be told what the change brought."""
+        """Check the files before the change, so that the feedback can tell what the change introduced."""
         seen = () if intent.proposal is None else intent.proposal.seen
         paths = tuple(path for path in seen if job.workspace.serves(path))
         if paths:
             await self._touched(Touch(paths, "read"), job.client)
 
     async def _after_command(self, job: Job, intent: Intent) -> Stage | None:
-        """What the command of an action has staged, on top of its edit; None without a command."""
+        """The edits of an action's command, staged on top of its own edit; None without a command."""
         proposal = intent.proposal
         if proposal is None or proposal.edit.command is None:
             return None
@@ -167,7 +167,7 @@ class ChangeRunner:
         )
 
     def _write(self, job: Job, intent: Intent, stage: Stage | None) -> Staged:
-        """In a worker thread, and to its end: nothing can come between what is looked at and what is written."""
+        """Runs in a worker thread to its end: cancelling the caller does not stop it between two files."""
         staged = (stage or self._stage(job, intent)).staged()
         perform(staged, self._journals)
         return staged
@@ -183,7 +183,7 @@ class ChangeRunner:
 
 @contextmanager
 def _consistent(intent: Intent) -> Generator[None]:
-    """Edits that contradict each other are the server's fault."""
+    """Turn contradictory edits into a failure of the server."""
     try:
         yield
     except Malformed as malformed:
@@ -193,12 +193,12 @@ def _consistent(intent: Intent) -> Generator[None]:
 
 
 def _refuse_uncertain(job: Job, intent: Intent) -> None:
-    """A rename that misses a use breaks the code, so it waits until the server knows all of it."""
+    """A rename that misses a use breaks the code: refuse it until the server has read the whole project."""
     if job.question.operation is Operation.CODE_ACTIONS:
         return
     if intent.doubts:
-        message = f"{intent.doubts[0]}: it may not know every place yet, so nothing was changed"
-        raise Unavailable(Code.REQUEST_TIMEOUT, message, hint="Ask again in a while.")
+        message = f"{intent.doubts[0]}: it may not know every use yet, so nothing was changed"
+        raise Unavailable(Code.REQUEST_TIMEOUT, message, hint="Try again in a while.")
     if intent.moved is not None and intent.failures:
         raise intent.failures[0]
 

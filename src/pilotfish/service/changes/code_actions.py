@@ -1,7 +1,7 @@
-"""Code actions: finding the one that was named, and what it takes to do it.
+"""Code actions: finding the one that the caller named, and its edit.
 
-Actions are listed anew when one is asked for, because a list is only good for the text that it was made for. The one
-that was named is looked for among its own server's.
+Actions are listed again for every request, because a list is valid only for the text that it was made for. The action
+is then found among those of its own server.
 """
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from pilotfish.service.questions.subject import Subject, require_ok
 
 
 class _Named(Struct, frozen=True):
-    """The action that was named, as its server has it: the how-manieth of those that look alike."""
+    """The n-th action of a server with this title, kind and preference."""
 
     title: str
     kind: str | None
@@ -36,7 +36,7 @@ class _Named(Struct, frozen=True):
             one for one in found if (one.title, one.kind, one.preferred) == (self.title, self.kind, self.preferred)
         ]
         if self.number >= len(alike):
-            raise Refused(Code.STALE, f"the action {self.title!r} is not offered any more", hint="List them again.")
+            raise Refused(Code.STALE, f"the action {self.title!r} is no longer offered", hint="List the actions again.")
         return alike[self.number]
 
 
@@ -46,10 +46,10 @@ class CodeActions:
         self._proposals = proposals
 
     async def intent(self, job: Job) -> tuple[Action, Intent]:
-        """Raises `Refused` when there is no such action, or it cannot be done."""
+        """Raises `Refused` when there is no such action, or it cannot be applied."""
         listed = await self._list(job)
         if job.question.action is None:
-            raise Refused(Code.INVALID_INPUT, "apply needs action: which of them?", hint="Give its number or title.")
+            raise Refused(Code.INVALID_INPUT, "apply needs action", hint="Give the action's number or title.")
         action = listed[chosen([one.title for one in listed], job.question.action)]
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = self._questions.candidates(job.question, subject, job.workspace)
@@ -84,7 +84,7 @@ class CodeActions:
             found = read_actions(answer, asked).found
         except Malformed as malformed:
             raise ServerFailed(
-                Code.PROTOCOL_ERROR, f"{session.server} gave no list of actions: {malformed}"
+                Code.PROTOCOL_ERROR, f"{session.server} sent a malformed list of actions: {malformed}"
             ) from malformed
         step = await _resolve(session, subject, named.among(found))
         plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
@@ -92,7 +92,7 @@ class CodeActions:
 
 
 async def _resolve(session: Session, subject: Subject, action: FoundAction) -> Perform:
-    """What to do, once the server has said all of it."""
+    """The action with all that the server leaves to `codeAction/resolve`."""
     commands = _commands(session)
     step = next_step(action, resolves=session.supports("codeAction/resolve", subject.path), commands=commands)
     if isinstance(step, Resolve):

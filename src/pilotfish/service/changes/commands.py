@@ -1,8 +1,8 @@
-"""Running the command of a code action, and catching the edits that the server asks for meanwhile.
+"""Running the command of a code action, and collecting the edits that the server sends meanwhile.
 
-As in an editor, the action's own edit comes first and the server sees it, unsaved; then the command runs, and every
-edit that comes of it is staged on top and shown to the server before it is told that it was applied. Nothing is written
-here: what is staged in the end is written as one, or refused as one.
+As in an editor, the server is first sent the action's own edit, unsaved. Then the command runs: every `applyEdit` is
+staged on top and sent back to the server before it is answered. Nothing is written here: the staged edits are written
+together, or refused together.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from pilotfish.system.ports import EditableFiles
 
 
 class Command(Struct):
-    """A command to run once. It may do more than ask for edits, so a server that dies under it is not asked again."""
+    """A command, which runs once: it may do more than send edits, so it is not repeated when the server dies."""
 
     command: WireCommand
     proposal: EditProposal
@@ -36,9 +36,9 @@ class Command(Struct):
     started: bool = False
 
     async def run(self, session: Session, ledgers: Ledgers, texts: Texts, files: EditableFiles) -> Stage:
-        """What is staged when the command has ended; raises `Refused` when any edit of it may not be done."""
+        """The stage after the command has ended; raises `Refused` when any of its edits is not allowed."""
         if self.started:
-            raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died under the command, which is not run twice")
+            raise ServerFailed(Code.SERVER_ERROR, f"{session.server} died during the command, which is not run twice")
         self.started = True
         async with propose_texts(session, ledgers.of(session), texts) as made:
             seen = {**_seen(session), **self.proposal.seen}
@@ -53,7 +53,7 @@ class Command(Struct):
 
 
 class _Staging:
-    """The stage, and the server that is shown it."""
+    """The stage, and the server that is sent its texts."""
 
     def __init__(self, stage: Stage, made: ProposedTexts, language: Callable[[AbsPath], str | None]) -> None:
         self.stage = stage
@@ -62,7 +62,7 @@ class _Staging:
         self._language = language
 
     def take(self, edit: Raw) -> ApplyEditResult:
-        """An edit that the server asks for; the first that is refused is what becomes of the whole."""
+        """Stage an edit of the server; the first refusal refuses the whole command."""
         try:
             plan = edit_plan(edit)
             refuse_unconfirmed(plan)
@@ -88,13 +88,13 @@ class _Staging:
 
 
 def refuse_unconfirmed(plan: EditPlan) -> None:
-    """What a person should agree to is not done where no person is."""
+    """Refuse edits that a person should confirm: no person is here."""
     labels = to_confirm(plan)
     if labels:
         raise Refused(
             Code.NEEDS_CONFIRMATION,
-            f"the server wants a person to confirm: {'; '.join(labels)}",
-            hint="Look at the preview, and make the change by hand.",
+            f"the server asks for confirmation by a person: {'; '.join(labels)}",
+            hint="See the preview, and make the change by hand.",
         )
 
 

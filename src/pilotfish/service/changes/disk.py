@@ -1,6 +1,6 @@
-"""The files of one workspace as they are now, as far as an edit may change them.
+"""The files of one workspace that an edit may change, as they are on disk now.
 
-Every path passes the boundary; libraries that lie inside the workspace are other people's code and are refused, too.
+Every path passes the boundary. Dependencies inside the workspace are other people's code and are refused, too.
 """
 
 import os
@@ -28,7 +28,7 @@ class DiskNow(Disk):
                 raise
             place = admit(path, self._boundary, Want.TREE)
         if place.place is not Place.IN_ROOT:
-            raise Refused(Code.EXTERNAL, f"{path} is not changed: it lies in a folder of dependencies")
+            raise Refused(Code.EXTERNAL, f"{path} is not changed: it is in a folder of dependencies")
         if itself and os.path.islink(path):
             raise Refused(Code.NOT_A_FILE, f"{path} is a symbolic link")
         return _entry(place)
@@ -40,7 +40,7 @@ class DiskNow(Disk):
         finally:
             os.close(descriptor)
         if found.identity != file.identity:
-            raise Refused(Code.STALE, f"{path} changed while it was read", hint="Ask again.")
+            raise Refused(Code.STALE, f"{path} has changed since it was listed", hint="Try again.")
         if found.encoding != "utf-8":
             raise Refused(Code.UNSUPPORTED, f"{path} is not changed: its encoding is {found.encoding}")
         return found.text, found.bom
@@ -58,7 +58,7 @@ class DiskNow(Disk):
                 elif isinstance(entry, Regular):
                     files.append(entry)
             if len(files) + len(folders) > MAX_FILES:
-                raise Refused(Code.LIMIT_EXCEEDED, f"more than {MAX_FILES} files are below {folder.place.path}")
+                raise Refused(Code.LIMIT_EXCEEDED, f"more than {MAX_FILES} files in {folder.place.path}")
         return StagedTree(tuple(files), tuple(folders))
 
 

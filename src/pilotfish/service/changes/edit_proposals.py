@@ -1,8 +1,8 @@
-"""What servers want changed, and the texts that they speak of.
+"""Edits that servers propose, and the texts that they are about.
 
-An edit is a list of places in texts that the server has in mind. Before it is believed, the server has been shown every
-file that it wants to change as that is on disk, and has been asked again: so its places are places in texts that we
-sent. What it has in mind of a file that nobody ever showed it may be years old.
+An edit is a list of places in texts as the server knows them. Every file that it changes is sent to the server as it is
+on disk, and the server is asked again, so that the places are in texts that we sent. What a server knows of a file that
+it was never sent may be years old.
 """
 
 import os
@@ -29,13 +29,13 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.tasks import owned_tasks
 
 MAX_ASKS = 3
-"""Asked once, shown the files, asked again; and once more should somebody have changed a file meanwhile."""
+"""Once, again after it was sent the files, and once more should a file have changed meanwhile."""
 
 T = TypeVar("T")
 
 
 class Job(Struct, frozen=True):
-    """A question that may change files, and who asks it where."""
+    """A question that may change files, with its client and workspace."""
 
     question: Question
     client: ClientSession
@@ -43,16 +43,16 @@ class Job(Struct, frozen=True):
 
 
 class ProposedEdit(Struct, frozen=True):
-    """One server's answer, read."""
+    """One server's answer."""
 
     plan: EditPlan
     command: WireCommand | None = None
-    """To be run after the edit."""
+    """To run after the edit."""
     warnings: tuple[str, ...] = ()
 
 
 class EditProposal(Struct, frozen=True):
-    """What one server wants, and the texts that it has of the files in question."""
+    """What one server proposes, and its texts of the files that would change."""
 
     candidate: Candidate
     encoding: Encoding
@@ -62,11 +62,11 @@ class EditProposal(Struct, frozen=True):
 
 
 AskServer = Callable[[Session, Candidate], Awaitable[ProposedEdit | None]]
-"""Asks one server; None when it does not offer what is asked for."""
+"""Asks one server; None when it does not offer the operation."""
 
 
 class CollectedProposals(Struct, frozen=True):
-    """All servers' wishes, and the failures of those that could not say."""
+    """The proposals of all servers, and the failures of the others."""
 
     proposals: tuple[EditProposal, ...]
     failures: tuple[Failure, ...]
@@ -77,20 +77,20 @@ class CollectedProposals(Struct, frozen=True):
 
 
 class Intent(Struct, frozen=True):
-    """What is to be done, and at whose word."""
+    """What to do, and which server proposed it."""
 
     plan: EditPlan
     proposal: EditProposal | None = None
-    """None: the caller's own, as a plain move is."""
+    """None: no server was needed, as for a plain move."""
     moved: Moved | None = None
-    """What the caller wants moved."""
+    """What the caller asked to move."""
     hits: int = 0
-    """How many servers were heard."""
+    """How many servers answered."""
     failures: tuple[Failure, ...] = ()
     doubts: tuple[str, ...] = ()
-    """Why servers may not have said everything."""
+    """Why servers may not know every place yet."""
     caveats: tuple[str, ...] = ()
-    """What nobody said anything about."""
+    """What no server answered."""
     warnings: tuple[str, ...] = ()
 
 
@@ -102,7 +102,7 @@ class EditProposals:
         self._access = access
 
     async def collect(self, job: Job, candidates: Sequence[Candidate], ask: AskServer) -> CollectedProposals:
-        """AskServer all candidates side by side; what comes out is in their order."""
+        """Ask all candidates at the same time; the results are in their order."""
         answers: dict[int, EditProposal | Failure | None] = {}
 
         async def one(number: int, candidate: Candidate) -> None:
@@ -123,12 +123,12 @@ class EditProposals:
         )
 
     def expect(self, session: Session, file: FileToSend) -> None:
-        """The server has this text, or gets it; raises `Refused` when the disk has a newer one by now."""
+        """Send the text unless the server has it; raises `Refused` when the server has another one, which is newer."""
         documents = session.documents
         if not documents.is_open(file.path):
             self._send(session, file.path, file.language_id, file.text)
         elif documents.text(file.path).string != file.text:
-            raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="AskServer again.")
+            raise Refused(Code.STALE, f"{file.path} has changed since the question was asked", hint="Try again.")
 
     async def use(self, job: Job, candidate: Candidate, work: Callable[[Session], Awaitable[T]]) -> T:
         """Run `work` on the candidate's session, with time to ask it as often as allowed. Raises a `Failure`."""
@@ -150,28 +150,28 @@ class EditProposals:
                 if not await self._show(session, job.workspace, edit.plan) and _is_current(session, edit.plan):
                     seen = {path: session.documents.text(path).string for path in _open_texts(session, edit.plan)}
                     return EditProposal(candidate, session.encoding, edit, seen, caveat)
-        raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="AskServer again.")
+        raise Refused(Code.STALE, f"the files change faster than {session.server} answers", hint="Try again.")
 
     async def _catch_up(self, session: Session) -> None:
-        """Open documents that somebody else changed on disk: the server learns of it before it is asked."""
+        """Send the texts of open documents that changed on disk, before the server is asked."""
         for path in session.documents.paths:
             try:
                 file = await self._texts.current(path)
             except Refused:
-                # It is gone: whatever the server wants with it is refused when it comes to that.
+                # It is gone: an edit of it is refused when it is staged.
                 continue
             if session.documents.is_open(path):
                 self._send(session, path, session.documents.language_id(path) or "", file.text)
 
     async def _show(self, session: Session, workspace: Workspace, plan: EditPlan) -> bool:
-        """Show the server the files that it wants to change; True if there was one that it had not seen like that."""
+        """Send the server the files that it wants to change; True if any of these texts was new to it."""
         shown = False
         for path in _texts_of(plan):
             try:
                 real = admit(path, workspace.boundary, Want.TARGET).path
                 text = (await self._texts.current(real)).text
             except Refused:
-                # Staging refuses it, and says why; or the plan itself makes it.
+                # Staging refuses it with the reason, unless the plan creates the file.
                 continue
             language = language_at(session, workspace, real)
             if language is not None:
@@ -187,15 +187,15 @@ class EditProposals:
 
 
 def plan_of(server: str, answer: Raw) -> EditPlan:
-    """Read a server's workspace edit; raises `ServerFailed` when it is none."""
+    """Read a server's workspace edit; raises `ServerFailed` when it is malformed."""
     try:
         return edit_plan(answer)
     except Malformed as malformed:
-        raise ServerFailed(Code.PROTOCOL_ERROR, f"{server} gave an edit of the wrong shape: {malformed}") from malformed
+        raise ServerFailed(Code.PROTOCOL_ERROR, f"{server} sent a malformed edit: {malformed}") from malformed
 
 
 def _is_current(session: Session, plan: EditPlan) -> bool:
-    """Where the server says which version it means, that is the one it has."""
+    """Whether the versions in the edit are those that the server has."""
     documents = session.documents
     return all(
         operation.version is None or operation.version == documents.version(path)
@@ -222,7 +222,7 @@ def _texts_of(plan: EditPlan) -> list[AbsPath]:
 
 
 def language_at(session: Session, workspace: Workspace, path: AbsPath) -> str | None:
-    """What the server calls the language of a file; None when it does not serve such files."""
+    """The language id of a file for this server; None when it does not serve such files."""
     open_as = session.documents.language_id(path)
     if open_as is not None:
         return open_as

@@ -1,7 +1,7 @@
-"""Moving a file or a folder: which imports follow, and the move itself.
+"""Moving a file or a folder: the imports that must follow, and the move itself.
 
-Servers are asked before the move (`workspace/willRenameFiles`) and speak of the files as they are then, so their edits
-come first. A move that no server has a word about is still a move, and the answer says that nothing followed it.
+Servers are asked before the move (`workspace/willRenameFiles`), so their edits are about the files as they are then and
+come first. If no server answers, the file is moved all the same, and the answer says that no import was updated.
 """
 
 from msgspec import Struct
@@ -30,11 +30,11 @@ from pilotfish.service.texts import Texts
 
 WILL_RENAME = "workspace/willRenameFiles"
 
-NOTHING_FOLLOWED = "no server could say what refers to the old path: imports were not updated"
+NOTHING_FOLLOWED = "no server could tell what refers to the old path: imports were not updated"
 
 
 class _Source(Struct, frozen=True):
-    """What is moved; of a text file also its text."""
+    """What is moved, and the text of a text file."""
 
     moved: Moved
     text: str | None
@@ -47,7 +47,7 @@ class FileMoves:
         self._proposals = proposals
 
     async def intent(self, job: Job) -> Intent:
-        """Raises `Refused` for what cannot be moved, or cannot be moved there."""
+        """Raises `Refused` when the file cannot be moved, or not to that path."""
         source = await self._source(job)
         collected = await self._collect(job, source)
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), None)
@@ -60,7 +60,7 @@ class FileMoves:
             failures=collected.failures,
             doubts=collected.doubts,
             caveats=() if collected.proposals or collected.failures else (NOTHING_FOLLOWED,),
-            warnings=tuple(f"{one.candidate.spec.id} wanted to change files too, and was left out" for one in left_out),
+            warnings=tuple(f"{one.candidate.spec.id} proposed other edits, which were not applied" for one in left_out),
         )
 
     async def _source(self, job: Job) -> _Source:
@@ -76,12 +76,12 @@ class FileMoves:
         try:
             text = (await self._texts.current(old)).text
         except Refused:
-            # An image is moved like anything else; only, no server is shown its text.
+            # Not a text file: it is moved, and no server is sent its text.
             text = None
         return _Source(Moved(old, new), text)
 
     async def _collect(self, job: Job, source: _Source) -> CollectedProposals:
-        """What the servers of the file say, and those that run: a folder has no server of its own."""
+        """Ask the servers of the file and all that run: a folder has no server of its own."""
         moved = source.moved
         candidates: dict[tuple[str, AbsPath], Candidate] = {}
         if source.text is not None:
@@ -109,7 +109,7 @@ class FileMoves:
 
 
 def _with_move(plan: EditPlan, moved: Moved) -> EditPlan:
-    """The edits and then the move, unless the server wants the move itself."""
+    """The edits and then the move, unless the edits contain the move."""
     if any(isinstance(one, Rename) and one.source.path == moved.old for one in plan.operations):
         return plan
     move = Rename(Resource(uri_of(moved.old), moved.old), Resource(uri_of(moved.new), moved.new))

@@ -1,8 +1,7 @@
-"""What is being written right now, on disk, so that a process killed in the middle leaves nothing half done.
+"""The journal of a transaction, on disk, so that a process that is killed leaves nothing half written.
 
-One folder per transaction. It is locked while its process lives, so whoever finds it unlocked knows that the process is
-gone, whatever its pid is now. `plan` says what is to happen and is there, whole and durable, before anything happens;
-renamed to `done` it says that everything has.
+One folder per transaction, locked while its process lives: an unlocked one belongs to a process that is gone, whatever
+its pid is now. `plan` is complete and durable before the first file changes; it is renamed to `done` after the last.
 """
 
 import fcntl
@@ -24,7 +23,7 @@ from pilotfish.system.ports import Identity
 PLAN, DRAFT, DONE = "plan", "draft", "done"
 
 TRIES = 3
-"""Whoever looks for what was left behind may take a new folder before its maker has locked it; then another is made."""
+"""A recovery may take a new folder before its maker has locked it; then another one is created."""
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

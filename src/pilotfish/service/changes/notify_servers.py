@@ -1,7 +1,7 @@
-"""Telling servers of files that we changed ourselves, before anybody asks them about those.
+"""Notifying servers of files that we wrote, before the next question about them.
 
-Open documents that are gone are closed; what is left of them is brought up to date by the next check. Whoever watches
-files, or wants to hear of moved ones, hears of these.
+Documents whose file is gone are closed; the others are sent by the next check. A server that watches files, or asks for
+`didRenameFiles`, is notified.
 """
 
 import logging
@@ -26,11 +26,11 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 TELL_SECONDS = 5.0
-"""How long a server may be busy with others before it is not told: its next check brings it up to date all the same."""
+"""How long a server may be busy with other checks. After that it is not notified: its next check sends the texts."""
 
 
 class Moved(Struct, frozen=True):
-    """A file or folder under another name."""
+    """A file or folder with its old and new path."""
 
     old: AbsPath
     new: AbsPath
@@ -51,7 +51,7 @@ class ServerNotifier:
         self._ledgers = ledgers
 
     async def notify(self, workspace: Workspace, effects: Sequence[FileEffect], moved: Sequence[Moved]) -> None:
-        """Tell every server of the workspace, all side by side; harmless for one that has died."""
+        """Notify every server of the workspace, all at the same time; harmless for one that has died."""
         entries = self._pool.entries().items()
         sessions = [entry.session for key, entry in entries if entry.session is not None and workspace.holds(key.root)]
         with anyio.move_on_after(TELL_SECONDS, shield=True):
@@ -70,7 +70,7 @@ class ServerNotifier:
                     ledger.note_disk_change()
                 _notify_moved(session, moved)
         except Failure as failure:
-            logger.info("not told server=%s error=%s", session.server, failure.message)
+            logger.info("not notified server=%s error=%s", session.server, failure.message)
 
 
 def _gone(effects: Sequence[FileEffect]) -> list[AbsPath]:
@@ -98,7 +98,7 @@ def _notify_moved(session: Session, moved: Sequence[Moved]) -> None:
 
 
 def wants(session: Session, method: str, path: AbsPath, *, is_folder: bool) -> bool:
-    """Whether the server wants to hear by `method` of a file or folder that is moved."""
+    """Whether the server registered for `method` of such a file or folder."""
     return any(
         wants_file_operation(options, path, is_folder=is_folder) for options in session.capabilities.options(method)
     )

@@ -1,15 +1,15 @@
-"""Writing several files, all or none, whatever happens in between (T37, F57, F58).
+"""Writing several files, all or none, also when the process is killed (T37, F57, F58).
 
 Four phases, each durable before the next:
 1. The journal says what will happen.
-2. *Prepare*: beside every file that will change stands its old self under a hidden name (the same file, by a link), and
-   beside every file to come its new content. Full disks and read-only folders show here; nothing has changed yet.
-3. *Commit*: renames only. They need no space, and each file is its old or its new self at every moment.
-4. The journal says that it is done, and the hidden names go.
-What fails before the fourth phase is undone, by renames too; what is killed before it is undone by `recover`.
+2. *Prepare*: every file that will change gets a hidden second name (a link to the same file), and the new contents are
+   written beside it. A full disk or a read-only folder fails here, before anything has changed.
+3. *Commit*: renames only. They need no space, and each file is old or new at every moment.
+4. The journal says that it is done, and the hidden names are removed.
+A failure before the fourth phase is undone, also by renames; after a kill `recover` undoes it.
 
-A file is written over only if it is the one that was read. One that somebody writes into at that very moment keeps what
-was written: its old self is still the file that they hold, and comes back.
+A file is replaced only if it is the one that was read. If another program writes to it at that moment, its write is
+kept: the hidden name is still that file, and is renamed back.
 Everything here blocks: use a worker thread.
 """
 
@@ -40,10 +40,10 @@ logger = logging.getLogger(__name__)
 
 
 def perform(staged: Staged, home: AbsPath) -> None:
-    """Do all of it, or nothing and raise why; `home` is the folder of the journals.
+    """Write all files, or none and raise why; `home` is the folder of the journals.
 
-    `Refused`: nothing has changed; with `stale`, because somebody else changed a file. `Unavailable`: undoing failed as
-    well, and the message says which files have changed; the journal stays, and `recover` tries again.
+    `Refused`: nothing has changed; with `stale`, because another program changed a file. `Unavailable`: undoing failed
+    as well, and the message names the files that have changed; the journal stays, and `recover` tries again.
     """
     if not staged.steps and not staged.emptied:
         return
@@ -56,16 +56,16 @@ def perform(staged: Staged, home: AbsPath) -> None:
 
 
 class Recovery(Struct, frozen=True):
-    """What was found of processes that were killed."""
+    """The transactions of killed processes."""
 
     finished: int = 0
     undone: int = 0
     left: tuple[str, ...] = ()
-    """Files that somebody else has changed since; they stay as they are."""
+    """Files that another program has changed since; they stay as they are."""
 
 
 def recover(home: AbsPath) -> Recovery:
-    """Finish or undo what was left half done; harmless at any time, any number of times, in any number of processes."""
+    """Finish or undo interrupted transactions; harmless at any time and in any number of processes."""
     finished = undone = 0
     left: list[str] = []
     for journal in lock_abandoned(home):
@@ -81,7 +81,7 @@ def recover(home: AbsPath) -> Recovery:
                 finished += plan is not None
             remove(home, journal)
         except (Failure, OSError, ValueError) as error:
-            # Its files may be on a disk that is not there now: the next start tries again.
+            # Its disk may not be mounted now: the next start tries again.
             logger.warning("not recovered journal=%s/%s error=%s", home, journal.token, error)
     return Recovery(finished, undone, tuple(left))
 
@@ -111,18 +111,18 @@ def _undo(writing: Writing, cause: BaseException) -> None:
         changed = ", ".join(writing.changed()) or "nothing"
         raise Unavailable(
             Code.FILE_UNREADABLE,
-            f"{cause}; and putting things back failed: {error}. Not as before: {changed}",
-            hint="The old content is kept beside each file, and the next start of pilotfish puts it back.",
+            f"{cause}; undoing it failed: {error}. Changed files: {changed}",
+            hint="The old contents are kept beside each file; the next start of pilotfish restores them.",
         ) from error
 
 
 @contextmanager
 def _tidying() -> Generator[None]:
-    """What is decided is decided: what cannot be taken away now is taken away by the next start."""
+    """The outcome is decided: what cannot be removed now is removed by the next start."""
     try:
         yield
     except (Failure, OSError) as error:
-        logger.warning("not tidied up error=%s", error)
+        logger.warning("hidden files not removed error=%s", error)
 
 
 def _plan(staged: Staged) -> Plan:
@@ -150,7 +150,7 @@ def _digest_of(content: bytes | Regular) -> str:
         found = digest(folder, name)
         status = status_of(folder, name)
         if status is None or identity_of(status) != content.identity:
-            raise Refused(Code.STALE, f"{place.path} has changed since it was looked at")
+            raise Refused(Code.STALE, f"{place.path} has changed since it was read")
         return found
 
 

@@ -1,7 +1,7 @@
 """One transaction on the file system: what each phase does, and how it is undone.
 
-All that it knows is in the plan, so another process can undo what this one began. Paths are walked by descriptors
-(`policy.openat`), so that a folder swapped for a link leads nobody out.
+All its state is in the plan, so another process can undo it. Paths are walked by descriptors (`policy.openat`), so that
+a folder that is replaced by a link does not lead outside.
 """
 
 import errno
@@ -29,30 +29,30 @@ from pilotfish.policy.openat import (
 from pilotfish.service.changes.journal import FolderPlace, JournalEntry, Plan
 
 STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
-"""What the system says of a folder that is in use, gone, or none any more."""
+"""Errors for a folder that is not empty, is gone, or is no longer a folder."""
 
 
 class FileState(Enum):
-    """How a file stands against the plan."""
+    """A file compared with the plan."""
 
     BEFORE = auto()
     AFTER = auto()
     OTHER = auto()
-    """Somebody else has been there."""
+    """Another program has changed it."""
 
 
 class Writing:
     def __init__(self, token: str, plan: Plan, *, begun: bool = False) -> None:
-        """`begun` by somebody who cannot be asked any more how far they came."""
+        """`begun`: by a process that is gone, so any entry may have been written."""
         self._token = token
         self._plan = plan
         self._reached = plan.entries if begun else ()
-        """The entries that may have been touched: only these are undone."""
+        """The entries that may have been written: only these are undone."""
 
     # --- Doing -------------------------------------------------------------------------------------------------------
 
     def prepare(self, staged: Staged) -> None:
-        """Put the old selves and the new contents beside the files; raises `Refused`."""
+        """Give every file a hidden second name, and write the new contents beside it; raises `Refused`."""
         for root, segments in self._plan.made:
             with parent_of(root, segments) as (folder, name), explained(segments), suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
@@ -85,16 +85,16 @@ class Writing:
         self._sync()
 
     def clean(self) -> None:
-        """It is done: take the hidden names away, and the folders that were left."""
+        """After the commit: remove the hidden names, and the folders that were moved away."""
         self._drop_hidden()
         _remove_folders(self._plan.emptied)
 
     # --- Undoing -----------------------------------------------------------------------------------------------------
 
     def undo(self) -> tuple[str, ...]:
-        """Make every file what it was; returns those that somebody else has changed, which stay.
+        """Restore every file; returns those that another program has changed, which stay.
 
-        What cannot be undone does not keep the rest from it: the first failure is raised at the end.
+        A file that cannot be restored does not stop the others: the first failure is raised at the end.
         """
         left: list[str] = []
         failures: list[Failure | OSError] = []
@@ -109,17 +109,17 @@ class Writing:
         return tuple(left)
 
     def forget(self) -> None:
-        """It is undone: take the hidden names away, and the folders that were made."""
+        """After the undo: remove the hidden names, and the folders that were created."""
         self._sync()
         self._drop_hidden()
         _remove_folders(self._plan.made)
 
     def is_complete(self) -> bool:
-        """Whether nothing is as it was before, as far as anybody can tell: then the last step was taken."""
+        """Whether no file is known to be in its old state: then the last step was taken."""
         return not {FileState.BEFORE, None} & {*self._states()}
 
     def changed(self) -> tuple[str, ...]:
-        """The files that are not as they were, or of which nobody can tell."""
+        """The files that are not in their old state, or may not be."""
         states = zip(self._reached, self._states(), strict=True)
         return tuple(_shown(entry) for entry, state in states if state is not FileState.BEFORE)
 
@@ -156,7 +156,7 @@ class Writing:
                 if status is None:
                     return FileState.BEFORE
             elif status is None:
-                # We take away only what is to go; anything else that is missing was taken away by somebody else.
+                # We remove only what the plan removes: any other missing file was removed by another program.
                 return FileState.OTHER if entry.after is not None or old is None else FileState.AFTER
             elif identity_of(status) == entry.before or (old is not None and os.path.samestat(status, old)):
                 return FileState.BEFORE
@@ -190,7 +190,7 @@ class Writing:
             os.close(descriptor)
 
     def _expect_old(self, folder: int, name: str | None, number: int, entry: JournalEntry) -> None:
-        """The file is the one that was read, and nobody has written into it since.
+        """Raise unless the file is the one that was read and has not been written since.
 
         By its name, and by its second name where that is the same file and not a copy.
         """
@@ -218,7 +218,7 @@ class Writing:
 
 @contextmanager
 def _where(entry: JournalEntry) -> Generator[tuple[int, str] | None]:
-    """The open folder of a file and its name in it; None when the folder is not there. Raises `Refused`."""
+    """The open folder of a file and its name in it; None when there is no folder. Raises `Refused`."""
     with ExitStack() as stack:
         place: tuple[int, str] | None = None
         try:
@@ -230,7 +230,7 @@ def _where(entry: JournalEntry) -> Generator[tuple[int, str] | None]:
 
 
 def _remove_folders(folders: Iterable[FolderPlace]) -> None:
-    """The last first; one that is not empty is somebody's."""
+    """The last first; one that is not empty stays."""
     for root, segments in reversed(tuple(folders)):
         with _where(JournalEntry(root, segments, None, None)) as place:
             if place is not None:
@@ -242,7 +242,7 @@ def _remove_folders(folders: Iterable[FolderPlace]) -> None:
 
 
 def _stale(path: str) -> Refused:
-    return Refused(Code.STALE, f"{path} has changed since the edit was made", hint="Ask again.")
+    return Refused(Code.STALE, f"{path} has changed since the edit was computed", hint="Try again.")
 
 
 def _shown(entry: JournalEntry) -> str:

@@ -18,7 +18,7 @@ from support.daemon.scenarios import answering, mute
 
 pytestmark = pytest.mark.anyio
 
-NOT_READING = "the client does not read what it asked for"
+NOT_READING = "the client does not read its answers"
 
 
 async def test_a_session_is_served(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_an_idle_daemon_ends_by_itself(home: DaemonHome) -> None:
         pid = int(link.welcome["pid"])
         assert link.request("about")["pid"] == pid
     assert ended(pid)
-    assert "ended why=nobody needed us" in home.log
+    assert "ended why=idle" in home.log
 
 
 @pytest.mark.proves("F71", "F92")

@@ -51,7 +51,7 @@ async def test_a_daemon_that_nobody_calls_leaves() -> None:
     async with living() as (life, _):
         began = anyio.current_time()
         await life.ending.wait()
-        assert (anyio.current_time() - began, life.why) == (IDLE, "nobody needed us")
+        assert (anyio.current_time() - began, life.why) == (IDLE, "idle")
 
 
 async def test_the_time_alone_counts_from_the_end_of_the_last_session(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_newer_code_ends_a_daemon_that_nobody_is_attached_to(tmp_path: Pat
         assert [life.met(4), life.met(5), life.met(6), life.met(4)] == [True, True, True, True]
         sessions.end(client.id)
         await life.ending.wait()
-        assert life.why == "newer code is here"
+        assert life.why == "replaced by newer code"
         assert not life.met(6)
 
 

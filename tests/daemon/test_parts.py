@@ -11,7 +11,7 @@ import pytest
 
 from pilotfish.config.places import user_places
 from pilotfish.daemon import lifetime
-from pilotfish.daemon.lifetime import process_end
+from pilotfish.daemon.lifetime import wait_for_process
 from pilotfish.daemon.main import allow_descriptors
 from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
 from pilotfish.pool.plan import Limits
@@ -80,7 +80,7 @@ def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch, has_de
 
         async def watch() -> None:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(process_end, process.pid)
+                tasks.start_soon(wait_for_process, process.pid)
                 await anyio.wait_all_tasks_blocked()
                 process.kill()
                 process.wait()
@@ -91,4 +91,4 @@ def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch, has_de
 @pytest.mark.parametrize("pid", [0, -1, 2**22 + 1])
 def test_a_process_that_is_none_cannot_be_watched(pid: int) -> None:
     with pytest.raises(ProcessLookupError):
-        anyio.run(process_end, pid)
+        anyio.run(wait_for_process, pid)

@@ -101,7 +101,7 @@ def test_the_token_in_an_address_opens_nothing(keys: AccessKeys) -> None:
 
 
 def test_a_page_reads_what_it_shows_and_nothing_else(keys: AccessKeys) -> None:
-    key = keys.redeemed(keys.ticket(0.0), 1.0)
+    key = keys.redeem(keys.issue_ticket(0.0), 1.0)
     page = {"authorization": f"Bearer {key}"}
     assert refused(keys, "GET", "/status", **page) is None
     assert refused(keys, "GET", "/events", **page) is None
@@ -110,11 +110,11 @@ def test_a_page_reads_what_it_shows_and_nothing_else(keys: AccessKeys) -> None:
 
 
 def test_a_ticket_works_once_and_not_for_ever(keys: AccessKeys) -> None:
-    ticket, late = keys.ticket(0.0), keys.ticket(0.0)
-    assert keys.redeemed(ticket, 1.0) is not None
-    assert keys.redeemed(ticket, 1.0) is None
-    assert keys.redeemed(late, 301.0) is None
-    assert keys.redeemed("", 1.0) is None
+    ticket, late = keys.issue_ticket(0.0), keys.issue_ticket(0.0)
+    assert keys.redeem(ticket, 1.0) is not None
+    assert keys.redeem(ticket, 1.0) is None
+    assert keys.redeem(late, 301.0) is None
+    assert keys.redeem("", 1.0) is None
 
 
 @pytest.mark.parametrize(

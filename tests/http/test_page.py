@@ -79,7 +79,7 @@ def test_the_link_opens_the_page_once(chromium: Browser, served: HttpServed) -> 
         assert troubles == []
     with visiting(chromium) as (window, _):
         window.goto(served.said["page"])
-        expect(window.get_by_role("status")).to_have_text("This link was used or is too old.")
+        expect(window.get_by_role("status")).to_have_text("This link was already used, or has expired.")
         expect(window.get_by_role("button", name="Show the servers")).to_be_visible()
 
 
@@ -93,7 +93,7 @@ def test_without_a_key_nothing_is_shown(chromium: Browser, served: HttpServed) -
         assert str(served.home.root) not in window.content()
         window.get_by_label("Token").fill("wrong")
         window.keyboard.press("Enter")
-        expect(window.get_by_role("status")).to_have_text("The key is not known any more.")
+        expect(window.get_by_role("status")).to_have_text("The key has expired.")
 
 
 def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_the_page_comes_back_when_the_daemon_does(chromium: Browser, tmp_path: P
     with daemon_home(tmp_path) as home, visiting(chromium) as (window, _):
         with http_served(home) as before:
             signed_in(window, before)
-        expect(window.get_by_role("status")).to_have_text("Not connected; trying again")
+        expect(window.get_by_role("status")).to_have_text("Disconnected; reconnecting")
         with http_served(home, before.port) as after:
-            expect(window.get_by_role("status")).to_have_text("The key is not known any more.")
+            expect(window.get_by_role("status")).to_have_text("The key has expired.")
             signed_in(window, after)
 
 

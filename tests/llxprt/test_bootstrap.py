@@ -83,7 +83,9 @@ def test_a_host_cannot_hand_over_who_is_trusted() -> None:
         pytest.param("[]", "is not a JSON object", id="a list"),
         pytest.param('{"config": {}}', "has no workspaceRoot", id="no root"),
         pytest.param('{"workspaceRoot": "here"}', "absolute path", id="a relative root"),
-        pytest.param('{"workspaceRoot": "/w", "config": 5}', "config that is no object", id="a number for a config"),
+        pytest.param(
+            '{"workspaceRoot": "/w", "config": 5}', "config that is not an object", id="a number for a config"
+        ),
         pytest.param('{"workspaceRoot": "/w\\udcff", "config": []}', "no object", id="a list for a config"),
     ],
 )

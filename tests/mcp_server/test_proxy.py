@@ -9,8 +9,10 @@ import anyio
 import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
+from pilotfish.operations.schemas import ToolSet
 from pilotfish.surfaces.mcp import options as mcp_options
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.proxy import relay
 from support.clients.wires import MemoryWire
 
@@ -106,7 +108,7 @@ def test_without_the_sdk_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPat
     ("failure", "serves"),
     [
         pytest.param(Unavailable(Code.SERVER_START_FAILED, "the daemon did not start"), True, id="no daemon"),
-        pytest.param(Refused(Code.UNTRUSTED, "the daemon's place is not safe"), False, id="a place that is not safe"),
+        pytest.param(Refused(Code.UNTRUSTED, "the daemon's folder is not safe"), False, id="a place that is not safe"),
     ],
 )
 async def test_where_no_daemon_can_be_had_it_serves_itself(
@@ -117,13 +119,13 @@ async def test_where_no_daemon_can_be_had_it_serves_itself(
     def refuse(*_: object) -> Never:
         raise failure
 
-    async def record(tools: str | None, wire: object) -> None:
-        served.append(tools)
+    async def record(options: McpOptions, wire: object) -> None:
+        served.append(options)
 
     monkeypatch.setattr(mcp_proxy, "open_upgraded", refuse)
     monkeypatch.setattr(mcp_proxy, "in_process", record)
-    wire = MemoryWire()
+    wire, options = MemoryWire(), McpOptions(ToolSet.ONE, structured=True)
     with nullcontext() if serves else pytest.raises(Refused):
-        await mcp_proxy.by_daemon("lsp", wire)
-    assert served == (["lsp"] if serves else [])
+        await mcp_proxy.by_daemon(options, wire)
+    assert served == ([options] if serves else [])
     wire.close()

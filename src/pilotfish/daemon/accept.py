@@ -1,4 +1,4 @@
-"""Letting clients in: only our own user, only so many, and one that fails harms none of the others."""
+"""The accept loop: our own user only, a bounded number of clients, and a client that fails affects no other."""
 
 import errno
 import logging
@@ -22,10 +22,10 @@ from pilotfish.system.ports import ByteStream
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 256
-"""One person's agents, hooks and panels; what comes on top is a program that has lost count."""
+"""One person's agents, hooks and panels need far fewer; more is a program that leaks connections."""
 
 FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""What `accept` says when there is no room: it is tried again when a connection has ended."""
+"""Errors of `accept` for lack of resources: it is tried again when a connection has ended."""
 
 RETRY_SECONDS = 1.0
 """… or after this, because what uses up descriptors need not be a connection."""
@@ -50,7 +50,7 @@ class Acceptor:
         self._closed = False
 
     async def run(self, tasks: TaskGroup) -> None:
-        """Let clients in until the door is closed; `tasks` owns what serves them."""
+        """Accept clients until `close`; `tasks` owns what serves them."""
         while not self._closed:
             try:
                 await anyio.wait_readable(self._listener)
@@ -74,15 +74,15 @@ class Acceptor:
             await anyio.sleep(LOOK_SECONDS)  # noqa: TID251 -- a look from time to time is the point
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more clients."""
         if not self._closed:
             self._closed = True
             if self._is_there():
                 os.unlink(self._claim.place.socket)
             self._shut()
 
-    async def empty(self, why: str) -> None:
-        """Hang up on everybody, and wait until they are gone."""
+    async def close_all(self, why: str) -> None:
+        """Close every connection, and wait until all have ended."""
         for connection in tuple(self._connections):
             connection.hang_up(Code.SHUTTING_DOWN, why)
         while self._connections:
@@ -112,7 +112,7 @@ class Acceptor:
             self._left.beat()
 
     def _is_there(self) -> bool:
-        """Whether what clients find is our socket, and not nothing, or that of another daemon."""
+        """Whether the socket at our path is ours, and not missing or another daemon's."""
         return self._inode is not None and _inode(self._claim.place.socket) == self._inode
 
     def _listen_again(self) -> None:

@@ -23,7 +23,7 @@ START_SECONDS = 30
 """How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""
 
 BACKLOG = 256
-"""Clients that may knock before the event loop runs: as many as may be connected at all."""
+"""Clients that may connect before the event loop runs: as many as may be connected at all."""
 
 
 class DaemonClaim:
@@ -38,12 +38,12 @@ class DaemonClaim:
         self.listener = listener
 
     def holds(self) -> bool:
-        """Whether the lock is still the one that others look at: somebody may have deleted the whole folder."""
+        """Whether the lock file is still the one at its path: the whole folder may have been deleted."""
         return _is_at(self.place.lock, self.lock)
 
 
 def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClaim | None:
-    """Become the one daemon, or return None because another serves. Blocks, and raises `TimeoutError` at the end."""
+    """Become the one daemon, or return None because another one serves. Blocks; raises `TimeoutError`."""
     signal.signal(signal.SIGALRM, _too_late)
     signal.alarm(seconds)
     try:
@@ -64,14 +64,14 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
 
 
 def make_private(folder: str) -> None:
-    """Make a folder, or make sure of one that is there; raises `Unsafe` when it is another's, or a link."""
+    """Make a private folder, or check the one that exists; raises `Unsafe` when it is another user's, or a link."""
     os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        raise Unsafe(f"{folder} is no folder of ours") from None
+        raise Unsafe(f"{folder} is not a folder of this user") from None
     try:
         if os.fstat(descriptor).st_uid != os.geteuid():
             raise Unsafe(f"{folder} belongs to another user")
@@ -81,7 +81,7 @@ def make_private(folder: str) -> None:
 
 
 def take_lock(path: str) -> int:
-    """An open descriptor that holds the lock on what is at `path`. Blocks."""
+    """Lock the file at `path` and return its open descriptor. Blocks."""
     while True:
         descriptor = _flocked(path, fcntl.LOCK_EX)
         if _is_at(path, descriptor):
@@ -90,7 +90,7 @@ def take_lock(path: str) -> int:
 
 
 def try_lock(path: str) -> int | None:
-    """The same without waiting; None when another has it."""
+    """The same without blocking; None when another process holds it."""
     while True:
         try:
             descriptor = _flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +102,7 @@ def try_lock(path: str) -> int | None:
 
 
 def listen(place: DaemonPlace) -> socket.socket:
-    """A listening socket; only the holder of the lock may call this, for it removes what a dead daemon left there."""
+    """Return a listening socket. Only the holder of the lock may call this: it removes a dead daemon's socket."""
     try:
         check_socket(place.socket)
         os.unlink(place.socket)
@@ -151,4 +151,4 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _too_late(_number: int, _frame: object) -> Never:
-    raise TimeoutError("another daemon is neither here nor gone")
+    raise TimeoutError("another daemon neither answered nor ended in time")

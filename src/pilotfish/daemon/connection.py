@@ -1,15 +1,14 @@
-"""The daemon's end of one client connection: JSON-RPC in our own frames. What one client does, no other one feels.
+"""The daemon's end of one client connection: JSON-RPC, framed by `Content-Length`. Clients do not affect each other.
 
 Rules:
-- A client has so many calls at work and so many waiting; one more is answered `overloaded` at once (F75).
-- A call is given up when its client says so or is gone, and with it what it had asked of language servers (F72).
-- Whoever connects says hello in time, and whoever begins a message ends it in time (F73).
-- A client that does not read is hung up on, with a last word that says why (F74).
-- A connection ends once: what it had under way is cancelled, and its sessions end. End of file means that the client
-  is gone, not that it only listens.
+- A client has a bounded number of running and of waiting calls; one more is answered `overloaded` at once (F75).
+- A call is cancelled when its client says so or disconnects, and with it its requests to language servers (F72).
+- A client must send hello in time, and complete in time each message that it begins (F73).
+- A client that does not read is disconnected, after a notification of the reason (F74).
+- A connection ends once: its calls are cancelled, and its sessions end. End of file means that the client is gone.
 
-The first word on a connection is `hello`, or a single `hook`. The last one from us may be the notification `closing`,
-with the code and the reason.
+The first message on a connection is `hello`, or a single `hook`. The last one from the daemon may be the notification
+`closing`, with the code and the reason.
 """
 
 import logging
@@ -53,13 +52,13 @@ from pilotfish.system.send_queue import SendQueue
 logger = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
-"""From connecting to a first message that is understood."""
+"""From connecting to a `hello` that was accepted."""
 
 FRAME_SECONDS = 30.0
 """From the first byte of a message to its last: the largest takes a second."""
 
 LAST_WORD_SECONDS = 1.0
-"""For the reason why we hang up, to a client that may not be reading."""
+"""For the notification `closing`, to a client that may not be reading."""
 
 KINDS: dict[type[Failure], str] = {
     Refused: "refused",
@@ -70,7 +69,7 @@ KINDS: dict[type[Failure], str] = {
 
 
 class ClientConnection:
-    """One client: a `methods.Line`. `run` owns its tasks."""
+    """One client: a `methods.MethodContext`. `run` owns its tasks."""
 
     def __init__(self, stream: ByteStream, methods: SocketMethods, upgrades: Upgrades) -> None:
         self.client: ClientSession | None = None
@@ -88,7 +87,7 @@ class ClientConnection:
         self._written = anyio.Event()
         self._opened = current_time()
         self._begun = self._opened
-        """When the message began that is not whole yet."""
+        """When the message began that is not complete yet."""
         self._upgraded = False
         self._hung_up = False
         self._others: set[str] = set()
@@ -109,7 +108,7 @@ class ClientConnection:
             self._stream.close()
 
     def hang_up(self, code: Code, why: str) -> None:
-        """End it from our side; the client is told if it listens. Harmless when it has ended."""
+        """Close the connection; a client that reads is told why. Harmless when it has ended."""
         if self._hung_up:
             return
         self._hung_up = True
@@ -126,28 +125,28 @@ class ClientConnection:
 
     async def _read(self) -> None:
         try:
-            while data := await self._heard():
+            while data := await self._receive():
                 was_incomplete = self._decoder.incomplete
                 whole = self._decoder.feed(data)
                 if whole or not was_incomplete:
                     self._begun = current_time()
-                await self._take_in(whole)
+                await self._accept_bodies(whole)
                 if self._upgraded:
                     return
                 if self._decoder.junk.size:
-                    self.hang_up(Code.PROTOCOL_ERROR, "something that is no message")
+                    self.hang_up(Code.PROTOCOL_ERROR, "malformed message")
         except FrameError as error:
-            await self._take_in(error.bodies)
+            await self._accept_bodies(error.bodies)
             self.hang_up(error.code, error.message)
             await self._written.wait()
 
-    async def _heard(self) -> bytes:
-        # The first message may be understood while we wait for the next: then there is no hurry any more.
+    async def _receive(self) -> bytes:
+        # The first message may be accepted while we wait for the next: then the deadline is lifted.
         while current_time() < (deadline := self._deadline()):
             with anyio.CancelScope(deadline=deadline):
                 return await self._stream.receive()
         self.hang_up(
-            Code.REQUEST_TIMEOUT, "a message that began was not ended" if self.greeted else "nobody said hello"
+            Code.REQUEST_TIMEOUT, "a message was not completed in time" if self.greeted else "no hello in time"
         )
         await self._written.wait()
         return b""
@@ -157,14 +156,14 @@ class ClientConnection:
             return self._opened + HELLO_SECONDS
         return self._begun + FRAME_SECONDS if self._decoder.incomplete else float("inf")
 
-    async def _take_in(self, bodies: Sequence[bytes]) -> None:
+    async def _accept_bodies(self, bodies: Sequence[bytes]) -> None:
         for body in bodies:
             # A worker thread for a large body: smaller ones decode faster than a thread starts.
             large = len(body) > LARGE_BODY
             message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
             if not self._hung_up:
                 await self._take(self._peer.accept(message))
-                # One read may bring thousands of messages: others have their turn in between.
+                # One read may bring thousands of messages: let other tasks run in between.
                 await anyio.lowlevel.checkpoint()
 
     async def _take(self, event: Event) -> None:
@@ -178,8 +177,8 @@ class ClientConnection:
             case Dropped(reason, detail):
                 self.hang_up(Code.PROTOCOL_ERROR, f"{reason}: {detail}")
             case Answered() | Failed():
-                # We ask clients nothing, so there is nothing that they could answer.
-                self.hang_up(Code.PROTOCOL_ERROR, "an answer that nobody asked for")
+                # The daemon sends no requests, so there is nothing to respond to.
+                self.hang_up(Code.PROTOCOL_ERROR, "a response without a request")
 
     # --- Answering --------------------------------------------------------------------------------------------------
 
@@ -190,7 +189,7 @@ class ClientConnection:
         elif not self._methods.knows(method):
             self._fail(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
         elif not self.greeted and method not in {"hello", "hook"}:
-            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, "the first word is hello")))
+            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, "must send hello first")))
         elif self._methods.is_immediate(method):
             await self._work(request)
         elif not self._turns.admit(request):
@@ -210,14 +209,14 @@ class ClientConnection:
 
     def _cancelled(self, identifier: RequestId) -> None:
         if not self._hung_up:
-            self._fail(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "given up, as you asked"))
+            self._fail(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled"))
 
     def _fail(self, identifier: RequestId, error: ResponseError) -> None:
         self._post(self._peer.fail(identifier, error))
 
     def _post(self, frame: bytes) -> None:
         if not self._queue.post(frame):
-            self.hang_up(Code.OVERLOADED, "the client does not read what it asked for")
+            self.hang_up(Code.OVERLOADED, "the client does not read its answers")
 
     async def _write(self) -> None:
         try:
@@ -231,12 +230,12 @@ class ClientConnection:
         if not self._upgraded:
             self._tasks.cancel_scope.cancel()
 
-    # --- Something else ---------------------------------------------------------------------------------------------
+    # --- Upgrades ---------------------------------------------------------------------------------------------------
 
     async def _upgrade(self, request: Requested) -> None:
-        """Let a surface have the connection, to its end. The client sends nothing until it has our answer."""
+        """Hand the connection to a surface until it ends. The client sends nothing until it has our answer."""
         if self.client is None or self._turns.busy:
-            why = "say hello first, with a cwd" if self.client is None else "calls are under way"
+            why = "send hello with a cwd first" if self.client is None else "calls are in progress"
             self._fail(request.id, _error(Refused(Code.INVALID_INPUT, f"{request.method} is not possible now: {why}")))
             return
         self._upgraded = True
@@ -281,7 +280,7 @@ class _WatchedStream:
 
 
 def _error(failure: Failure) -> ResponseError:
-    """A failure on the wire: `surfaces.link` makes the same kind of it again."""
+    """A failure on the wire: `ipc.client.failure_of` turns it back into the same kind."""
     data = {"kind": KINDS[type(failure)], "code": failure.code, "hint": failure.hint}
     code = ErrorCode.INTERNAL_ERROR if isinstance(failure, Bug) else ErrorCode.REQUEST_FAILED
     return ResponseError(code, failure.message, Raw(encode(data)))

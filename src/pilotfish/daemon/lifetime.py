@@ -1,7 +1,7 @@
-"""How long the daemon lives: until it is told to end, nobody has needed it for a while, or newer code has called.
+"""How long the daemon runs: until it is stopped, has been idle for a while, or a client has newer code.
 
-`departure` decides; `Life` waits. A daemon that newer code has called still serves whoever is attached, and goes as
-soon as nobody is: the next client starts the newer one (F71).
+`departure` decides; `Lifetime` waits. A daemon that a client with newer code has called still serves the attached
+clients, and ends when none is left: the next client starts the newer daemon (F71).
 """
 
 import logging
@@ -22,7 +22,7 @@ POLL_SECONDS = 10.0
 
 
 class Load(Struct, frozen=True):
-    """Who needs the daemon."""
+    """What keeps the daemon running."""
 
     sessions: int
     attached: int
@@ -30,11 +30,11 @@ class Load(Struct, frozen=True):
     calls: int
     """Calls under way."""
     connections: int = 0
-    """Those without a session included: somebody may be about to begin one."""
+    """Those without a session included: a client may be about to begin one."""
 
 
 def departure(load: Load, *, superseded: bool, alone_since: float, idle_seconds: float) -> float:
-    """When to leave, if nothing changes: infinite while somebody needs us, past when nobody does any more."""
+    """When to end, if nothing changes: infinity while the daemon is needed, in the past when it is not."""
     if load.attached or load.calls:
         return math.inf
     if superseded:
@@ -54,17 +54,17 @@ class Lifetime:
         self.why = ""
 
     def met(self, build: int) -> bool:
-        """A client of that build is here; False when it must wait for a daemon of its own kind, which is at once."""
+        """A client of that build has called; False when it should call again, to start a daemon of its own build."""
         if build > self._build:
             self.supersede()
         leave_at = departure(self._load(), superseded=self.superseded, alone_since=math.inf, idle_seconds=0.0)
         if leave_at > current_time():
             return True
-        self.stop("newer code is here")
+        self.stop("replaced by newer code")
         return False
 
     def supersede(self) -> None:
-        """Somebody else is or will be the daemon: leave when nobody is attached."""
+        """Another process is or will be the daemon: end when no client is attached."""
         if not self.superseded:
             logger.info("superseded")
             self.superseded = True
@@ -77,7 +77,7 @@ class Lifetime:
             self.ending.set()
 
     async def run(self) -> None:
-        """Wait until nobody needs us, then end."""
+        """Wait until the daemon is no longer needed, then end it."""
         alone_since, was_alone = current_time(), True
         while True:
             load = self._load()
@@ -89,7 +89,7 @@ class Lifetime:
                 load, superseded=self.superseded, alone_since=alone_since, idle_seconds=self._idle_seconds
             )
             if leave_at <= current_time():
-                self.stop("newer code is here" if self.superseded else "nobody needed us")
+                self.stop("replaced by newer code" if self.superseded else "idle")
                 return
             with anyio.CancelScope(deadline=leave_at):
                 await self._sessions.changed.wait()
@@ -99,8 +99,8 @@ class Lifetime:
         return Load(len(sessions.all()), sessions.attached, sessions.calls, sessions.connections)
 
 
-async def process_end(pid: int) -> None:
-    """Return when the process has ended; raises `ProcessLookupError` when there is none that could be watched."""
+async def wait_for_process(pid: int) -> None:
+    """Wait for the end of a process that is not our child; raises `ProcessLookupError` when it cannot be watched."""
     if pid <= 0:
         raise ProcessLookupError(pid)
     try:
@@ -119,7 +119,7 @@ async def process_end(pid: int) -> None:
 async def _poll(pid: int) -> None:
     os.kill(pid, 0)
     while True:
-        await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- nothing tells us: no such descriptors here
+        await anyio.sleep(POLL_SECONDS)  # noqa: TID251 -- the system has no process descriptors
         try:
             os.kill(pid, 0)
         except ProcessLookupError:

@@ -1,8 +1,8 @@
-"""The daemon's log: one file of bounded size with one predecessor, for the user alone.
+"""The daemon's log: one file of bounded size and its predecessor, readable by the user only.
 
-Standard output and error are the same file, so that what the interpreter itself says (a crash, all stacks) is there,
-too; they move along when a new file is begun. Lines are sanitised: some repeat what a server said (T32).
-What goes in are names, counts and times, never the text of a file.
+Standard output and error go to the same file, so that messages of the interpreter (a crash, all stacks) are there too;
+they follow when the file is rotated. Lines are sanitised, because some repeat text from a server (T32).
+The log holds names, counts and times, never the text of a file.
 """
 
 import logging
@@ -20,7 +20,7 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class LogFile(logging.Handler):
-    """Writes to `path`, and begins anew when that has grown to `max_bytes`."""
+    """Writes to `path`, and rotates it at `max_bytes`."""
 
     def __init__(self, path: str, *, max_bytes: int = MAX_BYTES, standard: tuple[int, ...] = (1, 2)) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class LogFile(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             if os.fstat(self._descriptor).st_size >= self._max_bytes:
-                self._begin_anew()
+                self._rotate()
             line = sanitised_lines(self.format(record), MAX_RECORD) + "\n"
             os.write(self._descriptor, line.encode(errors="backslashreplace"))
         except OSError:
-            # A full disk must not stop the daemon, and there is nowhere else to say it.
+            # A full disk must not stop the daemon, and there is nowhere else to report it.
             return
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class LogFile(logging.Handler):
             self._descriptor = -1
         super().close()
 
-    def _begin_anew(self) -> None:
+    def _rotate(self) -> None:
         os.replace(self._path, f"{self._path}.1")
         os.close(self._descriptor)
         self._open()

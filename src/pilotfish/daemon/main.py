@@ -1,8 +1,8 @@
 """The daemon at work: the composition root of everything that clients reach over the socket.
 
-Ending is a ladder, and bounded: nobody new comes in, clients are told and hung up on, sessions end, servers are
-stopped side by side. What is not over after `STOP_SECONDS` is ended by the process itself ending, which the
-supervisors of all servers notice.
+Stopping is a ladder, and bounded: no new client is accepted, clients are notified and disconnected, sessions end,
+servers are stopped in parallel. What is left after `STOP_SECONDS` ends with the process, which the supervisors of all
+servers notice.
 """
 
 import faulthandler
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from pilotfish.daemon.accept import Acceptor
 from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.connection import ClientConnection
-from pilotfish.daemon.lifetime import Lifetime, process_end
+from pilotfish.daemon.lifetime import Lifetime, wait_for_process
 from pilotfish.daemon.logs import LogFile
 from pilotfish.daemon.methods import SocketMethods
 from pilotfish.daemon.settings import Settings, settings_of, watch_trust
@@ -78,7 +78,7 @@ def run(claim: DaemonClaim) -> Never:
 
 async def _live(claim: DaemonClaim, system: System, settings: Settings) -> None:
     daemon = Daemon(claim, system, settings)
-    # A thread of its own: whatever hangs, this does not.
+    # Runs in its own thread, so it works even when the loop hangs.
     await daemon.live(lambda: faulthandler.dump_traceback_later(STOP_SECONDS, exit=True))
     faulthandler.cancel_dump_traceback_later()
 
@@ -92,7 +92,7 @@ def allow_descriptors(wanted: int) -> None:
 
 
 class Daemon:
-    """All parts together, and what the socket's methods need of them."""
+    """The parts, and what the socket's methods need of them."""
 
     def __init__(
         self, claim: DaemonClaim, system: System, settings: Settings, upgrades: Upgrades | None = None
@@ -105,7 +105,7 @@ class Daemon:
         self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._system = system
         self._service = Service(replace(system, memory=self._store), settings.limits)
-        self._sessions = ClientSessions(self._service.end, process_end)
+        self._sessions = ClientSessions(self._service.end, wait_for_process)
         self._life = Lifetime(self._sessions, settings.idle_seconds)
         self._started = current_time()
 
@@ -119,20 +119,20 @@ class Daemon:
             anyio.create_task_group() as tasks,
         ):
             methods = SocketMethods(self._service, self._sessions, self, tasks)
-            door = Acceptor(self._claim, lambda stream: ClientConnection(stream, methods, self._upgrades))
-            tasks.start_soon(self._heed_signals)
+            acceptor = Acceptor(self._claim, lambda stream: ClientConnection(stream, methods, self._upgrades))
+            tasks.start_soon(self._handle_signals)
             tasks.start_soon(self._life.run)
-            tasks.start_soon(door.run, tasks)
-            tasks.start_soon(self._stay_reachable, door)
+            tasks.start_soon(acceptor.run, tasks)
+            tasks.start_soon(self._stay_reachable, acceptor)
             if self._system.watch is not None:
-                tasks.start_soon(watch_trust, self._system.watch, self._system.places, self._look_again)
+                tasks.start_soon(watch_trust, self._system.watch, self._system.places, self._reload)
             try:
                 await self._life.ending.wait()
             finally:
                 bounded()
-                door.close()
+                acceptor.close()
             with anyio.move_on_after(HANG_UP_SECONDS):
-                await door.empty(f"the daemon is ending: {self._life.why}")
+                await acceptor.close_all(f"the daemon is ending: {self._life.why}")
             tasks.cancel_scope.cancel()
         logger.info("ended why=%s", self._life.why)
 
@@ -182,19 +182,19 @@ class Daemon:
         finally:
             self._store.close()
 
-    async def _heed_signals(self) -> None:
+    async def _handle_signals(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for number in signals:
                 if self._life.ending.is_set():
-                    # Told twice: the supervisors end the servers as soon as we are gone.
+                    # The second signal: the supervisors end the servers as soon as this process is gone.
                     logger.warning("ending at once signal=%s", number.name)
                     os._exit(FAILED)
                 self._life.stop(number.name)
 
-    def _look_again(self) -> None:
+    def _reload(self) -> None:
         self._service.workspaces.look_again()
 
-    async def _stay_reachable(self, door: Acceptor) -> None:
-        await door.stay_reachable()
+    async def _stay_reachable(self, acceptor: Acceptor) -> None:
+        await acceptor.stay_reachable()
         logger.warning("the lock is not ours any more")
         self._life.supersede()

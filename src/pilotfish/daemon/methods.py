@@ -1,7 +1,7 @@
-"""The methods of the daemon's socket: what each takes, whom it asks, what it answers.
+"""The methods of the daemon's socket: parameters, the part of the service that they call, results.
 
-A *line* is what a connection looks like from here. All that a client may do goes through its session, whose root was
-fixed when it said hello; a connection without one can only look at the daemon, and stop it.
+Everything that a client does goes through its session, whose root is fixed by its hello; a connection without a session
+can only inspect the daemon, and stop it.
 """
 
 import logging
@@ -43,28 +43,28 @@ from pilotfish.service.workspaces import ClientSession, Variables
 logger = logging.getLogger(__name__)
 
 MAX_WARMING = 32
-"""Files that were read are made ready behind the scenes; when so many are on their way, more would only be late."""
+"""Files that were read are opened in the background; beyond this many, more would only come late."""
 
 MAX_LOG_LINES = 5000
 
 
 class MethodContext(Protocol):
-    """One connection."""
+    """One connection, as the methods see it."""
 
     client: ClientSession | None
     """Its session, once it has said hello."""
     caller: Caller | None
     greeted: bool
-    """Whether both sides know that they understand each other."""
+    """Whether both sides have agreed on the version of the protocol."""
 
     def hang_up(self, code: Code, why: str) -> None: ...
 
 
 class DaemonControl(Protocol):
-    """What the methods need of the program around them."""
+    """What the methods need of the daemon."""
 
     def met(self, build: int) -> bool:
-        """A client of that build is here; False when it should come back in a moment, to a daemon as new as it is."""
+        """A client of that build has called; False when it should connect again, to a daemon of its own build."""
         ...
 
     def about(self) -> About: ...
@@ -76,7 +76,7 @@ class DaemonControl(Protocol):
 
 
 class SocketMethods:
-    """All connections share one; `background` owns what nobody waits for."""
+    """All connections share one; `background` owns tasks that no call waits for."""
 
     def __init__(
         self, service: Service, sessions: ClientSessions, daemon: DaemonControl, background: TaskGroup
@@ -91,7 +91,7 @@ class SocketMethods:
             "end": self._end,
             "stop": self._stop,
         }
-        """Answered in the order of arrival: what follows on the connection may build on it. They cost nothing."""
+        """Answered in the order of arrival, because the next message may depend on it. They cost nothing."""
         self._in_turn: Mapping[str, Callable[[Raw, MethodContext], Awaitable[object]]] = {
             "touched": self._touched,
             "ask": self._ask,
@@ -112,7 +112,7 @@ class SocketMethods:
         return method in self._at_once or method in self._in_turn
 
     def is_immediate(self, method: str) -> bool:
-        """Whether `answer` waits for nothing, and what comes after it waits for it."""
+        """Whether `answer` does not wait, and the next message waits for it."""
         return method in self._at_once
 
     async def answer(self, method: str, params: Raw, line: MethodContext) -> object:
@@ -126,7 +126,7 @@ class SocketMethods:
     def _hello(self, params: Raw, line: MethodContext) -> Welcome:
         hello = read_params(params, Hello)
         if line.client is not None:
-            raise Refused(Code.INVALID_INPUT, "hello was said before: a connection has one session")
+            raise Refused(Code.INVALID_INPUT, "hello was sent before: a connection has one session")
         self._greet(hello.protocol, hello.build)
         line.greeted = True
         if hello.cwd is None:
@@ -143,7 +143,7 @@ class SocketMethods:
             raise Refused(Code.UPGRADE, message, hint="Restart the program that uses pilotfish: it is out of date.")
         welcome = self._daemon.met(build)
         if protocol > PROTOCOL or not welcome:
-            raise Unavailable(Code.UPGRADE, "this daemon makes room for a newer one", hint="Connect again.")
+            raise Unavailable(Code.UPGRADE, "this daemon is being replaced by a newer one", hint="Connect again.")
 
     def _end(self, _params: Raw, line: MethodContext) -> bool:
         ended = line.client is not None and self.sessions.end(line.client.id)
@@ -186,13 +186,13 @@ class SocketMethods:
         return await self.service.details.stats()
 
     async def _served(self, params: Raw, line: MethodContext) -> tuple[ServedFile, ...]:
-        """Of each path, whether somebody serves it; nothing is started and nothing read."""
+        """For each path, whether a server handles it; starts and reads nothing."""
         client = _session(line)
         workspace = self.service.workspaces.of(client)
         return tuple(_service_of(workspace, client, path) for path in read_params(params, Paths).paths)
 
     async def _tools(self, _params: Raw, line: MethodContext) -> bool:
-        """Whether a model is to have tools that ask questions here."""
+        """Whether models should be offered the navigation tools here."""
         config = self.service.workspaces.of(_session(line)).config
         return config.enabled and config.navigation_tools
 
@@ -225,7 +225,7 @@ class SocketMethods:
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
                 touch = await with_old_texts(touch, undos, client.cwd)
                 feedback = await self._feedback(touch, client)
-                # The hook program is silent about it, so this is where a person finds out why nothing was said.
+                # The hook program reports no reason, so the log is where a person finds it.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return dialect.written(feedback.text, event).hex() if feedback.text else ""
             case StartEvent(conversation, at, root):
@@ -239,21 +239,21 @@ class SocketMethods:
     async def _feedback(self, touch: Touch, client: ClientSession) -> Feedback:
         if touch.kind == "read":
             self._warm(touch, client)
-            return Feedback("", State.UNAVAILABLE, 0, "files that were read are made ready, and not judged")
+            return Feedback("", State.UNAVAILABLE, 0, "files that were read are not checked")
         with self.sessions.using(client):
             return await self.service.touched(touch, client)
 
     def _warm(self, touch: Touch, client: ClientSession) -> None:
         if self._warming < MAX_WARMING:
             self._warming += 1
-            self._background.start_soon(self._made_ready, touch, client)
+            self._background.start_soon(self._open_in_background, touch, client)
 
-    async def _made_ready(self, touch: Touch, client: ClientSession) -> None:
+    async def _open_in_background(self, touch: Touch, client: ClientSession) -> None:
         try:
             with self.sessions.using(client):
                 await self.service.touched(touch, client)
         except Exception:
-            # Nobody waits for it, so nobody but the log can be told; and everybody shares the task group.
+            # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
             logger.exception("warming failed session=%s", client.id)
         finally:
             self._warming -= 1
@@ -271,12 +271,12 @@ def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Serve
 
 def _session(line: MethodContext) -> ClientSession:
     if line.client is None:
-        raise Refused(Code.INVALID_INPUT, "there is no session: say hello first, with a cwd")
+        raise Refused(Code.INVALID_INPUT, "no session: send hello with a cwd first")
     return line.client
 
 
 def _environment(digits: str) -> Variables:
-    """What is kept of a client's variables; the others are none of our business."""
+    """The client's variables that servers may inherit; the others are dropped."""
     entries = (os.fsdecode(entry).partition("=") for entry in _bytes(digits).split(b"\0"))
     return inheritable((name, value) for name, _, value in entries)
 
@@ -285,4 +285,4 @@ def _bytes(digits: str) -> bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise Refused(Code.INVALID_INPUT, "what should be hexadecimal digits is something else") from None
+        raise Refused(Code.INVALID_INPUT, "not hexadecimal digits") from None

@@ -1,4 +1,4 @@
-"""What the user's own configuration says about the daemon and its servers as a whole."""
+"""The user's settings for the daemon as a whole, and the watch on files that give or revoke trust."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
 """Overrides how long the daemon stays without client sessions; `pool.idleMinutes` says it otherwise."""
 
 SHORTEST_IDLE = 1.0
-"""Seconds: whoever started the daemon is about to call it."""
+"""Seconds: the client that started the daemon is about to call it."""
 
 
 class Settings(Struct, frozen=True):
@@ -27,24 +27,27 @@ class Settings(Struct, frozen=True):
 
 
 def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
-    """Read once, when the daemon starts. Nothing that a file says can keep it from starting."""
+    """Read once, when the daemon starts. No error in a file keeps it from starting."""
     try:
-        # `pool` is the user's alone: no project is asked, so the folder makes no difference.
+        # `pool` is read from the global file only, so the folder makes no difference.
         pool = load(ConfigRequest(places.home, places, Catalogue(builtin_layer(), canonical_id))).config.pool
     except Refused:
         return Settings(Limits(), _idle_seconds(environment, Limits().idle_seconds))
     return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
 
 
-async def watch_trust(watch: OpenWatcher, places: Places, look_again: Callable[[], None]) -> None:
-    """Call `look_again` whenever one of the two folders may have changed, for ever."""
-    # The records' own folder is ours to make. That of the configuration is not: its nearest parent must do until then.
+async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], None]) -> None:
+    """Call `reload` when the user's configuration or the records of approval may have changed, for ever.
+
+    Servers of a project that is no longer trusted are then stopped at once, not at the next request (F81).
+    """
+    # The folder of the records is ours to make. That of the configuration is not: until it exists, watch its parent.
     os.makedirs(places.pins, mode=0o700, exist_ok=True)
     async with watch() as watcher:
         while True:
             await watcher.cover(Interest((), folders=frozenset({places.pins, _there(places.global_file)})))
             await watcher.drain()
-            look_again()
+            reload()
             await watcher.stirred()
 
 

@@ -9,19 +9,19 @@ from pilotfish.daemon.claim import claim_daemon, make_private
 from pilotfish.ipc.rendezvous import DaemonPlace
 
 
-def main(saying: int) -> Never:
-    """Be the program that `surfaces.starter` runs. `saying` is the pipe on which a client waits for word."""
+def main(report: int) -> Never:
+    """Run as `ipc.starter` starts it. `report` is the pipe on which the client waits for the outcome."""
     if os.fork():
         os._exit(0)
-    os.set_inheritable(saying, False)  # noqa: FBT003 - its only signature
+    os.set_inheritable(report, False)  # noqa: FBT003 - its only signature
     place = DaemonPlace(os.environ)
     try:
         settle(place)
         claim = claim_daemon(place)
-    except Exception as error:  # noqa: BLE001 -- whoever waits must hear of anything, and nobody else is there to
-        _say(saying, f"failed {error}")
+    except Exception as error:  # noqa: BLE001 -- the client that waits must learn of any failure
+        _report(report, f"failed {error}")
         os._exit(1)
-    _say(saying, "ready" if claim else "running")
+    _report(report, "ready" if claim else "running")
     if claim is not None:
         from pilotfish.daemon.main import run
 
@@ -30,7 +30,7 @@ def main(saying: int) -> Never:
 
 
 def settle(place: DaemonPlace) -> None:
-    """Leave what was inherited behind: signals, folder and standard streams; what is printed goes to the log."""
+    """Reset what was inherited: signal handlers, working directory, standard streams. Output goes to the log."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -43,11 +43,11 @@ def settle(place: DaemonPlace) -> None:
     os.close(log)
 
 
-def _say(saying: int, word: str) -> None:
-    line = " ".join(word.split())
+def _report(report: int, outcome: str) -> None:
+    line = " ".join(outcome.split())
     try:
-        os.write(saying, line.encode(errors="replace")[:1000])
+        os.write(report, line.encode(errors="replace")[:1000])
     except BrokenPipeError:
-        # The client has given up. The next one finds us.
+        # The client has given up waiting; the next one finds this daemon.
         print(line, file=sys.stderr)  # noqa: T201 -- standard error is the log
-    os.close(saying)
+    os.close(report)

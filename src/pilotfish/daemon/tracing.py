@@ -1,8 +1,8 @@
 """The daemon's side of `pilotfish trace`: the traffic of one server as lines of JSON, while the client listens.
 
-Off until somebody asks, and over when the client is. What the client does not read in time is dropped and counted:
-tracing never slows a server down. Without `bodies` a line says what kind of message went which way and how large it
-was; with them, secrets are taken out before anything leaves the daemon, and the rest is cut.
+Off until a client asks, and it ends with the client. Lines that the client does not read in time are dropped and
+counted: tracing never slows a server down. Without `bodies` a line says the method, direction and size of a message;
+with them, the body is added, cut, after secrets were removed.
 """
 
 import json
@@ -27,21 +27,21 @@ MAX_WAITING = 1000
 """Lines that wait for the client."""
 
 MAX_READ = 256 * 1024
-"""Bytes of a message that is looked into: reading a larger one would hold everybody up."""
+"""Bytes of a message that is parsed: parsing a larger one would block the loop."""
 
 MAX_BODY = 4000
 """Code points of a message that is shown."""
 
 
 class TraceParams(Struct, frozen=True):
-    """What a client says with the request for a trace."""
+    """The parameters of the request for a trace."""
 
     server: str
     bodies: bool = False
 
 
 class TracedMessage(msgspec.Struct):
-    """What is read of a message to name it."""
+    """The members of a message that are shown."""
 
     method: str | None = None
     id: int | str | None = None
@@ -62,7 +62,7 @@ async def trace(upgraded: Upgraded, clock: Clock) -> None:
 
 
 class TraceLines:
-    """What waits for the client."""
+    """Lines that wait for the client."""
 
     def __init__(self, workspace: Workspace, clock: Clock, *, bodies: bool) -> None:
         self._workspace = workspace
@@ -73,7 +73,7 @@ class TraceLines:
         self._came = Pulse()
 
     def take(self, root: AbsPath, direction: Direction, body: bytes) -> None:
-        """A listener of a `Tap`: it costs the server's connection no more than this."""
+        """A listener of a `Tap`: all that tracing costs the server's connection."""
         if self._workspace.holds(root):
             self._lost += len(self._waiting) == MAX_WAITING
             self._waiting.append((self._clock.wall(), root, direction, body))

@@ -1,6 +1,6 @@
-"""The calls of one client: so many at work, so many waiting for their turn, in the order they came.
+"""The calls of one client: a bounded number running, a bounded number waiting, in the order of arrival.
 
-The bound on the first makes clients fair to each other; the bound on the second keeps a flood from filling memory.
+The first bound keeps clients fair to each other; the second keeps a flood of calls from filling memory.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from pilotfish.protocol.rpc import Requested, RequestId
 
 MAX_AT_WORK = 16
-"""An agent asks a handful at once, and a flood of one client must leave room for the others."""
+"""An agent makes a handful of calls at once; a flood from one client must leave room for the others."""
 
 MAX_WAITING = 1024
 MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -20,7 +20,7 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 
 class Turns:
-    """`work` answers one call; `cancelled` is told of one that was given up before it was answered."""
+    """`work` answers one call; `cancelled` is called for one that was cancelled before it was answered."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Turns:
         return bool(self._at_work or self._waiting)
 
     def admit(self, request: Requested) -> bool:
-        """Take a call on; False when there are too many."""
+        """Run or queue a call; False when there are too many."""
         if len(self._at_work) < MAX_AT_WORK:
             self._begin(request)
             return True
@@ -52,7 +52,7 @@ class Turns:
         return True
 
     def cancel(self, identifier: RequestId) -> None:
-        """Give up a call, wherever it is; one that is over stays answered."""
+        """Cancel a call, running or waiting; one that was answered stays so."""
         if identifier in self._at_work:
             self._at_work[identifier].cancel()
             return

@@ -1,9 +1,9 @@
-"""A workspace whose servers are the daemon's: what `pilotfish.open` gives, by way of the socket.
+"""A workspace at the daemon: what `pilotfish.open` returns, over the socket.
 
     async with open_remote("/project", "/project/src") as workspace:
         found = await workspace.definition("a.py", 3, 7)
 
-Questions go side by side over one connection; giving one up gives it up at the language server, too.
+Questions run in parallel over one connection; cancelling one cancels it at the language server too.
 """
 
 import os
@@ -36,7 +36,7 @@ from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
 
 PATHS_AT_ONCE = 100
-"""Files in one question whether they are served, which takes the daemon some milliseconds; others wait no longer."""
+"""Files in one request: it takes the daemon some milliseconds, and others wait no longer."""
 
 
 @asynccontextmanager
@@ -120,14 +120,14 @@ class DaemonClient:
         self._failure: Failure | None = None
 
     async def run(self) -> None:
-        """Read and write until the connection ends; whoever waits is then told why."""
+        """Read and write until the connection ends; calls that wait then fail with the reason."""
         try:
             async with owned_tasks() as tasks:
                 tasks.start_soon(self._write)
                 await self._read()
                 tasks.cancel_scope.cancel()
         finally:
-            self._end(Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon is over"))
+            self._end(Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon has ended"))
             self._stream.close()
 
     async def call(self, method: str, params: object) -> Raw:
@@ -164,7 +164,7 @@ class DaemonClient:
                 for body in self._decoder.feed(data):
                     self._take(self._peer.receive(body))
         except FrameError as error:
-            self._end(Unavailable(Code.PROTOCOL_ERROR, f"the daemon broke the wire format: {error.message}"))
+            self._end(Unavailable(Code.PROTOCOL_ERROR, f"malformed message from the daemon: {error.message}"))
 
     def _take(self, event: object) -> None:
         match event:
@@ -176,14 +176,14 @@ class DaemonClient:
                 said: Mapping[str, Any] = msgspec.json.decode(params)
                 self._end(failure_of(said["message"], said))
             case _:
-                # The late answer to a call that was given up.
+                # The late answer to a call that was cancelled.
                 pass
 
     async def _write(self) -> None:
         try:
             await self._queue.run(self._stream.send)
         except (BrokenPipe, Stalled):
-            # What the daemon said last is still to be read, and then its end.
+            # The reader still gets what the daemon sent last, and then the end of the stream.
             return
 
     def _end(self, failure: Failure) -> None:

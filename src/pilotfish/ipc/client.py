@@ -1,11 +1,11 @@
-"""The client's end of the daemon's socket, for every program that is not the hook: blocking, and never for ever.
+"""The blocking client of the daemon, for every program but the hook. Every wait has a limit.
 
     with open_link(Introduction(cwd="/project")) as link:
         feedback = link.request("touched", {"paths": ["src/a.py"], "kind": "edit"})
 
-A daemon is started when none runs. Each wait has a limit, and everything that goes wrong is a `Failure`: the kind that
-the daemon said, or `Unavailable` when it cannot be reached, does not answer, or hangs up. After that the connection is
-over, because a late answer would be taken for the next one.
+A daemon is started when none runs. Every error is a `Failure`: the kind that the daemon reported, or `Unavailable` when
+it cannot be reached, does not answer, or closes the connection. After an error the connection is closed, because a late
+answer would be taken for the next one.
 
 One thread at a time. Imports the standard library only, and nothing of it that is slow.
 """
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     import socket
 
 START_SECONDS = 20.0
-"""Until a daemon that has to be started answers: half a second here, many on a machine that swaps."""
+"""For a daemon that has to be started first: half a second here, many on a machine that swaps."""
 
 ANSWER_SECONDS = 90.0
-"""For an answer, where the caller says nothing else: the daemon gives a cold server 60 s."""
+"""For an answer, by default: the daemon gives a cold server 60 s."""
 
 RECEIVE_BYTES = 256 * 1024
 """What one read may bring."""
 
 HELLOS = 3
-"""How often to say hello to a daemon that is just ending, or that makes room for a newer one: twice is what happens."""
+"""How often to connect when the daemon is just ending or being replaced: twice is what happens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a client says of itself; see `surfaces.sessions`. Without `cwd` it can only look at the daemon."""
+    """Who the client is; see `ipc.client_sessions`. Without `cwd` it can only inspect the daemon."""
 
     cwd: str | None = None
     root: str | None = None
@@ -52,7 +52,7 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Whose daemon, whether to start it, and how long that may take."""
+    """Which daemon, whether to start it, and how long that may take."""
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     start: bool = True
@@ -85,7 +85,7 @@ def open_link(introduction: Introduction | None = None, terms: Terms | None = No
             raise
         else:
             return link
-    raise last or Bug("nobody said hello")
+    raise last or Bug("no hello in time")
 
 
 class Link:
@@ -108,7 +108,7 @@ class Link:
     def request(self, method: str, params: object = None, seconds: float = ANSWER_SECONDS) -> Any:
         """The result of a method, as JSON; raises the `Failure` that the daemon answered with, or `Unavailable`."""
         if self._closed:
-            raise Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon is over")
+            raise Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon has ended")
         deadline = time.monotonic() + seconds
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
@@ -123,25 +123,27 @@ class Link:
                 message = f"the daemon did not answer {method} within {seconds:g} s"
                 raise Unavailable(Code.REQUEST_TIMEOUT, message) from None
             if isinstance(error, OSError | EOFError | FrameError | ValueError):
-                raise Unavailable(Code.SHUTTING_DOWN, f"the daemon hung up: {error}", hint=_LOGS) from None
+                raise Unavailable(
+                    Code.SHUTTING_DOWN, f"the daemon closed the connection: {error}", hint=_LOGS
+                ) from None
             raise
         if "error" in answer:
             raise failure_of(answer["error"]["message"], answer["error"].get("data") or {})
         return answer.get("result")
 
     def upgraded(self, method: str, params: object = None) -> "socket.socket":
-        """Turn the connection into something else (`surfaces.upgrades`); the socket is the caller's from now on."""
+        """Upgrade the connection (`ipc.upgrades`) and return its socket, which is the caller's from now on."""
         self.request(method, params)
         return self.released()
 
     def released(self) -> "socket.socket":
-        """The socket itself, between two requests; it is the caller's from now on."""
+        """Give the socket to the caller, between two requests."""
         self._closed = True
         self._connection.settimeout(None)
         return self._connection
 
     def close(self) -> None:
-        """End the connection, and with it the session; harmless when that has happened."""
+        """Close the connection, which ends the session; harmless when it is closed already."""
         if not self._closed:
             self._closed = True
             self._connection.close()
@@ -173,8 +175,8 @@ def _connection(terms: Terms) -> "socket.socket":
 
         return reach(place, terms.environment, terms.seconds)
     except Unsafe as unsafe:
-        hint = f"Look at what is there, and remove it: {place.socket_folder}"
-        raise Refused(Code.UNTRUSTED, f"the daemon's place is not safe: {unsafe}", hint=hint) from None
+        hint = f"Inspect it, then remove it: {place.socket_folder}"
+        raise Refused(Code.UNTRUSTED, f"the daemon's folder is not safe: {unsafe}", hint=hint) from None
     except Busy as busy:
         raise Unavailable(Code.OVERLOADED, str(busy), hint=_RESTART) from None
     except NoDaemon:
@@ -184,7 +186,7 @@ def _connection(terms: Terms) -> "socket.socket":
 
 
 def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
-    """What the daemon said went wrong, as the same kind of failure again."""
+    """The failure that the daemon reported, as the same kind again."""
     if data.get("kind") == "bug":
         return Bug(message)
     kind: type[Failure] = _KINDS.get(str(data.get("kind")), Unavailable)
@@ -197,5 +199,5 @@ def failure_of(message: str, data: Mapping[str, Any]) -> Failure:
 
 
 _KINDS: Mapping[str, type[Failure]] = {"refused": Refused, "unavailable": Unavailable, "server_failed": ServerFailed}
-_LOGS = "See what it says: pilotfish daemon logs"
-_RESTART = "Stop it, and ask again: pilotfish daemon stop"
+_LOGS = "See its log: pilotfish daemon logs"
+_RESTART = "Stop it and try again: pilotfish daemon stop"

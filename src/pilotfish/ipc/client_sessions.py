@@ -1,10 +1,10 @@
-"""Client sessions: who works where, and when that is over.
+"""Client sessions: which client works in which workspace, and when a session ends.
 
-A session is *attached* when a connection carries it, and ends with that at the latest. It is *kept* when it belongs to
-a conversation whose every message is a connection of its own, as with hook programs. Both end with their `end`
-message, with the process that they named, or when nothing has happened for long. Ending one twice is harmless.
+A session is *attached* when it belongs to a connection, and ends with that at the latest. It is *kept* when it belongs
+to a conversation that connects anew for every message, as hook programs do. Both end with their `end` message, with the
+process that they named, or when idle for too long. Ending one twice is harmless.
 
-The root is fixed when a session begins: whatever a client asks for later, it is served as that workspace (T24).
+The root is fixed when a session begins: later requests are served in that workspace, whatever they name (T24).
 """
 
 import itertools
@@ -25,13 +25,13 @@ from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.worktree import top_of
 
 MAX_SESSIONS = 256
-"""Far more than one person's agents; a program that opens more has lost count."""
+"""Far more than one person's agents need; more is a program that leaks sessions."""
 
 KEPT_SECONDS = 1800.0
-"""How long a conversation may be silent: a model that thinks, or a person at lunch, finds its servers warm."""
+"""How long a conversation may be idle: a model that thinks, or a person at lunch, finds its servers warm."""
 
 ATTACHED_SECONDS = 12 * 3600.0
-"""How long a connection may be silent: one that somebody forgot must not keep the daemon for ever."""
+"""How long a connection may be idle: a forgotten one must not keep the daemon running for ever."""
 
 MAX_WORD = 200
 """Characters of a host's or conversation's name."""
@@ -40,11 +40,11 @@ OpenSession = Callable[[AbsPath | None], ClientSession]
 """Opens the client session of a root that the client named; for None, that of its first folder. May raise `Failure`."""
 
 HangUp = Callable[[Code, str], None]
-"""Ends the connection that carries a session, and says why."""
+"""Closes the connection of a session, with the reason."""
 
 
 class Caller(Struct, frozen=True):
-    """What a client says of itself."""
+    """Who the client is, in its own words."""
 
     cwd: str
     host: str | None = None
@@ -52,35 +52,35 @@ class Caller(Struct, frozen=True):
     root: str | None = None
     """The workspace; by default the git worktree around `cwd`, or that folder."""
     pid: int | None = None
-    """The process that the session shall not outlive."""
+    """The process with which the session ends."""
     environment: Variables = ()
 
 
 class SessionRecord(Struct):
-    """One client session and what is known of its life."""
+    """One client session and its state."""
 
     client: ClientSession
     caller: Caller
     last_used: float
     hang_up: HangUp | None = None
-    """None for one that no connection carries."""
+    """None for a kept session."""
     calls: int = 0
-    """Calls under way."""
+    """Calls in progress."""
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    """Around whatever watches it."""
+    """Cancels the task that watches its process."""
 
     @property
-    def silent_at(self) -> float:
-        """When it will have been silent for too long."""
+    def expires_at(self) -> float:
+        """When it will have been idle for too long."""
         return self.last_used + (KEPT_SECONDS if self.hang_up is None else ATTACHED_SECONDS)
 
 
 class ClientSessions:
-    """All that there are. `running` owns the tasks that watch them."""
+    """All sessions. `running` owns the tasks that watch them."""
 
     def __init__(self, release: Callable[[ClientSession], None], gone: Callable[[int], Awaitable[None]]) -> None:
         self._release = release
-        """Told of every session that has ended."""
+        """Called for every session that has ended."""
         self._gone = gone
         """Returns when a process has ended; raises `ProcessLookupError` when it cannot be watched from here."""
         self._known: dict[str, SessionRecord] = {}
@@ -101,12 +101,12 @@ class ClientSessions:
 
     @property
     def calls(self) -> int:
-        """Calls under way, of all sessions."""
+        """Calls in progress, of all sessions."""
         return sum(session.calls for session in self._known.values())
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["ClientSessions"]:
-        """While this lasts, sessions end by themselves; at its end, all do."""
+        """Within the block, sessions expire; at its end, all end."""
         async with owned_tasks() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._expire)
@@ -120,23 +120,23 @@ class ClientSessions:
 
     def attach(self, caller: Caller, hang_up: HangUp) -> ClientSession:
         """A session for a connection; raises `Refused` for an impossible folder, `Unavailable` for one too many."""
-        return self._begun(caller, hang_up)
+        return self._begin(caller, hang_up)
 
     def keep(self, caller: Caller) -> ClientSession:
-        """The session of a conversation in its workspace: the one there is, or a new one."""
+        """The session of a conversation in its workspace: the existing one, or a new one."""
         key = (caller.host, caller.conversation or "", _root(caller))
         known = self._known.get(self._kept.get(key, ""))
         if known is not None:
-            # A conversation may walk about in its workspace: paths count from where it is now.
+            # A conversation may change its folder in the workspace: paths are relative to the present one.
             known.client = _client(known.client.id, known.client.root, caller)
             return known.client
-        client = self._begun(caller, None)
+        client = self._begin(caller, None)
         self._kept[key] = client.id
         return client
 
     @contextmanager
     def connection(self) -> Generator[None]:
-        """A connection is open: who is about to say hello must not find that we have just left."""
+        """Count an open connection: the daemon must not end just before its hello."""
         self.connections += 1
         try:
             yield
@@ -146,7 +146,7 @@ class ClientSessions:
 
     @contextmanager
     def using(self, client: ClientSession) -> Generator[None]:
-        """A call of this session is under way."""
+        """Count a call of this session in progress."""
         session = self._known.get(client.id)
         if session is None:
             yield
@@ -160,7 +160,7 @@ class ClientSessions:
             self.changed.beat()
 
     def used(self, *identifiers: str) -> None:
-        """Something happened in these sessions just now."""
+        """Note that these sessions were used just now."""
         for session in (self._known[identifier] for identifier in identifiers if identifier in self._known):
             session.last_used = current_time()
 
@@ -176,17 +176,17 @@ class ClientSessions:
         return True
 
     def end_conversation(self, host: str | None, conversation: str) -> None:
-        """End what was kept of a conversation, in every workspace."""
+        """End the kept sessions of a conversation, in every workspace."""
         for key, identifier in tuple(self._kept.items()):
             if key[:2] == (host, conversation):
                 self.end(identifier)
 
-    def _begun(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
+    def _begin(self, caller: Caller, hang_up: HangUp | None) -> ClientSession:
         root = _root(caller)
         _check_words(caller)
         self._make_room()
         if self._tasks is None:
-            raise Bug("a session was opened while nobody watches over sessions")
+            raise Bug("a session was opened outside of `running`")
         client = _client(f"session {next(self._numbers)}", root, caller)
         session = self._known[client.id] = SessionRecord(client, caller, current_time(), hang_up)
         if caller.pid is not None:
@@ -195,7 +195,7 @@ class ClientSessions:
         return client
 
     def _make_room(self) -> None:
-        """Forget the conversation that has been silent longest; whoever is attached or asks stays."""
+        """End the kept session that has been idle longest; attached and busy ones stay."""
         if len(self._known) < MAX_SESSIONS:
             return
         silent = [session for session in self._known.values() if session.hang_up is None and not session.calls]
@@ -208,21 +208,21 @@ class ClientSessions:
             try:
                 await self._gone(pid)
             except ProcessLookupError:
-                # Of another machine or container, or gone already: then the other ways to end must do.
+                # It runs in another container, or has ended already: the session ends in one of the other ways.
                 return
-            self._cut(session, f"process {pid}, to which this session belonged, has ended")
+            self._end_with(session, f"process {pid}, the owner of this session, has ended")
 
     async def _expire(self) -> None:
         while True:
             idle = [session for session in self._known.values() if not session.calls]
-            with anyio.CancelScope(deadline=min((session.silent_at for session in idle), default=float("inf"))):
+            with anyio.CancelScope(deadline=min((session.expires_at for session in idle), default=float("inf"))):
                 await self.changed.wait()
             now = current_time()
             for session in self.all():
-                if not session.calls and session.silent_at <= now:
-                    self._cut(session, "nothing was asked for too long")
+                if not session.calls and session.expires_at <= now:
+                    self._end_with(session, "idle for too long")
 
-    def _cut(self, session: SessionRecord, why: str) -> None:
+    def _end_with(self, session: SessionRecord, why: str) -> None:
         if self.end(session.client.id) and session.hang_up is not None:
             session.hang_up(Code.SHUTTING_DOWN, why)
 

@@ -1,10 +1,10 @@
-"""What the hook program does: the host's event to the daemon, the daemon's words to the host.
+"""The hook program: copies the host's event to the daemon, and the daemon's answer to the host.
 
-It understands neither. Whatever goes wrong (no daemon to be had, one that hangs, an event that nobody can read, a
-deadline), it prints nothing and ends with 0: an edit never looks as if it had failed (FMT-8, HOOK-2).
+It parses neither. On any failure (no daemon, a daemon that hangs, an event that cannot be read, a deadline) it prints
+nothing and exits with 0: an edit never looks as if it had failed (FMT-8, HOOK-2).
 
-It runs for every edit and imports next to nothing, so the one message of its protocol is written by hand: bytes travel
-as hexadecimal digits, which need no escaping and no module.
+It runs for every edit and imports next to nothing, so the one message of its protocol is written by hand: bytes are
+sent as hexadecimal digits, which need no escaping and no module.
 """
 
 import os
@@ -32,16 +32,16 @@ MAX_ANSWER = 1024 * 1024
 
 RESULT = b'{"jsonrpc":"2.0","id":0,"result":"'
 LEAVING = (b'"code":"upgrade"', b'"code":"shutting_down"')
-"""What is in the words of a daemon that ends, or makes room for a newer one: the next one is asked instead."""
+"""In the answer of a daemon that is ending: the next daemon is asked instead."""
 
 
 def run(arguments: "Sequence[str]") -> "Never":
-    """`HOST [--deadline-ms N]`: be the program."""
+    """Run with the arguments `HOST [--deadline-ms N]`."""
     try:
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
         _write(relay(arguments[0], _read()))
-    except BaseException:  # noqa: BLE001, S110 -- silence is what is promised, and nobody is there to be told
+    except BaseException:  # noqa: BLE001, S110 -- the hook promises to stay silent
         pass
     os._exit(0)
 
@@ -56,7 +56,7 @@ def deadline(arguments: "Sequence[str]") -> float:
 
 
 def relay(host: str, event: bytes) -> bytes:
-    """What the daemon wants printed. One that is just leaving, or has left without a word, is asked for once more."""
+    """Return what the daemon wants printed. If the daemon is just ending, ask the next one, once."""
     place = DaemonPlace(os.environ)
     message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ))
     try:
@@ -86,7 +86,7 @@ def printed(answer: bytes) -> bytes:
 
 
 def exchange(connection: "socket.socket", message: bytes) -> bytes:
-    """The body of the first message that comes back."""
+    """Send the message and return the body of the first one that comes back."""
     connection.sendall(message)
     heard = b""
     while data := connection.recv(65536):

@@ -1,7 +1,7 @@
-"""What clients of the daemon say: the shapes of the socket's own methods. `touched` and `ask` take those of `api`.
+"""The parameters and results of the socket's own methods. `touched` and `ask` take those of `api`.
 
-Lenient: what is not named here is ignored, so that an older daemon understands a newer client. Text that may hold any
-bytes (`hook`) travels as hexadecimal digits, which the hook program can write and read without importing anything.
+Unknown fields are ignored, so that an older daemon understands a newer client. Text that may hold any bytes (`hook`) is
+sent as hexadecimal digits, which the hook program can write and read without importing anything.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def read_params(params: Raw, shape: type[T], default: T | None = None) -> T:
 
 
 class Hello(Struct, frozen=True):
-    """The first words on a connection. Without a `cwd` it is no session: it can look at the daemon, and stop it."""
+    """The first message on a connection. Without a `cwd` it has no session: it can inspect the daemon, and stop it."""
 
     protocol: int
     build: int = 0
@@ -38,11 +38,11 @@ class Hello(Struct, frozen=True):
     conversation: str | None = None
     pid: int | None = None
     environment: str = ""
-    """Entries as the system has them, zero bytes between, in digits; without any, the daemon's own count."""
+    """`NAME=value` entries separated by zero bytes, in hexadecimal; if empty, the daemon's own environment counts."""
 
 
 class HookCall(Struct, frozen=True):
-    """A whole conversation in one message: greeting, event, and nothing after the answer."""
+    """Hello and event in one message; the connection ends after the answer."""
 
     protocol: int
     host: str
@@ -53,7 +53,7 @@ class HookCall(Struct, frozen=True):
 
 
 class CheckCall(Struct, frozen=True):
-    """Files to give a verdict on; a text in `texts` is judged instead of what is on disk."""
+    """Files to check; a text in `texts` is checked instead of what is on disk."""
 
     paths: tuple[str, ...]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -64,7 +64,7 @@ class Paths(Struct, frozen=True):
 
 
 class ServedFile(Struct, frozen=True):
-    """Whether some server is for a file; with `error`, it is not there."""
+    """Whether a server handles a file; `error` says why it is not available."""
 
     served: bool
     error: Error | None = None
@@ -112,7 +112,7 @@ class About(Struct, frozen=True):
     socket: str
     log: str
     superseded: bool
-    """Newer code has called: it ends as soon as nobody is attached."""
+    """A client with newer code has called: it ends as soon as no client is attached."""
     sessions: tuple[Attendee, ...]
     servers: Mapping[str, int]
     """Running language servers by id."""

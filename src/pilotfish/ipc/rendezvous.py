@@ -1,13 +1,13 @@
 """Where clients and the daemon meet: the folder, its locks and its socket, and what both ends check before they talk.
 
 Rules:
-- Everything lies in folders that are ours alone (0700, our user, no link); a socket that is not ours is not spoken to,
-  and neither is a peer that is another user (T22, T23).
-- A socket file proves nothing. Whoever holds the lock is the daemon, and the lock ends with its process.
-- The names carry the version of the protocol, so that two versions live beside each other and never mix.
+- Everything lies in private folders of the user (0700, no link); a client connects only to a socket of the user, and
+  checks that the peer is the user too (T22, T23).
+- A socket file proves nothing. The process that holds the lock is the daemon, and the lock ends with that process.
+- The names carry the version of the protocol, so that daemons of two versions can run side by side.
 
-Imports next to nothing: this runs for every edit. `dataclasses`, `socket` or `json` would cost as much as the whole
-program may.
+Imports next to nothing, because it runs for every edit: `dataclasses`, `socket` or `json` would cost as much as the
+whole program may.
 """
 
 import os
@@ -23,10 +23,10 @@ else:
     import _socket as socket
 
 PROTOCOL = 1
-"""Counts up when a client could misunderstand the daemon, or the other way round. New methods and fields do not."""
+"""Raised when a client and the daemon could misunderstand each other. New methods and fields do not raise it."""
 
 BUILD = os.stat(__file__).st_mtime_ns
-"""When this code was installed. A daemon that meets a client with newer code makes room for it as soon as it can."""
+"""When this code was installed. A daemon that is called by a client with newer code ends as soon as it can."""
 
 MAX_SOCKET_PATH = 107 if sys.platform == "linux" else 103
 """Bytes of a socket's path that the kernel takes, without the zero at its end."""
@@ -36,23 +36,23 @@ SHORT_FOLDER = "/tmp"  # noqa: S108 - what is made in it is a private folder, ch
 
 
 class Missed(Exception):
-    """They did not meet."""
+    """The client could not connect."""
 
 
 class NoDaemon(Missed):
-    """Nobody listens; one can be started."""
+    """No daemon listens; one can be started."""
 
 
 class Busy(Missed):
-    """Somebody listens, and cannot take one more."""
+    """A daemon listens, and cannot accept one more connection."""
 
 
 class Unsafe(Missed):
-    """What is there is not ours, or could be changed by others."""
+    """The folder or socket is not ours, or others could change it."""
 
 
 class DaemonPlace:
-    """Where one user's daemon is: a function of the environment alone."""
+    """The paths of one user's daemon: a function of the environment alone."""
 
     __slots__ = ("folder", "lock", "log", "socket", "socket_folder", "start_lock", "state")
 
@@ -82,7 +82,7 @@ def state_folder(environment: "Mapping[str, str]") -> str:
 
 
 def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
-    """A connection to the daemon that runs, each later step of which takes at most so long; raises `Missed`."""
+    """Connect to the running daemon; later reads and writes time out after `seconds`. Raises `Missed`."""
     _check_private(place.socket_folder)
     check_socket(place.socket)
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -93,10 +93,10 @@ def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
             raise Unsafe(f"another user listens at {place.socket}")
     except (FileNotFoundError, ConnectionRefusedError):
         end.close()
-        raise NoDaemon(f"nobody listens at {place.socket}") from None
+        raise NoDaemon(f"no daemon listens at {place.socket}") from None
     except (BlockingIOError, TimeoutError):
         end.close()
-        raise Busy(f"the daemon at {place.socket} takes no connection") from None
+        raise Busy(f"the daemon at {place.socket} accepts no connections") from None
     except BaseException:
         end.close()
         raise
@@ -104,10 +104,10 @@ def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
 
 
 def check_socket(path: str) -> None:
-    """Raise `NoDaemon` when nothing is there, `Unsafe` when it is no socket of ours."""
+    """Raise `NoDaemon` when nothing is there, `Unsafe` when it is not a socket of the user."""
     status = _status(path)
     if not stat.S_ISSOCK(status.st_mode):
-        raise Unsafe(f"{path} is no socket")
+        raise Unsafe(f"{path} is not a socket")
     if status.st_uid != os.geteuid():
         raise Unsafe(f"{path} belongs to another user")
 
@@ -125,14 +125,14 @@ def peer_user(end: "socket.socket") -> int | None:
 
 
 def packed(environment: "Mapping[str, str]") -> str:
-    """The variables of whoever asks, as the daemon takes them: digits, because they may hold any bytes."""
+    """The client's variables as the daemon takes them: hexadecimal, because they may hold any bytes."""
     return b"\0".join(os.fsencode(f"{name}={value}") for name, value in environment.items()).hex()
 
 
 def _check_private(folder: str) -> None:
     status = _status(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise Unsafe(f"{folder} is no folder of ours")
+        raise Unsafe(f"{folder} is not a folder of this user")
     if status.st_mode & 0o077:
         raise Unsafe(f"{folder} is open to other users")
 
@@ -141,7 +141,7 @@ def _status(path: str) -> os.stat_result:
     try:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise NoDaemon(f"there is no {path}") from None
+        raise NoDaemon(f"{path} does not exist") from None
 
 
 def _digest(data: bytes) -> int:

@@ -1,6 +1,6 @@
-"""Starting the daemon, for a client that finds none. Waits for word from the new process, and never by the clock.
+"""Starting the daemon, for a client that finds none. The new process reports on a pipe; nothing is polled.
 
-The new process says on a pipe whether it listens, whether somebody else does already, or why it cannot.
+It reports that it listens, that another daemon does already, or why it cannot.
 """
 
 import os
@@ -24,10 +24,10 @@ PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 """The folder that this package lies in, which is where the daemon must find it."""
 
 ATTEMPTS = 3
-"""A daemon may end just after it was found running; more often than this in a row is no accident."""
+"""A daemon may end just after it was found running, but not more often than this in a row."""
 
-MAX_WORD = 4096
-"""Bytes of what the new process says: a line."""
+MAX_REPORT = 4096
+"""Bytes of the report: a line."""
 
 
 class CannotStart(Missed):
@@ -35,7 +35,7 @@ class CannotStart(Missed):
 
 
 def reach(place: DaemonPlace, environment: Mapping[str, str], seconds: float) -> "socket.socket":
-    """A connection to the daemon, which is started when none runs. Raises `Missed`, at the latest after `seconds`."""
+    """Connect to the daemon, starting it when none runs. Raises `Missed`, at the latest after `seconds`."""
     deadline = time.monotonic() + seconds
     for _ in range(ATTEMPTS):
         with suppress(NoDaemon):
@@ -46,30 +46,30 @@ def reach(place: DaemonPlace, environment: Mapping[str, str], seconds: float) ->
 
 def start(environment: Mapping[str, str], deadline: float) -> None:
     """Start a daemon and wait until it listens, or another one does; raises `CannotStart` with the reason."""
-    hearing, saying = os.pipe()
+    reading, writing = os.pipe()
     try:
-        child = _launch(environment, saying)
-        word = _word(hearing, deadline)
+        child = _launch(environment, writing)
+        word = _read_report(reading, deadline)
     finally:
-        os.close(hearing)
+        os.close(reading)
     if word is None:
         child.kill()
-    # It only forks and leaves: the daemon is its child, so that it is nobody's to reap.
+    # It only forks and exits: the daemon is its child, so that init reaps it.
     child.wait()
     said, _, reason = (word or b"").decode(errors="replace").strip().partition(" ")
     if said in {"ready", "running"}:
         return
-    raise CannotStart(f"the daemon could not be started: {reason or ('it ended' if word == b'' else 'not in time')}")
+    raise CannotStart(f"the daemon could not be started: {reason or ('it exited' if word == b'' else 'timed out')}")
 
 
-def _launch(environment: Mapping[str, str], saying: int) -> subprocess.Popen[bytes]:
+def _launch(environment: Mapping[str, str], report: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, str(saying)],
+            [sys.executable, "-I", "-c", BOOTSTRAP, PACKAGES, str(report)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            pass_fds=(saying,),
+            pass_fds=(report,),
             start_new_session=True,
             cwd="/",
             env=environment,
@@ -77,17 +77,17 @@ def _launch(environment: Mapping[str, str], saying: int) -> subprocess.Popen[byt
     except OSError as error:
         raise CannotStart(f"the daemon could not be started: {error}") from None
     finally:
-        os.close(saying)
+        os.close(report)
 
 
-def _word(hearing: int, deadline: float) -> bytes | None:
-    """All that the new process says, up to the end of the pipe; None when that does not come in time."""
+def _read_report(descriptor: int, deadline: float) -> bytes | None:
+    """The whole report, up to the end of the pipe; None when that does not come in time."""
     poller = select.poll()
-    poller.register(hearing, select.POLLIN)
+    poller.register(descriptor, select.POLLIN)
     word = b""
     while poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        data = os.read(hearing, MAX_WORD)
+        data = os.read(descriptor, MAX_REPORT)
         word += data
-        if not data or len(word) >= MAX_WORD:
+        if not data or len(word) >= MAX_REPORT:
             return word
     return None

@@ -1,7 +1,7 @@
 """Every operation as a typed method over the one way to ask.
 
 A place is given by file, line and character; by file and `symbol` (`Class.method`), on a line of it where that helps;
-or by `symbol` alone, which is looked for at the servers that run. Lines and characters count from 1, and a character is
+or by `symbol` alone, which is looked up with the running servers. Lines and characters count from 1, and a character is
 a Unicode code point.
 """
 
@@ -35,7 +35,7 @@ HierarchyItems = Answer[tuple[HierarchyItem, ...]]
 
 
 class Questions(ABC):
-    """No method raises for what a caller, a file or a server got wrong: that is in the answer."""
+    """No method raises for an error of the caller, a file or a server: it is in the answer."""
 
     @abstractmethod
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:

@@ -1,8 +1,8 @@
-"""Whether a request may come in: one pure decision over its head, made before anything else looks at it.
+"""Whether a request is admitted: one pure decision on its head, made before anything else reads it.
 
-A page in the user's own browser is the attacker here: it can send requests to this address, under a name of its own
-(DNS rebinding) or with a form. So the name must be ours to the letter (T18), no other origin may ask (T17), bodies are
-JSON and nothing that a form can send (T19), and every answer but the sign-in page needs a key.
+The attacker here is a page in the user's own browser: it can send requests to this address, under its own host name
+(DNS rebinding) or with a form. So the Host header must be ours exactly (T18), no other origin is admitted (T17), bodies
+must be JSON, which a form cannot send (T19), and everything but the sign-in page needs a key.
 """
 
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ from msgspec import Struct
 from pilotfish.surfaces.http.keys import AccessKeys, KeyScope
 
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes: a file's proposed text is the largest that anybody sends."""
+"""Bytes: the largest body is the proposed text of a file."""
 
 SIGN_IN = "/"
 EXCHANGE = "/page-key"
-"""Where a ticket is exchanged: the one call without a key, and its body is the secret."""
+"""Where a ticket is exchanged: the one call without a key; its body is the secret."""
 
 READABLE_BY_PAGES = frozenset({("GET", "/status"), ("GET", "/events")})
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 OWN_SITES = frozenset({"none", "same-origin"})
-"""What a browser says of a request that a person made, or our own page."""
+"""`Sec-Fetch-Site` of a request that a person made, or our own page."""
 
 
 class Head(Struct, frozen=True):
@@ -34,13 +34,13 @@ class Head(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
 
     def only(self, name: str) -> str | None:
-        """The header that must not be given twice: empty when it is, which fits nothing; None when it is not there."""
+        """A header that must not be repeated: empty when it is, which matches nothing; None when it is absent."""
         values = [value for given, value in self.headers if given == name]
         return (values[0] if len(values) == 1 else "") if values else None
 
 
 class Objection(Struct, frozen=True):
-    """Why a request does not come in."""
+    """Why a request is not admitted."""
 
     status: int
     error: str
@@ -48,31 +48,31 @@ class Objection(Struct, frozen=True):
 
 
 def head_of(method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """The head as text; bytes that are no ASCII stay themselves, and match nothing."""
+    """The head as text, decoded as Latin-1."""
     return Head(
         method, path, tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers)
     )
 
 
 def own_names(port: int) -> tuple[str, ...]:
-    """What we are called, as a browser writes it."""
+    """Our own host names, as a browser writes them."""
     return f"127.0.0.1:{port}", f"localhost:{port}"
 
 
 def objection(head: Head, names: tuple[str, ...], keys: AccessKeys) -> Objection | None:
-    """What speaks against a request; None lets it in."""
+    """Why a request is not admitted; None when it is."""
     return _stranger(head, names) or _without_key(head, keys) or _not_json(head) or _too_large(head)
 
 
 def _stranger(head: Head, names: tuple[str, ...]) -> Objection | None:
     host = head.only("host")
     if host not in names:
-        return Objection(421, "this is not the host that you asked for")
+        return Objection(421, "the Host header names another host")
     origin = head.only("origin")
     if origin is not None and origin != f"http://{host}":
-        return Objection(403, "requests of other origins are refused")
+        return Objection(403, "cross-origin requests are refused")
     if head.only("sec-fetch-site") not in {None, *OWN_SITES}:
-        return Objection(403, "requests of other sites are refused")
+        return Objection(403, "cross-site requests are refused")
     return None
 
 
@@ -82,14 +82,14 @@ def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
     scheme, _, given = (head.only("authorization") or "").partition(" ")
     grant = keys.grant(given.strip()) if scheme.lower() == "bearer" else None
     if grant is None:
-        return Objection(401, "a bearer token is needed", f"It is in {keys.path}")
+        return Objection(401, "the bearer token is missing or wrong", f"It is in {keys.path}")
     if grant is KeyScope.PAGE and (head.method, head.path) not in READABLE_BY_PAGES:
-        return Objection(403, "the key of a page does not open this")
+        return Objection(403, "the key of the page does not give access to this")
     return None
 
 
 def is_open(head: Head) -> bool:
-    """Whether a request needs no key: neither of these gives anything away."""
+    """Whether a request needs no key: these two disclose nothing."""
     return (head.path == SIGN_IN and head.method == "GET") or (head.path == EXCHANGE and head.method == "POST")
 
 
@@ -110,4 +110,4 @@ def _too_large(head: Head) -> Objection | None:
     length = head.only("content-length")
     if length is None or (length.isascii() and length.isdecimal() and int(length[:12]) <= MAX_BODY):
         return None
-    return Objection(413, f"a body has at most {MAX_BODY} bytes")
+    return Objection(413, f"the body has more than {MAX_BODY} bytes")

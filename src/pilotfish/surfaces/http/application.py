@@ -1,4 +1,4 @@
-"""The HTTP surface put together. Only `http_serving` imports this module, when somebody asks to be served."""
+"""The HTTP surface put together. Only `serve` imports this module, when a client asks to serve."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from pilotfish.system.tasks import owned_tasks
 
 @asynccontextmanager
 async def serving(upgraded: Upgraded, context: HttpContext, port: int) -> AsyncGenerator[HttpAddress]:
-    """Listen for as long as the block lasts. Raises `Refused` for a port that is taken, `Unavailable`."""
+    """Listen for as long as the block lasts. Raises `Refused` for a port that cannot be used, `Unavailable`."""
     service, sessions = upgraded.service, upgraded.sessions
     listener = bound(port)
     names = own_names(listener.getsockname()[1])
@@ -40,7 +40,7 @@ async def serving(upgraded: Upgraded, context: HttpContext, port: int) -> AsyncG
             guard = Guard(application(Parts(conversations, observatory, keys, metrics, mcp)), keys, names)
             async with listening(listener, guard):
                 address = f"http://{names[0]}"
-                page = f"{address}/#{keys.ticket(current_time())}"
+                page = f"{address}/#{keys.issue_ticket(current_time())}"
                 yield HttpAddress(address, keys.path, page)
             tasks.cancel_scope.cancel()
     finally:

@@ -1,7 +1,7 @@
-"""Conversations over HTTP: where each works, which servers it has, and questions asked from there.
+"""Conversations over HTTP: the working directory of each, its servers, and its questions.
 
-A conversation is a client session like that of a hook: kept while it asks, ended by silence. Where it works outlives
-all that, in the store. Looking starts nothing.
+A conversation is a client session like that of a hook: kept while it is used, ended when idle. Its working directory is
+persisted in the store. Reading starts nothing.
 """
 
 import itertools
@@ -32,10 +32,10 @@ from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
 
 HOST = "http"
-"""The host's name of a client session that came this way."""
+"""The host name of these client sessions."""
 
 MAX_LOOKED_AT = 2_000
-"""Files that are looked at to tell which servers a folder would start: one of each kind is enough."""
+"""Files that are examined to find the servers of a folder: one of each kind is enough."""
 
 MAX_ERROR = 1000
 
@@ -56,11 +56,11 @@ class Conversations:
         self._store = store
 
     def whereabouts(self, conversation: str) -> Whereabouts:
-        """Raises `Refused` for a name that is none."""
+        """Raises `Refused` for an invalid id."""
         return Whereabouts(_checked(conversation), self._store.cwd(conversation))
 
     def move(self, conversation: str, cwd: str) -> Whereabouts:
-        """Let a conversation work elsewhere. Raises `Refused` for what is no folder, `Unavailable` when it is lost."""
+        """Set the working directory. Raises `Refused` when it is no folder, `Unavailable` when it cannot be stored."""
         _checked(conversation)
         if not os.path.isdir(cwd):
             raise Refused(Code.ROOT_GONE, f"{cwd} is not a folder")
@@ -71,19 +71,19 @@ class Conversations:
         return Whereabouts(conversation, folder)
 
     def client(self, conversation: str) -> ClientSession:
-        """The client session of a conversation. Raises `Refused` when nobody has said where it works."""
+        """The client session of a conversation. Raises `Refused` when it has no working directory."""
         cwd = self._store.cwd(_checked(conversation))
         if cwd is None:
-            hint = f"Say it once: PUT /conversations/{conversation}/cwd"
-            raise Refused(Code.ROOT_GONE, f"nobody has said where conversation {conversation} works", hint=hint)
+            hint = f"Set it: PUT /conversations/{conversation}/cwd"
+            raise Refused(Code.ROOT_GONE, f"conversation {conversation} has no working directory", hint=hint)
         return self._sessions.keep(Caller(cwd, HOST, conversation))
 
     async def servers(self, conversation: str) -> LoadedServers:
-        """The servers where a conversation works; none where nobody has said where that is."""
+        """The servers of a conversation; none when it has no working directory."""
         cwd = self._store.cwd(_checked(conversation))
         if cwd is None or not await anyio.to_thread.run_sync(os.path.isdir, cwd):
             return LoadedServers(conversation, cwd, ())
-        # No session: whoever only looks keeps no server running.
+        # No session: reading the state keeps no server running.
         client = ClientSession(f"{HOST} {conversation}", AbsPath(top_of(cwd)), cwd, HOST)
         workspace = self._service.workspaces.of(client)
         samples = await anyio.to_thread.run_sync(_one_of_each_kind, client.root)
@@ -95,7 +95,7 @@ class Conversations:
         return LoadedServers(conversation, cwd, tuple(loaded[key] for key in sorted(loaded)))
 
     async def answer(self, conversation: str, question: Question | None) -> Answer[Any]:
-        """The answer to a question from where the conversation works; None asks for all that is known to be wrong."""
+        """The answer to a question of the conversation; None asks for the diagnostics of all known files."""
         client = self.client(conversation)
         with self._sessions.using(client):
             if question is None:
@@ -104,13 +104,13 @@ class Conversations:
 
 
 def question_in(arguments: Mapping[str, object]) -> Question | None:
-    """What a body asks; None for the diagnostics of all known files. Raises `Refused` that names all that is wrong."""
+    """The question in a body; None for the diagnostics of all known files. Raises `Refused`, naming every error."""
     return None if asks_for_known_files(ONE_TOOL, arguments) else asked(ONE_TOOL, arguments)
 
 
 def _checked(conversation: str) -> str:
     if len(conversation) > MAX_ID or not re.fullmatch(ID, conversation):
-        raise Refused(Code.INVALID_INPUT, f"a conversation is named by {ID} in at most {MAX_ID} characters")
+        raise Refused(Code.INVALID_INPUT, f"a conversation id must match {ID} and have at most {MAX_ID} characters")
     return conversation
 
 
@@ -123,7 +123,7 @@ def _one_of_each_kind(folder: AbsPath) -> tuple[AbsPath, ...]:
 
 
 def _expected(workspace: Workspace, samples: tuple[AbsPath, ...]) -> Iterator[LoadedServer]:
-    """What would be started for these files, and what should be and is not there."""
+    """The servers that these files would start, and those that are missing."""
     for path in samples:
         choice = workspace.servers_for(path)
         yield from (_not_started(candidate) for candidate in choice.servers)

@@ -1,6 +1,6 @@
-"""`GET /events`: the whole daemon as it changes, as server-sent events, for as long as somebody reads.
+"""`GET /events`: the state of the daemon as it changes, as server-sent events, while the client reads.
 
-A reader that takes nothing is let go, and one that is gone is noticed at once; nothing is queued for either.
+A client that takes nothing is disconnected, and one that disconnects is noticed at once; nothing is queued for either.
 """
 
 import anyio
@@ -13,7 +13,7 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
 STALL_SECONDS = 30.0
-"""For a picture to be taken; then the reader is stuck, or suspended with its laptop, and comes back by itself."""
+"""For one event to be taken; after that the client is stuck or suspended, and reconnects by itself."""
 
 HEAD = {
     "type": "http.response.start",

@@ -1,8 +1,8 @@
-"""Around every request: admission, a bounded body, a bounded wait for it, harmless headers, and the one place where an
-exception becomes an answer of this wire.
+"""Around every request: admission, a bounded body, a bounded wait for it, security headers, and the one place where an
+exception becomes an HTTP response.
 
-The body is read whole before anybody acts on it, so that a slow sender holds nothing but its own connection (F85). A
-request that is under way when the listening ends is cancelled, and its answer ended properly.
+The body is read whole before the request is handled, so that a slow sender occupies only its own connection (F85). A
+request in progress when the server stops is cancelled, and its response ended properly.
 """
 
 import logging
@@ -39,11 +39,11 @@ HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-"""On every answer. There is no header that lets another origin read anything, and there never is one."""
+"""On every response. No header ever lets another origin read anything."""
 
 
 class Guard:
-    """An ASGI application around another one. `names` are the hosts that we answer to."""
+    """An ASGI application around another one. `names` are our own host names."""
 
     def __init__(self, application: AsgiApplication, keys: AccessKeys, names: tuple[str, ...]) -> None:
         self._application = application
@@ -53,7 +53,7 @@ class Guard:
         self._left = Pulse()
 
     async def end(self) -> None:
-        """Cancel what is under way, and wait until it is gone."""
+        """Cancel the requests in progress, and wait until they have ended."""
         for life in tuple(self._under_way):
             life.cancel()
         while self._under_way:
@@ -66,14 +66,14 @@ class Guard:
         self._under_way.add(life)
         try:
             with life:
-                await self._answered(scope, receive, answer)
+                await self._answer(scope, receive, answer)
             if life.cancelled_caught:
                 await answer.cut_short()
         finally:
             self._under_way.discard(life)
             self._left.beat()
 
-    async def _answered(self, scope: AsgiScope, receive: AsgiReceive, answer: "_Answer") -> None:
+    async def _answer(self, scope: AsgiScope, receive: AsgiReceive, answer: "_Answer") -> None:
         against = objection(head_of(scope["method"], scope["path"], scope["headers"]), self._names, self._keys)
         if against is not None:
             await answer.refuse(against)
@@ -92,7 +92,7 @@ class Guard:
 
 
 class _Answer:
-    """What is sent for one request: begun once, ended once, our headers on it."""
+    """The response to one request: begun once, ended once, with our headers."""
 
     def __init__(self, send: AsgiSend) -> None:
         self._send = send
@@ -116,21 +116,21 @@ class _Answer:
         await self._whole(status_of(failure), encode(body_of(failure)))
 
     async def cut_short(self) -> None:
-        """The listening ends."""
+        """The server stops."""
         if not self._begun:
-            await self._whole(503, encode({"error": "the daemon stops listening", "code": str(Code.SHUTTING_DOWN)}))
+            await self._whole(503, encode({"error": "the server is stopping", "code": str(Code.SHUTTING_DOWN)}))
         elif not self._ended:
             await self({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _whole(self, status: int, body: bytes) -> None:
         if self._begun:
-            # Half an answer is out, and its status with it: all that is left is to end it.
+            # The response has begun, so its status is sent: it can only be ended.
             await self.cut_short()
             return
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if status == UNAUTHORIZED:
             headers.append((b"www-authenticate", b"Bearer"))
-        # A body that was not read may be as long as it likes: the connection is not used again.
+        # The rest of the body may be of any length: do not reuse the connection.
         headers.append((b"connection", b"close"))
         await self({"type": "http.response.start", "status": status, "headers": headers})
         await self({"type": "http.response.body", "body": body, "more_body": False})
@@ -142,17 +142,17 @@ async def _whole_body(receive: AsgiReceive) -> bytes | Objection:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return Objection(400, "the connection ended within the body")
+                return Objection(400, "the connection closed before the end of the body")
             body += message.get("body", b"")
             if len(body) > MAX_BODY:
-                return Objection(413, f"a body has at most {MAX_BODY} bytes")
+                return Objection(413, f"the body has more than {MAX_BODY} bytes")
             if not message.get("more_body", False):
                 return bytes(body)
-    return Objection(408, f"the body did not come within {BODY_SECONDS:g} s")
+    return Objection(408, f"the body did not arrive within {BODY_SECONDS:g} s")
 
 
 def _replayed(body: bytes, receive: AsgiReceive) -> AsgiReceive:
-    """The body once more; after it, whatever comes, which is the end of the connection."""
+    """The body that was read; after it, the end of the connection."""
     messages: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> AsgiMessage:

@@ -1,8 +1,8 @@
-"""Who may come in over HTTP: whoever can read a file of the user, or holds a link that works once.
+"""Access over HTTP: by a token in a private file of the user, or by a link that works once.
 
-The token is 256 bits, made anew each time that listening begins, written to a file for the user alone and removed at
-the end. It travels in a header, never in an address, an argument or an environment (T21). A page gets a key of its own
-that opens nothing but what it shows, by a ticket that is good for one exchange.
+The token has 256 bits, is made anew each time the server starts, written to a file that only the user can read, and
+removed at the end. It is sent in a header, never in a URL, an argument or an environment variable (T21). The page gets
+a key of its own, which gives access only to what the page shows, in exchange for a ticket that works once.
 """
 
 import hmac
@@ -17,7 +17,7 @@ TICKET_SECONDS = 300.0
 
 
 class KeyScope(Enum):
-    """What a key opens."""
+    """What a key gives access to."""
 
     EVERYTHING = auto()
     PAGE = auto()
@@ -25,17 +25,17 @@ class KeyScope(Enum):
 
 
 class AccessKeys:
-    """The only keeper of secrets."""
+    """The token, the page's key, and tickets for it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        """Where the token is, for the programs of the user."""
+        """The file with the token."""
         self._token = secrets.token_urlsafe(BYTES)
         self._page = secrets.token_urlsafe(BYTES)
         self._tickets: dict[str, float] = {}
 
     def publish(self) -> None:
-        """Write the token where the user's programs find it; raises `OSError`."""
+        """Write the token to its file; raises `OSError`."""
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         beside = f"{self.path}.{secrets.token_hex(8)}"
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -47,7 +47,7 @@ class AccessKeys:
         os.replace(beside, self.path)
 
     def withdraw(self) -> None:
-        """The token opens nothing any more: remove its file, unless that is another one's by now."""
+        """Remove the file, unless it holds another server's token by now."""
         try:
             with open(self.path, encoding="ascii") as file:
                 ours = file.read().strip() == self._token
@@ -57,22 +57,22 @@ class AccessKeys:
             os.unlink(self.path)
 
     def grant(self, given: str) -> KeyScope | None:
-        """What a key that somebody shows opens; None for one that is not ours."""
+        """What a key gives access to; None for one that is not ours."""
         # Both are compared, each in constant time, whatever the first says.
         whole, page = _same(given, self._token), _same(given, self._page)
         if whole:
             return KeyScope.EVERYTHING
         return KeyScope.PAGE if page else None
 
-    def ticket(self, now: float) -> str:
-        """One exchange for the key of a page."""
+    def issue_ticket(self, now: float) -> str:
+        """Issue a ticket for the key of the page."""
         made = secrets.token_urlsafe(BYTES)
         self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
         self._tickets[made] = now + TICKET_SECONDS
         return made
 
-    def redeemed(self, given: str, now: float) -> str | None:
-        """The key of a page for a ticket, which is used up; None for one that is no ticket any more."""
+    def redeem(self, given: str, now: float) -> str | None:
+        """Exchange a ticket for the key of the page; None when it was used, or has expired."""
         known = next((ticket for ticket in self._tickets if _same(given, ticket)), None)
         if known is None or self._tickets.pop(known) <= now:
             return None

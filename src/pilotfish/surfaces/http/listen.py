@@ -37,7 +37,7 @@ END_SECONDS = 1.0
 """For answers to be ended properly; then their connections are cut."""
 
 
-Peer = tuple[str, int] | None
+PeerAddress = tuple[str, int] | None
 """The address at the other end of a connection."""
 
 
@@ -103,11 +103,11 @@ class _QuietConnections:
 
     def __init__(self, application: AsgiApplication) -> None:
         self._application = application
-        self._asking: set[Peer] = set()
-        self._quiet_since: dict[Peer, float] = {}
+        self._asking: set[PeerAddress] = set()
+        self._quiet_since: dict[PeerAddress, float] = {}
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
-        peer: Peer = scope.get("client")
+        peer: PeerAddress = scope.get("client")
         self._asking.add(peer)
         try:
             await self._application(scope, receive, send)
@@ -115,7 +115,7 @@ class _QuietConnections:
             self._asking.discard(peer)
             self._quiet_since[peer] = current_time()
 
-    def overdue(self, peers: AbstractSet[Peer], now: float) -> AbstractSet[Peer]:
+    def overdue(self, peers: AbstractSet[PeerAddress], now: float) -> AbstractSet[PeerAddress]:
         """Which of these, the connections that are open now, have asked nothing for too long."""
         quiet = peers - self._asking
         self._quiet_since = {peer: self._quiet_since.get(peer, now) for peer in quiet}
@@ -126,7 +126,7 @@ class _QuietConnections:
         while True:
             await anyio.sleep(QUIET_SECONDS / 10)  # noqa: TID251 -- a look from time to time is the point
             transports = [connection.transport for connection in server.server_state.connections]
-            by_peer: dict[Peer, asyncio.Transport] = {
+            by_peer: dict[PeerAddress, asyncio.Transport] = {
                 transport.get_extra_info("peername"): transport for transport in transports
             }
             for peer in self.overdue(by_peer.keys(), current_time()):

@@ -1,7 +1,7 @@
-"""`/mcp`: MCP over HTTP, as far as it needs nothing of the SDK, which is imported when the first client is there.
+"""`/mcp`: MCP over HTTP. The SDK is imported when the first client connects.
 
-Where a client works: at the roots that it names; else where the conversation does that its address names
-(`/mcp?conversation=ID`); else where `pilotfish serve` was started.
+A client's workspace: the roots that it names; else that of the conversation in its URL (`/mcp?conversation=ID`); else
+the folder of `pilotfish serve`.
 """
 
 from types import ModuleType
@@ -36,10 +36,10 @@ class McpEndpoint:
         self._served: McpOverHttp | None = None
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
-        served = self._served or await self._started()
+        served = self._served or await self._start()
         await served.handle(scope, receive, send)
 
-    async def _started(self) -> "McpOverHttp":
+    async def _start(self) -> "McpOverHttp":
         async with self._starting:
             served = self._served
             if served is None:
@@ -55,7 +55,7 @@ class McpEndpoint:
 
 
 def home_of(conversations: Conversations, here: AbsPath) -> "Home":
-    """Where clients without roots work."""
+    """The workspace of clients without roots."""
 
     def home(conversation: str | None) -> AbsPath:
         return here if conversation is None else conversations.client(conversation).cwd

@@ -1,4 +1,4 @@
-"""The counters as Prometheus reads them: text, made when somebody asks. Nothing is sent anywhere."""
+"""The counters in the text format of Prometheus, made on request. Nothing is sent anywhere."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -25,7 +25,7 @@ _STATES: Mapping[type[Slot], str] = {
 
 
 class Gauges(Struct, frozen=True):
-    """What is not counted but is so, at one moment."""
+    """Present values, beside the counters."""
 
     seconds: float
     sessions: int
@@ -70,7 +70,7 @@ def _sample(name: str, labels: Labels, value: float) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A path may hold anything: what UTF-8 cannot carry is shown, and a line stays one."""
+    """A path may hold any bytes: what is not UTF-8 is escaped, and so are line breaks."""
     clean = value.encode("utf-8", "backslashreplace").decode()
     return clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 

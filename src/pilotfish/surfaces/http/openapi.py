@@ -15,21 +15,21 @@ from pilotfish.version import VERSION
 
 SHAPES = (AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts, Answer[Any])
 ANSWER = "Answer_Any_"
-"""What msgspec calls the envelope."""
+"""Its name in msgspec's schema."""
 
 ALWAYS = {
     400: "The request cannot be read.",
     401: "The token is missing or wrong.",
     403: "The request comes from another origin.",
-    404: "There is no such thing.",
-    405: "There is no such method.",
+    404: "Not found.",
+    405: "Method not allowed.",
     408: "The body took too long.",
     413: "The body is too large.",
-    415: "The body is no JSON.",
-    421: "The request names another host.",
-    503: "Not now.",
+    415: "The body is not JSON.",
+    421: "The Host header names another host.",
+    503: "Unavailable.",
 }
-"""What any request may be answered."""
+"""Responses to any request."""
 
 
 @cache
@@ -67,7 +67,7 @@ def _operation(
     name: str, summary: str, content: JsonObject, also: Mapping[str, str], body: JsonObject | None = None
 ) -> JsonObject:
     troubles = {str(status): text for status, text in ALWAYS.items()} | dict(also)
-    responses: JsonObject = {"200": {"description": "As asked.", "content": content}}
+    responses: JsonObject = {"200": {"description": "OK.", "content": content}}
     responses |= {
         status: {"description": text, "content": _json("Trouble")} for status, text in sorted(troubles.items())
     }
@@ -80,7 +80,10 @@ def _ask(components: Mapping[str, Any]) -> JsonObject:
     tool = cast("JsonObject", tool_schemas(Format.JSON, ToolSet.ONE)[0]["parameters"])
     folder = components["AskedFrom"]["properties"]["cwd"]
     schema = {**tool, "properties": {**tool["properties"], "cwd": folder}}
-    also = {"409": "Nobody has said where it works, or that is gone.", "422": "The fields do not make a question."}
+    also = {
+        "409": "The conversation has no working directory, or it does not exist.",
+        "422": "The fields are not a valid question.",
+    }
     summary = "Run an operation where the conversation works."
     return _operation("ask", summary, _json(ANSWER), also, {"application/json": {"schema": schema}})
 
@@ -99,6 +102,6 @@ _MOVE = _operation(
     "move",
     "Say where a conversation works.",
     _json("Whereabouts"),
-    {"409": "That is not a folder."},
+    {"409": "The folder does not exist."},
     _json("Move"),
 )

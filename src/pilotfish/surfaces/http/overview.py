@@ -1,4 +1,4 @@
-"""The whole daemon at one moment, as the live page and `GET /status` show it, and when to look again."""
+"""The state of the daemon, as the live page and `GET /status` show it, and when it has changed."""
 
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -23,14 +23,14 @@ from pilotfish.system.ports import Clock
 from pilotfish.system.tasks import owned_tasks
 
 LOOK_SECONDS = 2.0
-"""Memory and what servers hold change without a sign: whoever watches sees them as often as this."""
+"""Memory and reported diagnostics change without an event: they are refreshed this often."""
 
 QUICKEST_SECONDS = 0.1
-"""Between two looks. A hundred changes at once are one picture."""
+"""Between two refreshes: a hundred changes at once are one event."""
 
 MAX_FILES = 40
 MAX_DIAGNOSTICS = 10
-"""What a page shows of a workspace, and of a file in it; the rest is counted."""
+"""What the page shows of a workspace, and of a file; the rest is counted."""
 
 _WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
     Severity.ERROR: "error",
@@ -41,7 +41,7 @@ _WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
 
 
 class Observatory:
-    """Where everything can be seen from. It holds nothing itself."""
+    """Reads the state of the daemon. It keeps none itself."""
 
     def __init__(
         self, service: Service, sessions: ClientSessions, store: Store, about: Callable[[], About], clock: Clock
@@ -53,7 +53,7 @@ class Observatory:
         self._clock = clock
 
     async def look(self) -> Everything:
-        """Everything as it is now; measures the memory of what runs."""
+        """The present state; measures the memory of running servers."""
         about = self._about()
         by_root: dict[AbsPath, list[SessionRecord]] = {}
         for session in self._sessions.all():
@@ -70,7 +70,7 @@ class Observatory:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator["Watch"]:
-        """For as long as the block lasts, know when it is worth looking again."""
+        """Watch for changes for as long as the block lasts."""
         watch = Watch()
         async with owned_tasks() as tasks:
             for pulse in (self._service.pool.changed, self._service.recent_feedback.changed, self._sessions.changed):
@@ -97,7 +97,7 @@ class Observatory:
 
 
 class Watch:
-    """Remembers that something changed, until somebody looks."""
+    """Remembers that something changed since the last look."""
 
     def __init__(self) -> None:
         self._changed = anyio.Event()
@@ -109,12 +109,12 @@ class Watch:
             self._changed.set()
 
     def looked(self) -> None:
-        """Somebody looks now: what changes from here on is news."""
+        """Forget earlier changes."""
         self._changed = anyio.Event()
         self._looked = current_time()
 
     async def news(self) -> None:
-        """Return when it is worth looking again."""
+        """Wait until something has changed, or `LOOK_SECONDS` have passed."""
         with anyio.move_on_after(LOOK_SECONDS):
             await self._changed.wait()
         await anyio.sleep_until(self._looked + QUICKEST_SECONDS)

@@ -1,8 +1,8 @@
-"""The live page: one document, put together from its three files, that loads nothing else.
+"""The live page: one document, made of its three files, that loads nothing else.
 
-It is answered to anybody with 401, because it is what asks for the key: it holds no data, and its script reads
-everything by itself with the key that it was given. The policy allows exactly this script and this style, by their
-digests; a diagnostic that looks like markup is text, in the page and to the browser.
+It is served with status 401, because it asks for the key: it holds no data, and its script reads everything with that
+key. The policy allows exactly this script and this style, by their digests; a diagnostic that looks like markup stays
+text.
 """
 
 import base64

@@ -1,7 +1,6 @@
-"""What there is over HTTP: each address, and what it answers. Starlette finds the route; the rest is said here.
+"""The routes: each URL and its handler.
 
-`http_guard` has admitted whatever comes here, and turns a `Failure` into an answer. Nothing that is read with GET
-changes anything (T19).
+`guard` has admitted every request that comes here, and turns a `Failure` into a response. GET changes nothing (T19).
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,11 +33,11 @@ T = TypeVar("T")
 
 NOT_FOUND = 404
 NOT_UNDERSTOOD = 422
-"""JSON as it should be that makes no question."""
+"""Well-formed JSON that is not a valid question."""
 
 
 class Parts(Struct, frozen=True):
-    """What the routes are made of."""
+    """What the routes need."""
 
     conversations: Conversations
     observatory: Observatory
@@ -68,7 +67,7 @@ def application(parts: Parts) -> AsgiApplication:
     )
 
     async def routed(scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
-        # With an application in the scope, Starlette raises what it would else answer in plain text.
+        # With an application in the scope, Starlette raises errors instead of answering them in plain text.
         scope["app"] = router
         try:
             await router(scope, receive, send)
@@ -94,10 +93,12 @@ class Routes:
 
     async def exchange(self, request: Request) -> Response:
         ticket = _read(await request.body(), dict[str, str]).get("ticket", "")
-        key = self._keys.redeemed(ticket, current_time())
+        key = self._keys.redeem(ticket, current_time())
         if key is None:
             hint = "Get a new one: pilotfish serve --open"
-            return _json({"error": "this link was used or is too old", "code": str(Code.UNTRUSTED), "hint": hint}, 401)
+            return _json(
+                {"error": "this link was already used, or has expired", "code": str(Code.UNTRUSTED), "hint": hint}, 401
+            )
         return _json({"key": key})
 
     async def cwd(self, request: Request) -> Response:
@@ -134,7 +135,7 @@ class Routes:
 
 
 async def _unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """Do it for as long as the client waits: when it is gone, what was asked of servers is given up."""
+    """Do it while the client is connected: when it disconnects, cancel it and its requests to servers."""
 
     async def watch() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -146,7 +147,7 @@ async def _unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
         done = await work()
         tasks.cancel_scope.cancel()
         return done
-    raise Unavailable(Code.CANCELLED, "the client is gone")
+    raise Unavailable(Code.CANCELLED, "the client disconnected")
 
 
 def _id(request: Request) -> str:

@@ -1,8 +1,8 @@
 """`serve`, an upgrade of a connection to the daemon: listen on loopback for as long as its client stays connected.
 
-The client speaks first, a line of nothing. The daemon answers with a line of JSON: where it listens and where the token
-is, or why it cannot. What the client says after that means nothing, and its end is the end of the listening. What all
-this takes is imported when somebody asks: a daemon that does not serve does not pay for it.
+The client sends an empty line. The daemon answers with a line of JSON: where it listens and where the token is, or why
+it cannot. It ignores what the client sends after that, and stops when the client disconnects. The HTTP packages are
+imported on demand: a daemon that does not serve does not pay for them.
 """
 
 from collections.abc import AsyncGenerator
@@ -24,20 +24,20 @@ from pilotfish.system.ports import BrokenPipe, Stalled
 
 
 class ServeParams(Struct, frozen=True):
-    """What a client says with the request. Port 0 is any that is free."""
+    """The parameters of the request. Port 0 means any free port."""
 
     port: int = 0
 
 
 class Serving:
-    """One listener at a time: the token is one file."""
+    """One server at a time: there is one token file."""
 
     def __init__(self, context: HttpContext) -> None:
         self._context = context
         self._address: str | None = None
 
     async def upgrade(self, upgraded: Upgraded) -> None:
-        """Serve until the client that asked for it is gone."""
+        """Serve until the client that asked for it disconnects."""
         if not await upgraded.stream.receive():
             return
         try:
@@ -54,7 +54,7 @@ class Serving:
     async def _listening(self, upgraded: Upgraded) -> AsyncGenerator[HttpAddress]:
         if self._address is not None:
             hint = "Stop the other `pilotfish serve` first, or use that address."
-            raise Refused(Code.INVALID_INPUT, f"it is served already: {self._address}", hint=hint)
+            raise Refused(Code.INVALID_INPUT, f"already serving at {self._address}", hint=hint)
         _require_http()
         self._address = "starting"
         try:
@@ -69,7 +69,7 @@ class Serving:
 def _params(upgraded: Upgraded) -> ServeParams:
     params = read_params(upgraded.params, ServeParams, ServeParams())
     if not 0 <= params.port < 1 << 16:
-        raise Refused(Code.INVALID_INPUT, f"{params.port} is no port")
+        raise Refused(Code.INVALID_INPUT, f"{params.port} is not a port")
     return params
 
 

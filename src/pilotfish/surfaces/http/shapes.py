@@ -1,4 +1,4 @@
-"""What HTTP clients send and get. The OpenAPI document is made from these types, so it cannot say anything else.
+"""What HTTP clients send and get. The OpenAPI document is made from these types.
 
 The shapes of a conversation are those of Dispatch, word for word; the rest is `api`'s.
 """

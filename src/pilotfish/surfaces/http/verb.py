@@ -67,8 +67,8 @@ def _answer(connection: socket.socket) -> Mapping[str, Any]:
             line += data
         said: Mapping[str, Any] = json.loads(line)
     except (OSError, ValueError) as error:
-        hint = "See what it says: pilotfish daemon logs"
-        raise Unavailable(Code.SHUTTING_DOWN, f"the daemon does not listen: {error}", hint=hint) from None
+        hint = "See its log: pilotfish daemon logs"
+        raise Unavailable(Code.SHUTTING_DOWN, f"the daemon does not serve: {error}", hint=hint) from None
     if "error" in said:
         raise failure_of(str(said["error"]), {"kind": "refused", **said})
     return said
@@ -105,4 +105,4 @@ def _stay(connection: socket.socket) -> None:
             pass
     except ConnectionError:
         pass  # the same as its end
-    raise Unavailable(Code.SHUTTING_DOWN, "the daemon has ended, and the listening with it")
+    raise Unavailable(Code.SHUTTING_DOWN, "the daemon has ended, and the server with it")

@@ -1,7 +1,7 @@
-"""`LSP_BOOTSTRAP`: where LLxprt works and how it wants its language servers, handed over when it starts us. Pure.
+"""`LSP_BOOTSTRAP`: LLxprt's workspace and its settings for language servers, passed when it starts us. Pure.
 
-Its settings are read like its settings file. They are the host's own words, which only ignores a workspace's settings
-where the person does not trust it; so they may name commands, and every file of the user counts more.
+The settings are read like its settings file. They come from the host, which ignores a workspace's own settings unless
+the person trusts it; so they may name commands. Every file of the user takes precedence.
 """
 
 from typing import cast
@@ -23,7 +23,7 @@ VARIABLE = "LSP_BOOTSTRAP"
 
 
 class Bootstrap(Struct, frozen=True):
-    """What the host handed over. `config` is in our own words; `notes` say what of it is not used."""
+    """The host's settings. `config` is in our own format; `notes` say what of it is not used."""
 
     root: AbsPath
     config: dict[str, Json]
@@ -31,7 +31,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 def bootstrap_of(text: str | None, canonical_id: Names) -> Bootstrap:
-    """Read the variable; raises `Refused` with one line that says what is wrong with it."""
+    """Read the variable; raises `Refused` with one line that names the error."""
     if not text:
         raise _refused("is not set; it must be {workspaceRoot, config}")
     try:
@@ -43,7 +43,7 @@ def bootstrap_of(text: str | None, canonical_id: Names) -> Bootstrap:
         raise _refused("has no workspaceRoot that is an absolute path")
     config = cast("Json", value.get("config"))
     if not isinstance(config, dict) and config not in (None, True, False):
-        raise _refused("has a config that is no object")
+        raise _refused("has a config that is not an object")
     dialect = next(dialect for dialect in CONFIG_DIALECTS if dialect.host == HOST)
     translated = translation(dialect, {"lsp": config}, VARIABLE, canonical_id)
     said = {} if translated is None else {k: v for k, v in translated.value.items() if k not in USER_ONLY}

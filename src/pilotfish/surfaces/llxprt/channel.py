@@ -1,7 +1,7 @@
-"""JSON-RPC with a host that started us, over a wire: its requests side by side, each answered once.
+"""JSON-RPC with the host that started us: its requests run in parallel, each answered once.
 
-Framed by `Content-Length`, as the host's own library has it. What is no request is passed over; a stream that cannot be
-read any further ends the connection. The end of the stream is the end of the host.
+Framed by `Content-Length`, as the host's own library does. What is not a request is ignored; a malformed stream ends
+the connection. The end of the stream means that the host is gone.
 """
 
 import logging
@@ -32,7 +32,7 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 64
-"""Requests under way; a host makes one for each file of an edit, and some while it waits."""
+"""Requests in progress; a host makes one for each file of an edit, and some while it waits."""
 
 MethodTable = Mapping[str, Callable[[Raw], Awaitable[object]]]
 
@@ -43,13 +43,13 @@ class HostChannel:
     def __init__(self, stream: ByteStream, last_method: str) -> None:
         self._stream = stream
         self._last_method = last_method
-        """The request after whose answer nothing more is wanted."""
+        """The connection ends after the answer to this request."""
         self._peer = Peer()
         self._writing = anyio.Lock()
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
 
     async def run(self, methods: MethodTable) -> None:
-        """Serve until the host is gone or has said its last; what is under way then is cancelled."""
+        """Serve until the host is gone or has sent the last method; then cancel what is in progress."""
         decoder = FrameDecoder()
         async with owned_tasks() as tasks:
             try:
@@ -57,7 +57,7 @@ class HostChannel:
                     for body in decoder.feed(data):
                         self._take(self._peer.receive(body), methods, tasks)
             except FrameError as error:
-                logger.warning("the host broke the wire format: %s", error)
+                logger.warning("malformed message from the host: %s", error)
             tasks.cancel_scope.cancel()
 
     async def notify(self, method: str, params: object = UNSET) -> None:
@@ -100,8 +100,8 @@ class HostChannel:
             try:
                 await self._stream.send(frame)
             except (BrokenPipe, Stalled) as error:
-                # The host is gone, and the end of what it says tells us so, too.
-                logger.info("nobody takes our answers: %s", error)
+                # The host is gone; the end of its stream follows.
+                logger.info("the host does not read: %s", error)
 
 
 async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], params: Raw) -> object:
@@ -116,7 +116,7 @@ async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], par
 
 
 async def _overloaded(_: Raw) -> object:
-    return ResponseError(ErrorCode.REQUEST_FAILED, f"overloaded: {MAX_AT_ONCE} requests are under way")
+    return ResponseError(ErrorCode.REQUEST_FAILED, f"overloaded: {MAX_AT_ONCE} requests are in progress")
 
 
 def _unknown(method: str) -> Callable[[Raw], Awaitable[object]]:

@@ -1,8 +1,8 @@
-"""A byte stream over two descriptors of which nobody said which is for what.
+"""A byte stream over two descriptors whose directions are not known.
 
-LLxprt's own service reads 3 and writes 4, its client does the same from its side, and both are sockets that carry bytes
-both ways. So whichever speaks first is where the other side writes, and the answers go out on the other one. Where a
-descriptor goes one way only, that is its way.
+LLxprt's own service reads 3 and writes 4, its client does the same on its side, and both are sockets that carry bytes
+both ways. So the one on which bytes arrive first is read, and answers go out on the other. A descriptor that has one
+direction only keeps it.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ def crossed_stream(*descriptors: int) -> "CrossedStream | None":
 
 
 class CrossedStream:
-    """One reader and one writer at a time; nothing can be said before something was heard."""
+    """One reader and one writer at a time; nothing can be sent before something was received."""
 
     def __init__(self, first: int, second: int) -> None:
         self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
@@ -46,16 +46,16 @@ class CrossedStream:
 
     async def send(self, data: bytes) -> None:
         if self._sink is None:
-            raise BrokenPipe("nobody has spoken yet")
+            raise BrokenPipe("nothing was received yet")
         await self._sink.send(data)
 
     def close(self) -> None:
-        """Once nobody reads or writes any more."""
+        """Close both; only when no task reads or writes."""
         for file in self._files:
             file.close()
 
     async def _first(self) -> tuple[End, bytes]:
-        """The end that has something to say, and what; nothing when it has closed."""
+        """The first end that has data, and the data; empty when it has closed."""
         if len(self._sources) == 1:
             return self._sources[0], await self._sources[0].receive()
         heard: list[tuple[End, bytes]] = []

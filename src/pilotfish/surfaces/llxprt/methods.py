@@ -1,8 +1,8 @@
-"""The methods of the LLxprt service, over the same service that answers everybody else.
+"""The methods of the LLxprt service, over the same service as every other surface.
 
-A check that has no verdict is answered with no diagnostics, because that is what the host understands and because no
-failure may disturb an edit. So that it cannot be taken for a clean file, the notification `lsp/verdict` goes out before
-the answer, and says why; a host that does not know it passes over it.
+A check without a verdict is answered with no diagnostics, because the host knows no other answer and no failure may
+disturb an edit. So that the file is not taken for clean, the notification `lsp/verdict` is sent before the answer, with
+the reason; a host that does not know it ignores it.
 """
 
 import logging
@@ -29,7 +29,7 @@ STOP_SECONDS = 2.5
 """For stopping all servers before `lsp/shutdown` is answered: the host gives us three."""
 
 MAX_WAIT_SECONDS = 60.0
-"""For a check that somebody announced and never makes."""
+"""For a check that never comes."""
 
 Notify = Callable[[str, object], Awaitable[None]]
 
@@ -64,7 +64,7 @@ class LlxprtMethods:
         finally:
             self._epoch += 1
             self._checked.beat()
-        await self._say_verdict(path, answer)
+        await self._notify_verdict(path, answer)
         severities = self._service.workspaces.of(self._client).config.feedback.severities
         return [
             one for shown, found in (answer.data or {}).items() for one in file_diagnostics(shown, found, severities)
@@ -83,7 +83,7 @@ class LlxprtMethods:
         return self._epoch
 
     async def _diagnostics_after(self, params: Raw) -> dict[str, list[JsonObject]]:
-        """All diagnostics, once a check has ended that the caller has not seen yet, or the wait is over."""
+        """All diagnostics, after the next check that the caller has not seen, or after `waitMs`."""
         given = _arguments(params, "afterEpoch", "waitMs")
         after, wait = given.get("afterEpoch", given.get("epoch", 0)), given.get("waitMs", 0)
         if not isinstance(after, int) or not isinstance(wait, int | float):
@@ -115,7 +115,7 @@ class LlxprtMethods:
         with anyio.move_on_after(STOP_SECONDS):
             await self._service.pool.stop_all()
 
-    async def _say_verdict(self, path: str, answer: DiagnosticsAnswer) -> None:
+    async def _notify_verdict(self, path: str, answer: DiagnosticsAnswer) -> None:
         found = sum(map(len, (answer.data or {}).values()))
         said = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
         logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *said)

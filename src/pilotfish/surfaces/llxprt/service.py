@@ -1,8 +1,8 @@
 """`pilotfish service`: the service as LLxprt starts its own (SVC-1), inside one process, without the daemon.
 
 JSON-RPC on standard input and output, MCP on descriptors 3 and 4, one service and one set of servers behind both. It
-ends with its host: when standard input does, after `lsp/shutdown`, or by a signal. When it cannot run, it says why on
-one line of standard error.
+ends with its host: at the end of standard input, after `lsp/shutdown`, or by a signal. When it cannot run, it writes
+the reason to standard error, on one line.
 """
 
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 MCP_DESCRIPTORS = (3, 4)
 
 MAX_REASON = 500
-"""Characters of the line that says why it cannot run."""
+"""Characters of the reason."""
 
 
 def main(environment: Mapping[str, str] = os.environ) -> int:
@@ -43,7 +43,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
     try:
         bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
         shell = replace(computer(environment), handed_over=bootstrap.config)
-        # The host does not read our standard error: what is printed there could fill the pipe and stop us.
+        # The host does not read our standard error: output could fill the pipe and block us.
         with take_standard_streams(prints=None) as stream:
             navigation = crossed_stream(*MCP_DESCRIPTORS)
             try:
@@ -68,7 +68,7 @@ async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: Byte
 async def converse(
     service: Service, client: ClientSession, stream: ByteStream, navigation: ByteStream | None = None
 ) -> None:
-    """Both channels on one service, until the host hangs up."""
+    """Serve both channels with one service, until the host disconnects."""
     channel = HostChannel(stream, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
@@ -79,12 +79,12 @@ async def converse(
 
 
 async def _navigate(stream: ByteStream, service: Service, client: ClientSession) -> None:
-    """MCP beside the host's own protocol: whatever roots its client names, the workspace is the one handed over."""
+    """MCP beside the host's own protocol: whatever roots the client names, the workspace is the bootstrap's."""
     try:
         if first := await stream.receive():
             await serve(_Replayed(first, stream), service, lambda _root: client)
     except Exception:
-        # Whatever is wrong there, the feedback on edits goes on.
+        # Feedback on edits must go on, whatever fails here.
         logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)
 
 

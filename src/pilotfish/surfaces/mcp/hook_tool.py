@@ -1,7 +1,7 @@
-"""The tool `hook_post_edit`: what a host's own hook asks after an edit, in place of starting a program.
+"""The tool `hook_post_edit`: called by a host's own hook after an edit, instead of starting a program.
 
-Nothing that goes wrong here is an error, for nothing may make an edit look as if it had failed: without something to
-say the text is empty. `format: "hook"` wraps it as hosts want it that read a hook's answer from the tool's text.
+No failure here is an error, because an edit must never look as if it had failed: without feedback the text is empty.
+`format: "hook"` wraps it for hosts that read a hook's answer from the tool's text.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from pilotfish.protocol.codec import encode
 from pilotfish.surfaces.mcp.tools import JsonObject, said
 
 MAX_FILES = 100
-"""Of one edit; a patch that touches more is checked in its first ones."""
+"""Of one edit; of a larger patch the first ones are checked."""
 
 KINDS: Mapping[object, TouchKind] = {"edit": "edit", "write": "write", "patch": "patch"}
 
 NAMES = ("filePath", "file_path", "path", "files", "paths")
-"""What hosts call the files that their tools have changed."""
+"""Names under which hosts send the changed files."""
 
 
 def touch_of(arguments: Mapping[str, object]) -> Touch:
-    """The edit that a hook tells of; of no files where none can be made out."""
+    """The edit that a hook reports; without files where it names none."""
     paths: list[str] = []
     for name in NAMES:
         value = arguments.get(name)

@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP: the SDK's own transport around the tools of `mcp_server`, for what the guard let in.
+"""MCP over streamable HTTP: the SDK's transport around the tools of `mcp.server`, behind the guard.
 
-A client with a session of the protocol is one connection, as over standard input; of one that sends every request by
-itself, each is a connection. Only `http_mcp` imports this module, when the first client is there.
+A client with an MCP session is one connection, as over standard input; without one, each request is a connection.
+Only `http.mcp` imports this module, when the first client connects.
 """
 
 from collections import OrderedDict
@@ -25,17 +25,17 @@ from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import Context, McpClient, sdk_server
 
 MAX_SESSIONS = 64
-"""Clients with a session of the protocol; one person has a handful."""
+"""Clients with an MCP session; one person has a handful."""
 
 HOST = "mcp"
-"""The host's name of a client session that came this way."""
+"""The host name of these client sessions."""
 
 Home = Callable[[str | None], AbsPath]
-"""The folder of a client that names no roots: that of a conversation, or of `pilotfish serve`. May raise `Refused`."""
+"""The folder of a client without roots: its conversation's, or that of `pilotfish serve`. May raise `Refused`."""
 
 
 class _Client(Struct):
-    """One connection, and the client sessions that it has made."""
+    """One connection, and its client sessions."""
 
     connection: McpClient
     sessions: set[str] = field(default_factory=set[str])
@@ -49,7 +49,7 @@ class McpOverHttp:
         self._sessions = sessions
         self._home = home
         self._clients: OrderedDict[str, _Client] = OrderedDict()
-        # The guard has checked all this; the SDK checks nothing unless it is told to.
+        # The guard has checked this; the SDK checks it once more only when configured to.
         settings = TransportSecuritySettings(
             allowed_hosts=list(names), allowed_origins=[f"http://{name}" for name in names]
         )
@@ -63,8 +63,8 @@ class McpOverHttp:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """While this lasts, requests are answered; at its end, all clients have left."""
-        # What the SDK streams with keeps a task of its own in the loop, twice a second, until it is told of an end.
+        """Answer requests for as long as the block lasts; at its end, all clients are ended."""
+        # sse-starlette polls this flag in a task of its own until it is set.
         AppStatus.should_exit = False
         try:
             async with self._manager.run():
@@ -92,7 +92,7 @@ class McpOverHttp:
             self._end(named)
 
     def _connection(self, context: Context) -> McpClient:
-        """Whose call it is: the SDK has made sure that there is such a session."""
+        """The client of a call: the SDK has checked its MCP session."""
         request: Request | None = context.request
         named = None if request is None else request.headers.get(MCP_SESSION_ID_HEADER)
         conversation = None if request is None else request.query_params.get("conversation")

@@ -1,7 +1,7 @@
-"""What a client hears while it waits: which server is starting, which is indexing.
+"""Progress notifications while a call waits: which server is starting, which is indexing.
 
-Told by the second and not by the event: a client that gave a token wants a sign of life, and many extend their own time
-limit with each. The words are ours; what a server calls its work is not repeated.
+Sent every second, not per event: a client that gave a token wants a sign of life, and many extend their own time limit
+with each. The text is ours; a server's own titles are not repeated.
 """
 
 from collections.abc import AsyncGenerator
@@ -18,17 +18,19 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
 PERIOD_SECONDS = 1.0
-"""Between two signs of life. Whatever is answered sooner needs none."""
+"""Between two notifications. A call that is answered sooner needs none."""
 
 
 @asynccontextmanager
-async def told(context: ServerRequestContext[Any], service: Service, client: ClientSession) -> AsyncGenerator[None]:
-    """Tell how it goes for as long as the block lasts, where the client asked for that."""
+async def reporting(
+    context: ServerRequestContext[Any], service: Service, client: ClientSession
+) -> AsyncGenerator[None]:
+    """Send progress for as long as the block lasts, if the client asked for it."""
     if not context.meta or context.meta.get("progress_token") is None:
         yield
         return
     async with owned_tasks() as tasks:
-        tasks.start_soon(_tell, context, service, client)
+        tasks.start_soon(_report, context, service, client)
         yield
         tasks.cancel_scope.cancel()
 
@@ -44,7 +46,7 @@ def waiting_for(service: Service, client: ClientSession) -> str:
     return "; ".join(sorted([*starting, *working])) or "waiting for the language servers"
 
 
-async def _tell(context: ServerRequestContext[Any], service: Service, client: ClientSession) -> None:
+async def _report(context: ServerRequestContext[Any], service: Service, client: ClientSession) -> None:
     started = current_time()
     while True:
         await anyio.sleep(PERIOD_SECONDS)  # noqa: TID251 -- a sign of life has a period; no answer waits for it

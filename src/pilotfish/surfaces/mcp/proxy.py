@@ -1,7 +1,7 @@
 """`pilotfish mcp`: MCP over standard input and output.
 
-The program itself understands nothing: it carries bytes to and from the daemon, which holds the SDK and the language
-servers, and imports neither. It ends when either side does. Where no daemon can be had, it serves in its own process.
+The program copies bytes to and from the daemon, which has the SDK and the language servers, and imports neither. It
+ends when either side does. Without a daemon, it serves in its own process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRAIN_SECONDS = 2.0
 
 
 def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
-    """Let `carry` serve the host that started this process until it closes its end."""
+    """Serve the host that started this process with `carry`, until it closes its end."""
     require_sdk()
     with take_standard_streams() as host:
         anyio.run(carry, host)
@@ -117,5 +117,5 @@ async def _pump(source: ByteStream, sink: ByteStream) -> None:
         while data := await source.receive():
             await sink.send(data)
     except (BrokenPipe, Stalled):
-        # Whoever was to read this is gone: the same as the end of what it would say.
+        # The reader is gone: the same as the end of the stream.
         return

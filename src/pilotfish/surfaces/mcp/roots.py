@@ -1,7 +1,7 @@
-"""Where a client works: the folders that it names as its roots, or else the one that it was started in.
+"""The workspaces of a client: the folders that it names as its roots, or the one that it was started in.
 
-A connection is bound to these (T24): each is one client session, and a call goes to the one whose folder holds the
-file that it is about. A client that has no roots, or does not answer, works where it was started.
+A connection is bound to these (T24): each is one client session, and a call goes to the one whose folder holds its
+file. A client that has no roots, or does not answer, works in the folder that it was started in.
 """
 
 import logging
@@ -28,11 +28,11 @@ MAX_ROOTS = 16
 """Folders of one client; more than a person opens at once."""
 
 ROOTS_SECONDS = 3.0
-"""For the client to name its roots. One that says it can and does not answer costs this once."""
+"""For the client to name its roots. One that announces roots and does not answer costs this once."""
 
 
-class Workplaces:
-    """The only keeper of the client sessions of one connection."""
+class ClientRoots:
+    """The client sessions of one connection."""
 
     def __init__(self, service: Service, open_session: OpenSession) -> None:
         self._service = service
@@ -46,11 +46,11 @@ class Workplaces:
         if not self._known:
             async with self._asking:
                 if not self._known:
-                    await self._learn(context.session)
+                    await self._load(context.session)
         return self._nearest(path)
 
     def forget_roots(self) -> None:
-        """The client says that its roots have changed: they are asked for again on the next call."""
+        """The client's roots have changed: ask for them again on the next call."""
         self._known = False
 
     def end(self) -> None:
@@ -59,7 +59,7 @@ class Workplaces:
             self._service.end(session)
         self._sessions.clear()
 
-    async def _learn(self, session: ServerSession) -> None:
+    async def _load(self, session: ServerSession) -> None:
         roots: list[AbsPath | None] = [*await _roots(session)] or [None]
         before, self._sessions = self._sessions, {root: self._sessions.get(root) or self._open(root) for root in roots}
         for gone in before.keys() - self._sessions.keys():
@@ -67,7 +67,7 @@ class Workplaces:
         self._known = True
 
     def _nearest(self, path: str | None) -> ClientSession:
-        """The deepest folder that holds the file; the first one for a file that is nowhere, and for none."""
+        """The session of the deepest root that holds the file; the first one if none does."""
         sessions = list(self._sessions.values())
         named = (path or "").removeprefix("@")
         if not named or len(sessions) == 1:
@@ -93,6 +93,6 @@ async def _roots(session: ServerSession) -> list[AbsPath]:
 
 
 def _folders(uris: list[str]) -> list[AbsPath]:
-    """The folders that there are among those named."""
+    """The existing folders among those named."""
     paths = [path_of(uri) for uri in uris]
     return list(dict.fromkeys(path for path in paths if path is not None and os.path.isdir(path)))

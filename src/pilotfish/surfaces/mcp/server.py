@@ -2,7 +2,7 @@
 
 One connection has one `Server`, its own client sessions and its own limits. Cancelling a call cancels the question down
 to the language server; the end of the connection ends its sessions. This is the one place where an exception becomes an
-answer of this wire. Only modules named `mcp_*` import the SDK, and only `mcp_connection.serve` imports this one.
+answer of this protocol. Only modules of this folder import the SDK, and only `connection.serve` imports this one.
 """
 
 import logging
@@ -33,8 +33,8 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
-from pilotfish.surfaces.mcp.progress import told
-from pilotfish.surfaces.mcp.roots import Workplaces
+from pilotfish.surfaces.mcp.progress import reporting
+from pilotfish.surfaces.mcp.roots import ClientRoots
 from pilotfish.surfaces.mcp.streams import message_streams
 from pilotfish.surfaces.mcp.tools import (
     HOOK,
@@ -53,10 +53,10 @@ from pilotfish.version import VERSION
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 16
-"""Calls of one client that are worked on; the others wait their turn, so that one client cannot keep all servers."""
+"""Calls of one client that run at once; the others wait, so that one client cannot occupy all servers."""
 
 MAX_WAITING = 256
-"""Calls that wait or are worked on. Beyond it the answer is `overloaded` at once, which a client can act upon."""
+"""Calls that wait or run. Beyond it the answer is `overloaded` at once, which a client can act upon."""
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ WorkspaceOf = Callable[[ClientSession], Workspace]
 
 
 async def serve(stream: ByteStream, service: Service, open_session: OpenSession, options: McpOptions) -> None:
-    """Serve one client until its end of the wire closes."""
+    """Serve one client until it closes its end."""
     connection = McpClient(service, open_session, options)
     server = sdk_server(lambda _context: connection)
     try:
@@ -79,7 +79,7 @@ async def serve(stream: ByteStream, service: Service, open_session: OpenSession,
 
 
 def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
-    """The SDK's server with our handlers; `of` says whose call it is."""
+    """The SDK's server with our handlers; `of` finds the client of a call."""
 
     async def listed(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         return await of(context).list_tools(context, params)
@@ -100,7 +100,7 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
 
 
 class _Server(Server[Any]):
-    """The SDK's, whose list of tools may change: over HTTP nobody asks it for other options than its own."""
+    """The SDK's server, announcing that its list of tools may change: over HTTP it uses its own options only."""
 
     def create_initialization_options(
         self,
@@ -113,21 +113,21 @@ class _Server(Server[Any]):
 
 
 class McpClient:
-    """One client: where it works, what it was told, how much it may ask at once."""
+    """One client: its workspaces, the tools it was shown, its limits."""
 
     def __init__(self, service: Service, open_session: OpenSession, options: McpOptions) -> None:
         self._service = service
         self._options = options
-        self._workplaces = Workplaces(service, open_session)
+        self._roots = ClientRoots(service, open_session)
         self._turns = anyio.CapacityLimiter(MAX_AT_ONCE)
         self._calls = 0
         self._structured = bool(options.structured)
         """Whether results have the envelope beside the text; where the options leave it open, as last configured."""
         self._listed: OfferedTools | None = None
-        """What the client was shown last, if it asked."""
+        """The tools that the client was shown last, if it asked."""
 
     def end(self) -> None:
-        self._workplaces.end()
+        self._roots.end()
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
         self._listed = await self._offered_now(context, self._service.workspaces.of)
@@ -135,8 +135,8 @@ class McpClient:
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
 
     async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
-        self._workplaces.forget_roots()
-        await self._tell_of_other_tools(context, self._service.workspaces.of)
+        self._roots.forget_roots()
+        await self._announce_changed_tools(context, self._service.workspaces.of)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> JsonObject:
         name, arguments = params.name, params.arguments or {}
@@ -156,7 +156,7 @@ class McpClient:
 
     async def _in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
         if self._calls >= MAX_WAITING:
-            raise Unavailable(Code.OVERLOADED, f"{MAX_WAITING} calls of this client are waiting already.")
+            raise Unavailable(Code.OVERLOADED, f"{MAX_WAITING} calls of this client are waiting.")
         self._calls += 1
         try:
             async with self._turns:
@@ -166,8 +166,8 @@ class McpClient:
 
     async def _answer(self, context: Context, name: str, arguments: Mapping[str, object]) -> Answer[Any]:
         workspace_of = cache(self._service.workspaces.of)  # one look at the configuration for the whole call
-        await self._tell_of_other_tools(context, workspace_of)
-        client = await self._workplaces.of(context, _path(arguments))
+        await self._announce_changed_tools(context, workspace_of)
+        client = await self._roots.of(context, _path(arguments))
         workspace = workspace_of(client)
         if self._options.structured is None:
             self._structured = workspace.config.mcp_structured
@@ -175,10 +175,10 @@ class McpClient:
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
         if asks_for_known_files(name, arguments):
-            async with told(context, self._service, client):
+            async with reporting(context, self._service, client):
                 return await check_reported_files(self._service, client, CERTAIN, workspace)
         question = asked(name, arguments)
-        async with told(context, self._service, client):
+        async with reporting(context, self._service, client):
             return await self._service.ask(question, client, workspace)
 
     async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> JsonObject:
@@ -193,11 +193,11 @@ class McpClient:
         return hook_result(arguments, text)
 
     async def _feedback(self, context: Context, touch: Touch) -> Feedback:
-        client = await self._workplaces.of(context, next(iter(touch.paths), None))
+        client = await self._roots.of(context, next(iter(touch.paths), None))
         return await self._service.touched(touch, client)
 
-    async def _tell_of_other_tools(self, context: Context, workspace_of: WorkspaceOf) -> None:
-        """The configuration or the roots may have changed since the tools were listed, and the list with them."""
+    async def _announce_changed_tools(self, context: Context, workspace_of: WorkspaceOf) -> None:
+        """Tell the client when its list of tools has changed with the configuration or its roots."""
         if self._listed is None or not context.session.can_send_request:
             return
         offered = await self._offered_now(context, workspace_of)
@@ -206,9 +206,9 @@ class McpClient:
             await context.session.send_tool_list_changed()
 
     async def _offered_now(self, context: Context, workspace_of: WorkspaceOf) -> OfferedTools:
-        """The tools where the client works; none where that cannot be."""
+        """The tools in the client's workspace; none where it has none."""
         try:
-            client = await self._workplaces.of(context)
+            client = await self._roots.of(context)
             return self._offered(workspace_of(client).config)
         except Failure as gone:
             logger.warning("no tools: %s", gone.message)
@@ -221,7 +221,7 @@ class McpClient:
 
 
 async def _whole_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Let arguments that are no object reach the tool, whose refusal a model can read; some send them as a string."""
+    """Pass arguments that are not an object to the tool, whose refusal a model can read; some send a JSON string."""
     params = ctx.params
     if ctx.method != "tools/call" or not params or isinstance(params.get("arguments"), Mapping | None):
         return await call_next(ctx)
@@ -238,8 +238,8 @@ def _object(arguments: object) -> dict[str, object]:
 
 
 def _path(arguments: Mapping[str, object]) -> str | None:
-    """The file that a call is about, as far as it names one."""
-    named = arguments.get("filePath")
+    """The file that a call names, if any."""
+    named = arguments.get("filePath", arguments.get("file_path"))
     if isinstance(named, str):
         return named
     for item in (arguments.get("callHierarchyItem"), arguments.get("typeHierarchyItem")):

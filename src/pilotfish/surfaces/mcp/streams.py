@@ -1,11 +1,11 @@
-"""A wire as the pair of message streams that the SDK serves.
+"""A byte stream as the pair of message streams that the SDK serves.
 
 Rules:
 - What is not a message is answered with an error, and the connection goes on: not JSON, too long, a batch (the protocol
   had batches for three months, and no client is known to send any).
-- So many requests may be unanswered; then nothing more is read until answers have left, and a client that does not
-  take its answers is held back by its own pipe.
-- A wire that takes nothing, or has broken, ends the connection.
+- A bounded number of requests may be unanswered; beyond it nothing is read until answers have left, so that a client
+  that does not read is held back by its own pipe.
+- A stream that takes nothing, or is broken, ends the connection.
 """
 
 import logging
@@ -41,10 +41,10 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 MAX_OWED = 1_000
-"""Requests that are not answered yet. Far more than are worked on, so that overload is answered and not waited out."""
+"""Unanswered requests. Far more than run at once, so that overload is answered and not waited out."""
 
 BUFFER = 16
-"""Messages between the wire and the server: without any, each would cost two turns of the loop more."""
+"""Messages between the stream and the server: without a buffer, each costs two more turns of the loop."""
 
 IncomingMessages = MemoryObjectReceiveStream[SessionMessage | Exception]
 OutgoingMessages = MemoryObjectSendStream[SessionMessage]
@@ -52,7 +52,7 @@ OutgoingMessages = MemoryObjectSendStream[SessionMessage]
 
 @asynccontextmanager
 async def message_streams(stream: ByteStream) -> AsyncGenerator[tuple[IncomingMessages, OutgoingMessages]]:
-    """The messages that come, and where answers go, for as long as the block lasts."""
+    """Incoming messages and a stream for outgoing ones, for as long as the block lasts."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](BUFFER)
     outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](BUFFER)
     pump = _Pump(stream, to_server, outgoing.clone())
@@ -65,7 +65,7 @@ async def message_streams(stream: ByteStream) -> AsyncGenerator[tuple[IncomingMe
 
 
 class _Pump:
-    """The only writer of how many answers are owed."""
+    """Reads, writes, and counts the answers that are owed."""
 
     def __init__(
         self, stream: ByteStream, to_server: MemoryObjectSendStream[SessionMessage | Exception], own: OutgoingMessages
@@ -73,7 +73,7 @@ class _Pump:
         self._stream = stream
         self._to_server = to_server
         self._own = own
-        """Where answers of our own go, among those of the server."""
+        """For our own error responses, among the server's answers."""
         self._owed = 0
         self._settled = Pulse()
 
@@ -108,8 +108,8 @@ class _Pump:
             await self._refuse(*_fault(body))
             return
         if isinstance(message, JSONRPCNotification) and _has_id(body):
-            # The SDK takes a request whose id is no id for a notification, and its sender would wait for ever.
-            await self._refuse(None, INVALID_REQUEST, "an id is a text or a whole number")
+            # The SDK takes a request with an invalid id for a notification, and its sender would wait for ever.
+            await self._refuse(None, INVALID_REQUEST, "an id must be a string or an integer")
             return
         if isinstance(message, JSONRPCRequest):
             while self._owed >= MAX_OWED:
@@ -119,7 +119,7 @@ class _Pump:
         try:
             await self._to_server.send(SessionMessage(message, metadata))
         except anyio.BrokenResourceError:
-            # The server has ended before its client did; what still comes is for nobody.
+            # The server has ended before its client: drop what still comes.
             return
 
     async def _refuse(self, identifier: RequestId | None, code: int, why: str) -> None:
@@ -141,7 +141,7 @@ def _has_id(body: bytes) -> bool:
 
 
 def _fault(body: bytes) -> tuple[RequestId | None, int, str]:
-    """What is wrong with a message, and whose it is if that can be made out."""
+    """What is wrong with a message, and its id if it has a valid one."""
     try:
         value = cast("object", msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -149,14 +149,14 @@ def _fault(body: bytes) -> tuple[RequestId | None, int, str]:
     identifier = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
     if not isinstance(identifier, int | str) or isinstance(identifier, bool):
         identifier = None
-    return identifier, INVALID_REQUEST, "not a message"
+    return identifier, INVALID_REQUEST, "not a JSON-RPC message"
 
 
 def _encoded(message: SessionMessage) -> bytes:
     try:
         return message.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:
-        # A string that UTF-8 cannot carry. Whoever waits is told, and the connection goes on.
+        # A string that cannot be encoded as UTF-8: the client gets an error, and the connection goes on.
         logger.exception("an MCP message cannot be written")
         identifier = message.message.id if isinstance(message.message, JSONRPCResponse) else None
         failed = ErrorData(code=INTERNAL_ERROR, message="the answer cannot be written")

@@ -1,7 +1,7 @@
 """The operations as MCP tools: what a call asks, and what it is answered with. Plain values, no SDK.
 
-Nothing in a listing comes from a server or a repository. Whatever is wrong with a call is said in the envelope, so that
-a model can read it and mend the call; only a name that is no tool's is an error of the protocol.
+An error in a call is part of the result, so that a model can read it and correct the call; only an unknown tool name
+is an error of the protocol.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ INSTRUCTIONS = (
 )
 
 HOOK = "hook_post_edit"
-"""Not listed: hosts whose hooks can call a tool call it after an edit, and models never do."""
+"""Not listed: hosts whose hooks can call tools call it after an edit; models never do."""
 
 MAX_FIELDS = 64
 MAX_NAME = 100
@@ -35,26 +35,26 @@ MAX_TEXT = 8 * 1024
 
 
 def operation_of(name: str, arguments: Mapping[str, object]) -> str | None:
-    """The operation that a call is for, in the caller's own word; None when there is no such tool."""
+    """The operation of a call, as the caller wrote it; None when there is no such tool."""
     if name == ONE_TOOL:
         return str(arguments.get("operation", ONE_TOOL))
     return NAMED[name].row.operation if name in NAMED else None
 
 
 def asks_for_known_files(name: str, arguments: Mapping[str, object]) -> bool:
-    """Whether a call wants the diagnostics of every file that has any: it names none."""
+    """Whether a call asks for the diagnostics of every file that has any: it names none."""
     given = {field for field, value in arguments.items() if value is not None}
     return operation_of(name, arguments) == Operation.DIAGNOSTICS and not given - {"operation"}
 
 
 def asked(name: str, arguments: Mapping[str, object]) -> Question:
-    """The question of a call; raises `Refused` that names everything wrong with it."""
+    """The question of a call; raises `Refused`, which names every error."""
     _refuse_too_much(arguments)
     return question_of(arguments) if name == ONE_TOOL else question(NAMED[name], arguments)
 
 
 def refusal(operation: str, failure: Failure) -> Answer[Any]:
-    """What a call that cannot be answered is answered with."""
+    """The answer to a call that failed."""
     return answer_from(operation[:MAX_NAME], None, Effort(errors=(error_of(failure),)))
 
 

@@ -261,8 +261,8 @@ async function follow(key) {
     const before = latest;
     const end = await listen(key).catch(() => "lost");
     tries = latest === before ? tries + 1 : 0;
-    if (end === "refused") return signIn("The key is not known any more.");
-    connection("lost", "Not connected; trying again");
+    if (end === "refused") return signIn("The key has expired.");
+    connection("lost", "Disconnected; reconnecting");
     const pause = RETRY_MILLISECONDS[Math.min(tries, RETRY_MILLISECONDS.length - 1)];
     await new Promise((resume) => setTimeout(resume, pause));
   }
@@ -287,7 +287,7 @@ async function start() {
   // The link is good once, and stays in no history.
   history.replaceState(null, "", "/");
   const key = (ticket && await exchanged(ticket).catch(() => null)) || sessionStorage.getItem(KEY);
-  if (!key) return signIn(ticket ? "This link was used or is too old." : "A key is needed.");
+  if (!key) return signIn(ticket ? "This link was already used, or has expired." : "Sign in with a key.");
   sessionStorage.setItem(KEY, key);
   await follow(key);
 }

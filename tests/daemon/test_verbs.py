@@ -56,7 +56,7 @@ def test_a_verb_does_without_the_daemon_where_none_can_be_had_and_says_so(
     home.write("a.x", "bad\n")
     done = run(touched, "a.x")
     assert (done.exit_code, "bad word" in done.stdout) == (0, True)
-    assert re.fullmatch(r"Continuing without the daemon .*no socket\n", done.stderr)
+    assert re.fullmatch(r"Continuing without the daemon .*is not a socket\n", done.stderr)
     assert home.processes() == {}
 
 

@@ -86,7 +86,7 @@ def test_a_host_cannot_hand_over_who_is_trusted() -> None:
         pytest.param(
             '{"workspaceRoot": "/w", "config": 5}', "config that is not an object", id="a number for a config"
         ),
-        pytest.param('{"workspaceRoot": "/w\\udcff", "config": []}', "no object", id="a list for a config"),
+        pytest.param('{"workspaceRoot": "/w\\udcff", "config": []}', "not an object", id="a list for a config"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(text: str | None, complaint: str) -> None:

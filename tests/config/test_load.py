@@ -37,10 +37,8 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
         other_files_order="severity",
         other_files_after=("write",),
         only_new=False,
-        no_verdict="say",
-        before_stop=True,
+        no_verdict="silent",
     )
-    assert config.security.host_trust
     assert config.pool == PoolSettings(10, None, None)
     assert config.navigation_tools
     assert config.mcp_tools == "named"
@@ -189,31 +187,15 @@ def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> Non
 
 
 @pytest.mark.proves("CFG-6", "FMT-8")
-def test_only_llxprt_is_silent_where_there_is_no_verdict_and_a_preset_does_not_change_that(home: Home) -> None:
+def test_whether_a_missing_verdict_is_said_is_not_part_of_a_preset(home: Home) -> None:
     def no_verdict(host: str | None) -> str:
         return home.load(host=host).config.feedback.no_verdict
 
-    assert [no_verdict(host) for host in (None, "pi", "opencode", "llxprt")] == ["say", "say", "say", "silent"]
-    home.user({"feedback": {"preset": "pi"}})
-    assert no_verdict("llxprt") == "silent"
-    home.user({"feedback": {"preset": "llxprt"}})
-    assert no_verdict("pi") == "say"
-    home.user({"feedback": {"noVerdict": "silent", "beforeStop": False}})
-    assert (no_verdict("pi"), home.load().config.feedback.before_stop) == ("silent", False)
-    home.project({"feedback": {"noVerdict": "say", "beforeStop": True}})
-    assert (no_verdict("llxprt"), home.load().config.feedback.before_stop) == ("say", True)
-
-
-@pytest.mark.proves("TRUST-1", "TRUST-7")
-def test_whether_a_hosts_trust_counts_is_the_users_to_say(home: Home) -> None:
-    home.user({"security": {"hostTrust": False}})
-    home.project({"security": {"hostTrust": True}})
-    loaded = home.load()
-    assert not loaded.config.security.host_trust
-    assert [problem.path for problem in loaded.warnings] == [("security",)]
-    home.user({})
-    home.project({"security": {"hostTrust": False}})
-    assert home.load().config.security.host_trust
+    assert {no_verdict(host) for host in (None, "pi", "opencode", "llxprt")} == {"silent"}
+    home.user({"feedback": {"noVerdict": "say", "preset": "llxprt"}})
+    assert (no_verdict("pi"), no_verdict("llxprt")) == ("say", "say")
+    home.project({"feedback": {"noVerdict": "silent"}})
+    assert no_verdict("pi") == "silent"
 
 
 @pytest.mark.proves("CFG-1")

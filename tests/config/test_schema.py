@@ -39,7 +39,7 @@ SERVER_KEYS = (
 SERVER = st.one_of(some_of(*SERVER_KEYS), st.fixed_dictionaries({"timeouts": TIMING}))
 FEEDBACK_KEYS = (
     "preset", "includeSeverities", "maxPerFile", "maxOtherFiles", "maxTotalLines", "maxBytes", "otherFilesOrder",
-    "otherFilesAfter", "onlyNew", "noVerdict", "beforeStop",
+    "otherFilesAfter", "onlyNew", "noVerdict",
 )  # fmt: skip
 SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "$schema": ANYTHING,
@@ -49,7 +49,7 @@ SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "navigationTools": ANYTHING,
     "mcp": some_of("tools"),
     "pool": some_of("idleMinutes", "memoryMiBPerServer", "memoryMiB"),
-    "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths", "hostTrust"),
+    "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths"),
     "other": ANYTHING,
 }
 FILES = st.one_of(st.sampled_from(list(SECTIONS)).flatmap(lambda name: st.fixed_dictionaries({name: SECTIONS[name]})))
@@ -167,4 +167,4 @@ def test_every_key_has_a_default(section: str) -> None:
 def test_a_preset_sets_every_limit_and_the_order(name: str) -> None:
     assert problems({"feedback": {**PRESETS[name], "preset": name}}, name) == ()
     keys = set(json_schema()["$defs"]["FeedbackSettings"]["properties"])
-    assert set(PRESETS[name]) == keys - {"preset", "noVerdict", "beforeStop"}
+    assert set(PRESETS[name]) == keys - {"preset", "noVerdict"}

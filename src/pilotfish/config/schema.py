@@ -166,12 +166,8 @@ class FeedbackSettings(Section, frozen=True):
     ] = ("write",)
     only_new: Annotated[bool, _about("Show only what the edit introduced.")] = False
     no_verdict: Annotated[
-        Literal["say", "silent"],
-        _about('Whether one line says that a file could not be checked. "silent" under LLxprt.'),
-    ] = "say"
-    before_stop: Annotated[
-        bool, _about("Tell errors that the agent introduced and left, once, before it ends its turn.")
-    ] = True
+        Literal["say", "silent"], _about("Whether one line says that a file could not be checked, and why.")
+    ] = "silent"
 
     @property
     def severities(self) -> frozenset[Severity]:
@@ -202,9 +198,6 @@ class SecuritySettings(Section, frozen=True):
     )
     trusted_project_roots: Annotated[tuple[TrustEntry, ...], _about("Absolute folders or globs; ~ is the home.")] = ()
     allow_external_paths: Annotated[bool, _about("Serve files outside of the workspace, too.")] = False
-    host_trust: Annotated[
-        bool, _about("Whether trust that you gave in a host that `setup` wired counts for a project's programs.")
-    ] = True
 
     def __post_init__(self) -> None:
         for entry in self.trusted_project_roots:

@@ -64,10 +64,17 @@ class EditFeedback:
         others = BrokenFiles()
         if touch.kind in limits.other_files_after:
             others = await self._check_others(client, workspace, edited, before, started)
-        notes = _unchecked(others)
-        notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
+        notes = self._notes(client, workspace, edited, packages) if limits.no_verdict == "say" else []
+        notes += _unchecked(others)
         text = _text(workspace, touch, limits, changes, others, notes)
         return _feedback(text, edited, changes, others, started)
+
+    def _notes(
+        self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], packages: frozenset[str]
+    ) -> list[str]:
+        """What could not be judged, each thing once in a client session."""
+        notes = [*self._notices.take(client, workspace, edited)]
+        return [*notes, missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else notes
 
     def _remember(self, verdicts: Sequence[FileVerdict]) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""

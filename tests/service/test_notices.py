@@ -1,0 +1,51 @@
+"""Why a file has no verdict, said once (`feedback.noVerdict: "say"`)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.servers.script import SILENCE, Script
+from support.services.several import BY_LINE, custom, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("FMT-8")]
+
+
+def saying(**server: Any) -> dict[str, Any]:
+    return {"lsp": {"one": custom(**server)}, "feedback": {"noVerdict": "say"}}
+
+
+async def test_a_verdict_that_is_late_is_mentioned_once_per_file_until_there_is_one(tmp_path: Path) -> None:
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda _params: SILENCE)
+
+    timing = {"firstTouchTimeoutMs": 1000, "diagnosticsWaitTimeoutMs": 1000}
+    async with service_on(tmp_path, {"one": scenario}, {**saying(), "timing": timing}) as ground:
+        ground.write("a.x", "good\n")
+        ground.write("b.x", "good\n")
+        assert (await ground.touched("a.x")).text == "a.x is not checked yet: one has not answered in time."
+        assert (await ground.touched("a.x")).text == ""
+        assert "b.x is not checked yet" in (await ground.touched("b.x")).text
+
+
+async def test_a_server_that_is_missing_is_named_once_per_client_session(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}, saying(command=["/nowhere/at/all"])) as ground:
+        ground.write("a.x", "good\n")
+        ground.write("b.x", "good\n")
+        said = (await ground.touched("a.x")).text
+        assert said.startswith(".x files are not checked by one:")
+        assert (await ground.touched("b.x")).text == ""
+
+
+async def test_a_clean_file_is_followed_by_nothing(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}, saying()) as ground:
+        ground.write("a.x", "good\n")
+        assert (await ground.touched("a.x")).text == ""
+
+
+async def test_nothing_is_said_where_silence_is_asked_for(tmp_path: Path) -> None:
+    config = {**saying(command=["/nowhere/at/all"]), "feedback": {"noVerdict": "silent"}}
+    async with service_on(tmp_path, {"one": BY_LINE}, config) as ground:
+        ground.write("a.x", "good\n")
+        assert (await ground.touched("a.x")).text == ""

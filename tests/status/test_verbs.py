@@ -97,7 +97,7 @@ def test_a_service_that_cannot_run_is_one_line(run: Run, home: DaemonHome) -> No
     done = run(status)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert done.output.startswith("LSP unavailable: ")
-    assert "no socket" in json.loads(run(status, "--json").output)["unavailable"]
+    assert "not a socket" in json.loads(run(status, "--json").output)["unavailable"]
 
 
 def test_a_trace_shows_what_goes_to_and_fro_and_keeps_secrets(run: Run, home: DaemonHome) -> None:

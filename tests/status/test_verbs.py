@@ -123,7 +123,7 @@ def test_a_trace_of_a_server_that_nobody_knows_is_refused(run: Run, home: Daemon
     with home.link():
         done = run(trace, "nothing-like-it")
     assert done.exit_code != 0
-    assert "there is no server" in str(done.exception)
+    assert "unknown server" in str(done.exception)
 
 
 def test_the_daemons_log_is_shown_whether_it_runs_or_not(run: Run, home: DaemonHome) -> None:

@@ -23,7 +23,7 @@ _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 
 
 class CheckedText(Struct, frozen=True):
-    """A text and what the servers said about exactly it."""
+    """A text and its diagnostics."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
@@ -55,7 +55,7 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         return NoBaseline(tuple(new))
     old = sorted(before.diagnostics, key=place)
     if not old or not new:
-        # Nothing to pair, so nobody needs to know where the lines went.
+        # Nothing to pair, so no line map is needed.
         return Delta(introduced=tuple(new), older=(), fixed=tuple(old))
     old_lines, new_lines = lines_of(before.text), lines_of(after.text)
     lines = line_map(old_lines, new_lines)
@@ -71,13 +71,13 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
 
 
 def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:
-    """By line, then column; what stands in one place by how bad it is, then by its words."""
+    """Sort key: line, column, severity, message."""
     start = diagnostic.range.start
     return start.line, start.character, diagnostic.severity, diagnostic.message
 
 
 def _paired(old: Sequence[Signs], new: Sequence[Signs]) -> tuple[set[int], set[int]]:
-    """The indices on both sides that have a counterpart, sign by sign, each side in its own order."""
+    """The indices on both sides that are paired, sign by sign, each side in its own order."""
     same_old: set[int] = set()
     same_new: set[int] = set()
     for number in range(max(map(len, old), default=0)):
@@ -93,7 +93,7 @@ def _paired(old: Sequence[Signs], new: Sequence[Signs]) -> tuple[set[int], set[i
 
 
 def _old_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> Signs:
-    """Where an old diagnostic should be now. Its order is that of `_new_signs`."""
+    """Where an old diagnostic should be now, in the order of `_new_signs`."""
     start = diagnostic.range.start
     gap = lines.old_gaps[start.line] if start.line < len(texts) else None
     return _signs(diagnostic, lines.new_line(start.line), gap, texts)
@@ -111,14 +111,14 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
     message = _LINE_NUMBER.sub(r"\1", diagnostic.message)
     same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
     return (
-        # The same words in the same place, whoever says them: of two servers that agree only one is kept, and not
-        # always the same one.
+        # The same message in the same place, of any server: of two servers that agree only one is kept, and not always
+        # the same one.
         None if line is None else (message, line, start.character),
         None if line is None else (same, line),
-        # About the file as a whole: it stays at the top whatever is inserted there.
+        # About the whole file: it stays at the top whatever is inserted there.
         same if start == Position(0, 0) else None,
-        # On a line that was moved or indented. One that stayed is not the same as its twin elsewhere.
+        # On a line that was moved or indented. A line that stayed does not match an equal line elsewhere.
         None if gap is None else (same, texts[start.line].strip()),
-        # On a line that was itself changed.
+        # On a changed line.
         None if gap is None else (same, gap),
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 MAX_DEPTH = 12
-"""How often gaps are searched for further anchors. Real edits need two or three; what is deeper stays a changed gap."""
+"""How deep gaps are searched for anchors. Real edits need two or three levels; a deeper gap counts as changed."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -34,14 +34,14 @@ class LineMap(Struct, frozen=True):
     new_gaps: tuple[int | None, ...]
 
     def new_line(self, line: int) -> int | None:
-        """A line past the old end stays as far past the new one."""
+        """A line past the old end is as far past the new one."""
         if line < len(self.moved):
             return self.moved[line]
         return line - len(self.moved) + len(self.new_gaps)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends, by the protocol's three line ends and no others."""
+    """The lines without their ends; LSP has three line ends."""
     return _LINE_END.split(text)
 
 
@@ -86,7 +86,7 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> Iterator[Pair]:
 
 
 def _once(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
-    """The lines that occur exactly once in the stretch, with their numbers, in order."""
+    """The lines that occur exactly once in the range, with their numbers, in order."""
     places: dict[str, int] = {}
     twice: set[str] = set()
     for number in range(start, end):
@@ -98,7 +98,7 @@ def _once(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
 
 
 def _anchors(old: dict[str, int], new: dict[str, int]) -> list[Pair]:
-    """The longest rising sequence of the pairs of lines that both sides have once."""
+    """The longest increasing sequence of pairs of lines that occur once on both sides."""
     tails: list[int] = []
     tail_pairs: list[int] = []
     pairs = [(number, new[line]) for line, number in old.items() if line in new]

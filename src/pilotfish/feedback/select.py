@@ -25,21 +25,21 @@ from pilotfish.model import AbsPath, Diagnostic, Severity
 
 
 class Checked(Struct, frozen=True):
-    """One file and what is known about it after the edit."""
+    """One file and its change by the edit."""
 
     path: AbsPath
     change: Comparison
 
 
 class Finding(Struct, frozen=True):
-    """A diagnostic, and whether the edit introduced it; None where there was nothing to compare it with."""
+    """A diagnostic, and whether the edit introduced it; None without a baseline."""
 
     diagnostic: Diagnostic
     introduced: bool | None
 
 
 class Tally(Struct, frozen=True):
-    """How many of the chosen severities the edit introduced, left, and fixed, shown or not."""
+    """How many diagnostics of the chosen severities the edit introduced, left and fixed, shown or not."""
 
     introduced: int
     older: int
@@ -53,20 +53,20 @@ class Chosen(Struct, frozen=True):
     shown: tuple[Finding, ...]
     """By line, then column."""
     left_out: int
-    """How many more would have been shown but for a cap."""
+    """How many more a cap left out."""
     tally: Tally | None
     """None without a baseline."""
 
 
 class Selection(Struct, frozen=True):
-    """What to show. An edited file is here even when nothing of it is shown; any other only with something to show."""
+    """What to show. Edited files are always here, other files only with something to show."""
 
     errors_only: bool
     only_new: bool = False
     edited: tuple[Chosen, ...] = ()
     others: tuple[Chosen, ...] = ()
     others_left_out: tuple[AbsPath, ...] = ()
-    """Other files with something to show for which there was no place."""
+    """Other files with something to show, left out by a cap."""
 
     @property
     def size(self) -> int:
@@ -97,7 +97,7 @@ def selection(
 
 
 def cut(chosen: Selection, most: int) -> Selection:
-    """The same selection with only `most` findings: the weightiest of the edited files, then of the others.
+    """The same selection with only `most` findings: the most important of the edited files, then of the others.
 
     A file of which nothing is left stays, and counts what it lost.
     """
@@ -108,7 +108,7 @@ def cut(chosen: Selection, most: int) -> Selection:
 
 
 def findings(change: Comparison) -> tuple[Finding, ...]:
-    """Every diagnostic after the edit, by place, with what is known about its age."""
+    """Every diagnostic after the edit, by place, and whether the edit introduced it."""
     match change:
         case NoBaseline(diagnostics):
             found = [Finding(diagnostic, introduced=None) for diagnostic in diagnostics]
@@ -154,7 +154,7 @@ def _allotted(files: Iterable[Chosen], most: int | None) -> tuple[Chosen, ...]:
 
 
 def _shares(wanted: Sequence[int], most: int) -> tuple[list[int], int]:
-    """What each gets, first come, first served; and what is left."""
+    """What each gets, in order, and what is left."""
     shares = list[int]()
     for want in wanted:
         shares.append(min(want, most))

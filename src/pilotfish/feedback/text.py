@@ -26,7 +26,7 @@ SEVERITY_WORDS: Final = {
 }
 
 MAX_NAMED = 10
-"""Other files that are only named, for want of room for their findings."""
+"""Other files that are only named because their findings do not fit."""
 
 
 class Form(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Form(Struct, frozen=True):
     plain: bool = False
     """Without angle brackets, for hosts that escape them on the way to the model."""
     marks: bool = False
-    """Mark what the edit introduced, and count what is older and what was fixed."""
+    """Mark what the edit introduced, and count older and fixed findings."""
     max_bytes: int | None = None
 
 
@@ -80,7 +80,7 @@ def appended(success: str, feedback: str) -> str:
 
 
 def named(path: AbsPath, workspace: AbsPath) -> str:
-    """The path as people and models see it: relative inside the workspace, absolute outside, and safe to print."""
+    """The path to show: relative inside the workspace, absolute outside, and safe to print."""
     return sanitised(shown_path(path, workspace), PATH_LIMIT)
 
 
@@ -130,7 +130,7 @@ def _line(found: Finding, form: Form) -> str:
 
 
 def _tally(selection: Selection, form: Form) -> list[str]:
-    """A line of counts where it was asked for and a baseline gives it."""
+    """A line of counts, where it was asked for and there is a baseline."""
     tallies = [file.tally for file in (*selection.edited, *selection.others) if file.tally]
     if not form.marks or not tallies:
         return []
@@ -141,7 +141,7 @@ def _tally(selection: Selection, form: Form) -> list[str]:
 
 
 def _closing(selection: Selection, noun: str) -> str:
-    """Models have taken errors for a refusal and made the same edit again: say that it holds, and what comes next."""
+    """Models have taken errors for a refusal and repeated the edit: say that it was applied, and what to do next."""
     shown = [file for file in selection.edited if file.shown or file.left_out]
     if selection.only_new and shown and not any(found.introduced for file in shown for found in file.shown):
         return f"The edit was applied and need not be repeated; please fix those {noun}s that it caused."

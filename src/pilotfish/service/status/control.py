@@ -1,4 +1,4 @@
-"""What a person may do to the servers of a workspace: restart one, stop one. Nothing here can name a command."""
+"""Restarting and stopping the servers of a workspace, by hand. No command can be named here."""
 
 import logging
 
@@ -20,7 +20,7 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 START_SECONDS = 75.0
-"""For a restarted server to answer `initialize`: the largest time-out of the catalogue is 60 s."""
+"""For a restarted server to answer `initialize`: the largest limit of the catalogue is 60 s."""
 
 MAX_MESSAGE = 2000
 
@@ -31,7 +31,7 @@ class ServerControl:
         self._pool = access.pool
 
     async def restart(self, workspace: Workspace, server: str, lease: str) -> tuple[Restarted, ...]:
-        """Stop a server wherever it runs or has failed in the workspace, and start it again there, by root."""
+        """Restart a server in every root of the workspace where it runs or has failed."""
         require_known(workspace, server)
         roots = sorted({key.root for key in self._own(workspace, server)})
         await self._stop(workspace, server)
@@ -46,14 +46,14 @@ class ServerControl:
         return tuple(outcomes[root] for root in roots)
 
     async def halt(self, workspace: Workspace, server: str) -> tuple[AbsPath, ...]:
-        """Stop a server in the workspace; it comes back on use. The roots where it ran."""
+        """Stop a server in the workspace; it starts again on use. Returns the roots where it ran."""
         require_known(workspace, server)
         return await self._stop(workspace, server)
 
     async def _stop(self, workspace: Workspace, server: str) -> tuple[AbsPath, ...]:
         own = self._own(workspace, server)
         ran = {key.root for key, entry in own.items() if isinstance(entry.slot, RunningSlot | Starting | Stopping)}
-        logger.info("stopping by hand server=%s roots=%s", server, sorted(ran))
+        logger.info("stopping on request server=%s roots=%s", server, sorted(ran))
         async with owned_tasks() as tasks:
             for key in own:
                 tasks.start_soon(self._pool.stop, key, Why.ASKED)

@@ -1,4 +1,4 @@
-"""What people ask about the servers themselves: how they stand, one in detail, what was counted. Changes nothing."""
+"""The state of servers for people: a snapshot, one server in detail, and statistics. Read only."""
 
 import os
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Vitals
 
 MAX_LINE = 1000
-"""Code points of one line that a server wrote: what it writes comes from the code it reads (T32)."""
+"""Code points of one line of a server's output, which may contain text of the project (T32)."""
 
 MAX_STDERR = 100
 """Lines of standard error that are shown."""
@@ -39,11 +39,11 @@ class ServerDetails:
         self._started: float | None = None
 
     def begin(self) -> None:
-        """The service runs from now on."""
+        """Start counting the uptime."""
         self._started = current_time()
 
     async def snapshot(self, workspace: Workspace) -> Snapshot:
-        """Every known server, with the memory of those that run, measured now."""
+        """Every known server, with the memory that running ones use now."""
         entries = self._pool.entries()
         memory = await self._memory(session.pid for session in running(workspace, entries))
         return self._snapshots.of(workspace, entries, memory)
@@ -56,7 +56,7 @@ class ServerDetails:
         return tuple(_details(workspace, root, found[root], ahead) for root in sorted(found) if workspace.holds(root))
 
     async def stats(self) -> Stats:
-        """What was counted since the service was started, of all workspaces."""
+        """Statistics of all workspaces since the service started."""
         counters = self._pool.counters
         sessions = [entry.session for entry in self._pool.entries().values() if entry.session is not None]
         memory = await self._memory([os.getpid(), *(session.pid for session in sessions)])
@@ -67,7 +67,7 @@ class ServerDetails:
             operations=tuple(_latencies(name, samples) for name, samples in sorted(counters.operations.items())),
             checks=tuple(_latencies(name, samples) for name, samples in sorted(counters.check_times.items())),
             servers=tuple(self._server_stats(server, sessions, memory) for server in servers),
-            # The servers are below us in the tree of processes, and have rows of their own.
+            # The servers are in our process tree, and have rows of their own.
             memory_mib=max(0.0, memory[os.getpid()] - below) if os.getpid() in memory else None,
         )
 
@@ -103,8 +103,8 @@ def require_known(workspace: Workspace, server: str) -> None:
         from difflib import get_close_matches
 
         near = get_close_matches(server, workspace.specs, 1)
-        hint = f"Did you mean {near[0]}?" if near else "See the list: pilotfish servers"
-        raise Refused(Code.NOT_FOUND, f"there is no server {sanitised(server, 100)!r}", hint=hint)
+        hint = f"Did you mean {near[0]}?" if near else "List the servers: pilotfish servers"
+        raise Refused(Code.NOT_FOUND, f"unknown server {sanitised(server, 100)!r}", hint=hint)
 
 
 def _details(workspace: Workspace, root: AbsPath, entry: Entry, ahead: float) -> InstanceDetails:

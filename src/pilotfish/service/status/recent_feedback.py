@@ -1,4 +1,4 @@
-"""The feedback of the last while, for people who want to see what their agents are shown. Kept in memory only."""
+"""The most recent feedback, for people who want to see what their agents were shown. Kept in memory only."""
 
 from collections import deque
 
@@ -9,7 +9,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.service.workspaces import ClientSession
 
 MAX_SHOWN = 20
-"""What a page shows at once."""
+"""As many as the page shows."""
 
 
 class ShownFeedback(Struct, frozen=True):

@@ -31,7 +31,7 @@ MAX_CHECKED = 50
 
 
 class ReportedDiagnostic(Struct, frozen=True):
-    """One diagnostic that a server holds."""
+    """One diagnostic that a server reported last."""
 
     line: int
     severity: Severity
@@ -40,7 +40,7 @@ class ReportedDiagnostic(Struct, frozen=True):
 
 
 def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsPath, tuple[ReportedDiagnostic, ...]]:
-    """By file, the gravest first; files without any are not there."""
+    """By file, the most severe first; files without diagnostics are not listed."""
     found: dict[AbsPath, list[ReportedDiagnostic]] = {}
     for key, entry in service.pool.entries().items():
         if entry.session is not None and workspace.holds(key.root):
@@ -50,7 +50,7 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
 
 
 def reported_files(service: Service, workspace: Workspace) -> tuple[AbsPath, ...]:
-    """The files of this workspace for which any running server holds diagnostics, by path."""
+    """The files of this workspace with diagnostics of any running server, by path."""
     sessions = [
         entry.session
         for key, entry in service.pool.entries().items()
@@ -64,7 +64,7 @@ def reported_files(service: Service, workspace: Workspace) -> tuple[AbsPath, ...
 async def check_reported_files(
     service: Service, client: ClientSession, patience: Patience, workspace: Workspace | None = None
 ) -> DiagnosticsAnswer:
-    """Every known file, checked for real. Raises `Unavailable` after `"lsp": false`."""
+    """Check every reported file. Raises `Unavailable` after `"lsp": false`."""
     workspace = workspace or service.workspaces.of(client)
     workspace.require_enabled()
     known = reported_files(service, workspace)
@@ -75,10 +75,10 @@ async def check_reported_files(
 
 
 def _nothing_reported(service: Service, workspace: Workspace) -> DiagnosticsAnswer:
-    """Never fresh: that no server has complained says nothing about the files that none has seen."""
+    """Never fresh: no report says nothing about files that no server has read."""
     entries = service.pool.entries().items()
     running = sum(isinstance(entry.slot, Running) and workspace.holds(key.root) for key, entry in entries)
-    caveat = "no file is known to have diagnostics; one that was not opened has not been checked"
+    caveat = "no server has reported diagnostics; files that were not opened were not checked"
     return answer_from(Operation.DIAGNOSTICS, {}, Effort(server_hits=running, caveats=(caveat,)))
 
 

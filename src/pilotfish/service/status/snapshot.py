@@ -1,4 +1,4 @@
-"""All servers of a workspace at one moment, as `status` and the panel show them. Reading it changes nothing."""
+"""The state of all servers of a workspace, as `status` and the panel show it. Read only."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,16 +21,16 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, WatchHealth
 
 ORDER = ("broken", "spawning", "connected", "idle", "unavailable", "disabled")
-"""What needs a person comes first."""
+"""What needs attention comes first."""
 
 DISABLED = "LSP disabled by configuration"
 
 MAX_TITLE = 100
-"""Code points of what a server says that it is working on."""
+"""Code points of a server's progress title."""
 
 
 Watched = Callable[[AbsPath], WatchHealth | None]
-"""How changes below a root are noticed; None when nobody watches there."""
+"""The state of the watcher of a root; None without one."""
 
 
 class Snapshots:
@@ -77,7 +77,7 @@ class Snapshots:
 
 
 def state_of(row: ServerRow) -> str:
-    """One word for a row, the gravest that fits."""
+    """One word for a row: the most severe state that applies."""
     if row.disabled:
         return "disabled"
     if row.broken is not None:
@@ -90,7 +90,7 @@ def state_of(row: ServerRow) -> str:
 
 
 def running(workspace: Workspace, entries: Mapping[Key, Entry]) -> tuple[Session, ...]:
-    """The servers at work for a workspace."""
+    """The running servers of a workspace."""
     return tuple(entry.session for key, entry in entries.items() if entry.session and workspace.holds(key.root))
 
 
@@ -99,7 +99,7 @@ class _Moment(Struct, frozen=True):
 
     now: float
     ahead: float
-    """What the clock on the wall is ahead of the monotonic one."""
+    """Wall time minus monotonic time."""
     watched: Watched
     memory: Mapping[int, float]
     shortcomings: Mapping[str, str]
@@ -175,7 +175,7 @@ def _last_error(entry: Entry) -> str | None:
 
 
 def _watching(found: Iterable[WatchHealth]) -> WatchState | None:
-    """The root with the most trouble."""
+    """The watcher in the worst state."""
     worst = max(found, key=lambda one: (one.degraded is not None, one.polled, one.overflows), default=None)
     if worst is None:
         return None
@@ -202,7 +202,7 @@ def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "
 
 
 def _counts(running: Iterable[Entry]) -> Counts | None:
-    """What the servers hold now, by severity; None where none of them holds anything."""
+    """Diagnostics that the servers reported last, by severity; None without any."""
     found = Counter(severity for entry in running if entry.session for severity in _severities(entry.session))
     if not found:
         return None

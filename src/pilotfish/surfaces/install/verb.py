@@ -96,7 +96,7 @@ def _bundle(server: str) -> Bundle:
         raise Refused(Code.UNSUPPORTED, f"pilotfish cannot install {known} itself", hint=hint)
     near = get_close_matches(server, bundles(), 1)
     hint = f"Did you mean {near[0]}?" if near else "For the list: pilotfish install --list"
-    raise Refused(Code.NOT_FOUND, f"there is no server {server!r}", hint=hint)
+    raise Refused(Code.NOT_FOUND, f"unknown server {server!r}", hint=hint)
 
 
 def _is_here(program: str) -> bool:

@@ -28,9 +28,9 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
+from pilotfish.library.opta import opta_text
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.cleaning import structured
-from pilotfish.operations.opta import opta_text
 from pilotfish.operations.render import text_of
 from pilotfish.protocol.codec import encode
 

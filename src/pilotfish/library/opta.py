@@ -12,21 +12,23 @@ raised, and nothing of it ever changes what an edit says about itself.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
-from pilotfish.api.answers import Answer
+from pilotfish.api.answers import Answer, Location, State, Symbol
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.text import appended
 from pilotfish.library.blocking import BlockingWorkspace
 from pilotfish.library.workspace import TouchKind, Workspace
+from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.operations.fallback import Expected, no_server, search_files
-from pilotfish.operations.opta import opta_text
+from pilotfish.operations.render import state_line, text_of
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.operations.tools import OPTA
 from pilotfish.operations.validate import question
+from pilotfish.sanitise import sanitised
 
 EDITS: Mapping[str, TouchKind] = {"edit_file": "edit", "write_file": "write", "multi_edit": "patch"}
 """The host's own tools that change files."""
@@ -138,3 +140,19 @@ def _objects(value: object) -> list[dict[str, object]]:
 
 def _told(refusal: Refused) -> str:
     return f"{refusal.message} {refusal.hint}" if refusal.hint else refusal.message
+
+
+def opta_text(answer: Answer[Any]) -> str:
+    """The text of an answer: one `path:line:col` per line, the column counted from 0; all else as `text_of` has it."""
+    items = cast("tuple[object, ...]", answer.data) if isinstance(answer.data, tuple) else ()
+    lines = [_place_line(item) for item in items if isinstance(item, Location)]
+    if not lines or len(lines) < len(items):
+        return text_of(answer)
+    head = [] if answer.meta.state is State.FRESH else [state_line(answer.meta)]
+    warnings = [f"note: {sanitised(warning, MAX_MESSAGE)}" for warning in answer.meta.warnings]
+    return "\n".join([*head, *dict.fromkeys(lines), *warnings])
+
+
+def _place_line(item: Location) -> str:
+    place = f"{sanitised(item.path, MAX_PATH)}:{item.line}:{item.character - 1}"
+    return f"{place} {item.kind} {sanitised(item.name, MAX_NAME)}" if isinstance(item, Symbol) else place

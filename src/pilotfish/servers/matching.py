@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.watching import WatchRegistration, watch_registrations
+from pilotfish.servers.spec import ServerSpec
 
 
 def suffixes(name: str) -> tuple[str, ...]:
@@ -35,3 +37,18 @@ def fits(pattern: str, path: str) -> bool:
         return lsp_glob(f"**/{pattern}").matches(path)
     except BadGlob:
         return False
+
+
+def own_files(spec: ServerSpec) -> tuple[WatchRegistration, ...]:
+    """The files that a server serves, and those by which its root is found: it is told of their changes unasked.
+
+    Servers that register nothing either watch files themselves, and are told twice, or expect a client that just tells,
+    as clients did before there was registration. Either way their last answer may not hold any more.
+    """
+    rule = spec.files
+    return _registrations((*(f"*{extension}" for extension in rule.extensions), *rule.names, *spec.root.markers))
+
+
+@lru_cache(maxsize=256)  # One for each server that runs, asked for at each start.
+def _registrations(names: tuple[str, ...]) -> tuple[WatchRegistration, ...]:
+    return tuple(watch_registrations({"watchers": [{"globPattern": f"**/{name}"} for name in names]}))

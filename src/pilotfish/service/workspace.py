@@ -28,7 +28,6 @@ from pilotfish.protocol.wire import Json
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
-from pilotfish.servers.default_watches import own_files
 from pilotfish.servers.environment import child_environment, search_path
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import (
@@ -41,6 +40,7 @@ from pilotfish.servers.locate import (
     locate,
     tool_folders,
 )
+from pilotfish.servers.matching import own_files
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
 from pilotfish.servers.spec import Environment, Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree

@@ -94,7 +94,7 @@ async def pilotfish(root: Path, seen: Seen) -> AsyncGenerator[Watcher]:
 
         async def report() -> None:
             while True:
-                await watcher.stirred()
+                await watcher.wait_for_changes()
                 seen.add({str(found.path) for found in await watcher.drain()})
 
         task = tasks.create_task(report())

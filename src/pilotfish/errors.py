@@ -1,6 +1,6 @@
 """What can go wrong, in four kinds by who must act.
 
-`Refused` is for the caller, `Unavailable` for nobody yet, `ServerFailed` for the language server, `Bug` for us.
+Who must act: `Refused` the caller, `Unavailable` no one yet, `ServerFailed` the language server, `Bug` we.
 The set is closed: a surface maps the kind and the `Code`, and never parses the message.
 """
 

@@ -1,4 +1,4 @@
-"""Paths as segments. Pure: no file system here, so whoever needs the truth resolves symbolic links first."""
+"""Paths as segments. Pure: no file system here, so resolve symbolic links first where they matter."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def below(path: str, folder: str) -> tuple[str, ...] | None:
 
 
 def shown_path(path: str, workspace: str) -> str:
-    """Relative inside the workspace, absolute outside; bytes that are no text are shown as `\\xff`."""
+    """Relative inside the workspace, absolute outside; bytes that are not text are shown as `\\xff`."""
     folder = workspace.rstrip("/") + "/"
     shown = path.removeprefix(folder) or path
     return shown if shown.isascii() else _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", shown)

@@ -1,10 +1,10 @@
 """The one sanitiser for every sink: feedback, MCP text, the panel, logs.
 
-What a language server says is written by whoever wrote the code it reads, so it may try to move the cursor, recolour
+What a language server says comes from the code that it reads, so it may try to move the cursor, recolour
 the terminal, reverse the reading order or hide words from people that a model still reads.
 
 Removed without a trace: whole terminal sequences (CSI, OSC, DCS and their kin, ended or not) and control characters.
-Shown as a mark: runs of characters that nobody sees (bidi controls, zero-width and tag characters, stray variation
+Shown as a mark: runs of invisible characters (bidi controls, zero-width and tag characters, stray variation
 selectors). `[U+202E]` stands for one, `[U+E0041 +23]` for 24 of which the first is named: the payload is gone, and the
 reader knows that something was there, and where.
 Kept: joiners and variation selectors where they belong, inside an emoji or between letters of a script that joins.

@@ -3,8 +3,8 @@
 One SQLite file, one connection, one thread: that of the daemon's loop, which a look-up by key does not hold up. What
 was written is there after a `kill -9`; after a power cut the last moments may be missing, and the file is whole.
 
-A file that is no database any more is moved aside, said in the log, and begun anew: nothing in it is worth a daemon
-that does not start. A disk that takes nothing is `Unavailable`, for nobody may believe that something was kept.
+A file that is not a database any more is moved aside, logged, and made again: nothing in it is worth a daemon
+that does not start. A disk that takes nothing is `Unavailable`, so that no caller believes that something was kept.
 """
 
 import logging
@@ -24,7 +24,7 @@ MAX_ROWS = 100_000
 """Of each table; beyond it, what was written longest ago is forgotten. A conversation takes some 150 bytes."""
 
 BUSY_SECONDS = 1.0
-"""For another daemon that is just leaving. Nobody else writes here."""
+"""For another daemon that is just ending. No other program writes here."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversations (id BLOB NOT NULL UNIQUE, cwd BLOB NOT NULL);
@@ -41,7 +41,7 @@ FORGET_CWD = "DELETE FROM conversations WHERE rowid <= (SELECT max(rowid) FROM c
 FORGET_FACT = "DELETE FROM facts WHERE rowid <= (SELECT max(rowid) FROM facts) - ?"
 
 RUINED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-"""What SQLite says of a file that is no database any more, in the lower byte of its error code."""
+"""What SQLite says of a file that is not a database any more, in the lower byte of its error code."""
 
 
 class Store:
@@ -50,13 +50,13 @@ class Store:
     def __init__(self, path: str, max_rows: int = MAX_ROWS) -> None:
         self.path = path
         self.notice: str | None = None
-        """What a person should know: that the file had to be begun anew, and where the old one is."""
+        """What a person should know: that the file had to be made again, and where the old one is."""
         self._max_rows = max_rows
         self._connection: sqlite3.Connection | None = None
 
     def cwd(self, conversation: str) -> AbsPath | None:
-        """Where a conversation works; None when nobody has said."""
-        row = self._done(lambda database: database.execute(FIND_CWD, (_bytes(conversation),)).fetchone())
+        """Where a conversation works; None when it was never said."""
+        row = self._do(lambda database: database.execute(FIND_CWD, (_bytes(conversation),)).fetchone())
         return None if row is None else AbsPath(os.fsdecode(row[0]))
 
     def put_cwd(self, conversation: str, cwd: AbsPath) -> None:
@@ -65,7 +65,7 @@ class Store:
 
     def get(self, kind: str, key: str) -> bytes | None:
         """A fact of some kind; None when there is none, or it was forgotten."""
-        row = self._done(lambda database: database.execute(FIND_FACT, (kind, _bytes(key))).fetchone())
+        row = self._do(lambda database: database.execute(FIND_FACT, (kind, _bytes(key))).fetchone())
         return None if row is None else bytes(row[0])
 
     def put(self, kind: str, key: str, value: bytes) -> None:
@@ -84,17 +84,17 @@ class Store:
                 database.execute(statement, values)
                 database.execute(forget, (self._max_rows,))
 
-        self._done(write)
+        self._do(write)
 
-    def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             try:
-                return work(self._opened())
+                return work(self._open())
             except sqlite3.DatabaseError as error:
                 if not _is_ruined(error):
                     raise
-                self._begin_anew(error)
-                return work(self._opened())
+                self._start_over(error)
+                return work(self._open())
         except (sqlite3.Error, OSError) as error:
             self.close()
             message = f"{self.path} cannot be used: {error}"
@@ -102,7 +102,7 @@ class Store:
                 Code.FILE_UNREADABLE, message, hint="Is the disk full, or the folder read-only?"
             ) from None
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             # SQLite gives its other files the mode of this one.
@@ -118,7 +118,7 @@ class Store:
             self._connection = connection
         return self._connection
 
-    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
+    def _start_over(self, error: sqlite3.DatabaseError) -> None:
         self.close()
         aside = f"{self.path}.broken"
         os.replace(self.path, aside)

@@ -149,7 +149,7 @@ def test_refreshes_and_progress_are_acknowledged_with_or_without_params(method: 
 def test_a_diagnostic_refresh_is_remembered_and_told() -> None:
     told: list[object] = []
     box = inbox()
-    box.told_about = told.append
+    box.on_change = told.append
     asked("workspace/diagnostic/refresh", box=box)
     assert box.reports.refreshes == 1
     assert told == [None]

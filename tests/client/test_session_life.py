@@ -324,7 +324,7 @@ async def test_a_server_that_logs_the_death_of_its_worker_has_crashed_for_us() -
 
     async with session_on(hoverless, death_signs=("worker exited",)) as (session, server):
         server.notify("window/logMessage", {"type": 3, "message": "all is well"})
-        with pytest.raises(ServerFailed, match="lives on without its worker") as caught:
+        with pytest.raises(ServerFailed, match="still runs, but its worker process died") as caught:
             await session.request("textDocument/hover", {})
         assert caught.value.code is Code.SERVER_CRASHED
     assert server.gone

@@ -301,7 +301,7 @@ async def test_a_client_that_does_not_read_is_hung_up_on(
         await anyio.sleep(rpc.LAST_WORD_SECONDS / 2)
         assert await other.request("about")
         line.taking = late
-        line.took.beat()
+        line.took.notify()
         await line.closed.wait()
         assert line.closing == ({"code": "overloaded", "message": NOT_READING} if late else None)
         assert await other.request("about")

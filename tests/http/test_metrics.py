@@ -24,7 +24,7 @@ def test_nothing_has_happened_yet() -> None:
 
 def test_a_failure_is_counted_by_its_code() -> None:
     counters = Counters()
-    counters.failed("toy", Unavailable(Code.SERVER_CRASHED, "gone"))
+    counters.add_failure("toy", Unavailable(Code.SERVER_CRASHED, "gone"))
     said = lines(counters, Gauges(0, 0))
     assert 'pilotfish_server_failures_total{server="toy",code="server_crashed"} 1' in said
     assert 'pilotfish_server_crashes_total{server="toy"} 1' in said
@@ -33,7 +33,7 @@ def test_a_failure_is_counted_by_its_code() -> None:
 def test_buckets_add_up() -> None:
     counters = Counters()
     for seconds in (0.001, 0.3, 99.0):
-        counters.checked("toy", seconds=seconds, found=2, timed_out=seconds > 10)
+        counters.add_check("toy", seconds=seconds, found=2, timed_out=seconds > 10)
     said = lines(counters, Gauges(0, 0))
     assert 'pilotfish_check_seconds_bucket{server="toy",le="0.25"} 1' in said
     assert 'pilotfish_check_seconds_bucket{server="toy",le="0.5"} 2' in said

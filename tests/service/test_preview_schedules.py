@@ -67,7 +67,7 @@ class World:
 
         def ask(params: Any) -> Any:
             asked.append((self.bench.server.received[-1].id, (self.at_server or "").strip()))
-            self.asked.beat()
+            self.asked.notify()
             return SILENCE
 
         self.bench.server.on("textDocument/diagnostic", ask)

@@ -32,7 +32,7 @@ async def until_believed(changes: Watched, reader: Reader) -> None:
         reader.told(await changes.watcher.drain())
         if reader.believed == picture(changes.root):
             return
-        await changes.watcher.stirred()
+        await changes.watcher.wait_for_changes()
 
 
 async def test_what_is_told_leads_to_what_is_there(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_what_nobody_asks_for_is_not_told(tmp_path: Path) -> None:
         (tmp_path / "node_modules" / "package" / "index.js").write_text("2")
         (tmp_path / "src" / "new").touch()
         while not {"created src/new", "changed node_modules/package/index.js"} <= told:
-            await changes.watcher.stirred()
+            await changes.watcher.wait_for_changes()
             told |= {*await changes.found()}
         assert not any("other" in change for change in told)
 

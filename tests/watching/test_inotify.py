@@ -152,7 +152,7 @@ async def test_what_comes_after_it_is_noticed_as_well(
 
 async def test_waiting_ends_when_something_happens(tmp_path: Path) -> None:
     async with watched(tmp_path, EVERYTHING) as changes, anyio.create_task_group() as tasks:
-        tasks.start_soon(changes.watcher.stirred)
+        tasks.start_soon(changes.watcher.wait_for_changes)
         await anyio.wait_all_tasks_blocked()
         (tmp_path / "new").touch()
     assert tmp_path.exists()
@@ -426,7 +426,7 @@ async def test_without_watches_left_it_polls_and_says_so(tmp_path: Path) -> None
         (tmp_path / "folder" / "new").mkdir()
         assert {"changed folder/inner/deep", "created folder/new"} <= {*await changes.found()}
         with anyio.move_on_after(inotify.POLL_SECONDS * 4) as late:
-            await changes.watcher.stirred()
+            await changes.watcher.wait_for_changes()
         assert not late.cancelled_caught
 
 

@@ -62,7 +62,7 @@ class Calls:
         return call
 
     def end(self, identifier: RequestId, outcome: CallResult) -> None:
-        """Settle a call; one that its caller gave up is not here any more, and that is no fault."""
+        """Settle a call; one that its caller gave up is not here any more, which is normal."""
         call = self._waiting.pop(identifier, None)
         if call is not None:
             call.end(outcome)

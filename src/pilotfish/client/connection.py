@@ -41,7 +41,7 @@ EXIT_GRACE_SECONDS = 0.5
 lives on is dead to us anyway."""
 
 DRAIN_SECONDS = 1.0
-"""A server that closed its input may still be writing its last words."""
+"""A server that closed its input may still be writing its last messages."""
 
 CANCEL_GRACE_SECONDS = 30.0
 """How long the id of a cancelled request stays reserved for a late answer."""
@@ -82,7 +82,7 @@ class Connection:
         self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
-        self.last_heard = self._started
+        self.last_received = self._started
         """Monotonic time of the last byte from the server: the sign of life."""
 
     @property
@@ -162,8 +162,8 @@ class Connection:
             raise call.outcome
         return call.outcome
 
-    def condemn(self, code: Code, what: str) -> None:
-        """Somebody saw that the server is of no use any more: everyone who waits is told now."""
+    def fail(self, code: Code, what: str) -> None:
+        """End the connection because the server does not work any more: every waiting request fails now."""
         self._end(self._failed(code, what))
 
     async def flush(self) -> None:
@@ -177,7 +177,7 @@ class Connection:
             self.give_up(call)
 
     def give_up(self, call: Call) -> None:
-        """Nobody waits for the answer any more; harmless when it has come."""
+        """Cancel a request that is not wanted any more; harmless when it was answered."""
         if call not in self._calls:
             return
         identifier = call.id
@@ -208,7 +208,7 @@ class Connection:
         if self.failure is not None:
             return
         if self._tap.is_open:
-            self._tap.heard(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
+            self._tap.record(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
         if not self._queue.post(frame, urgent=urgent):
             unread = f"{self._queue.unsent} bytes wait for the server to read them"
             self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {unread}"))
@@ -226,7 +226,7 @@ class Connection:
     async def _read(self) -> None:
         try:
             while data := await self._process.receive():
-                self.last_heard = current_time()
+                self.last_received = current_time()
                 await self._take_in(self._decoder.feed(data))
         except FrameError as error:
             # What came whole before the fault still counts.
@@ -238,7 +238,7 @@ class Connection:
     async def _take_in(self, bodies: Sequence[bytes]) -> None:
         for body in bodies:
             if self._tap.is_open:
-                self._tap.heard(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
+                self._tap.record(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
             # A worker thread for a large body: smaller ones decode faster than a thread starts.
             large = len(body) > LARGE_BODY
             message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
@@ -293,7 +293,7 @@ class Connection:
 
 _HINTS = {
     Code.SERVER_START_FAILED: "Run the server's command by hand to see what it needs.",
-    Code.SERVER_CRASHED: "It is started again on the next use; its last words are above.",
+    Code.SERVER_CRASHED: "It is started again on the next use; the end of its standard error is above.",
     Code.SERVER_HUNG: "It is stopped and started again on the next use.",
     Code.PROTOCOL_ERROR: "Something else than the protocol is on its standard output: check its command.",
     Code.LIMIT_EXCEEDED: "One message was larger than we accept; it is started again on the next use.",

@@ -3,7 +3,7 @@
 Every request is answered at once and in the order received, so nothing here waits.
 The reasons for the answers: `workspace/configuration` must have the right length and `{}` for what is unknown, because
 servers exit or report a clean file on `null`; `client/registerCapability` gets `null` even for methods we do not know,
-because servers abort on an error; nobody is asked anything, because nobody is there.
+because servers abort on an error. No person is asked anything: none is there.
 """
 
 import logging
@@ -59,9 +59,9 @@ class Inbox(Struct):
     now: Callable[[], float]
     edit_sink: EditSink | None = None
     """Set while a command that we asked for runs; without it an edit is refused."""
-    heard: Callable[[str], None] = lambda _message: None
+    on_log: Callable[[str], None] = lambda _message: None
     """Called with every line that the server logs."""
-    told_about: Callable[[AbsPath | None], None] = lambda _path: None
+    on_change: Callable[[AbsPath | None], None] = lambda _path: None
     """Called after any message that may change what is known: diagnostics, progress, registrations."""
 
 
@@ -122,13 +122,13 @@ def _workspace_folders(inbox: Inbox, _params: Raw) -> object:
 
 def _register(inbox: Inbox, params: Raw) -> object:
     inbox.capabilities.register(params)
-    inbox.told_about(None)
+    inbox.on_change(None)
     return None
 
 
 def _unregister(inbox: Inbox, params: Raw) -> object:
     inbox.capabilities.unregister(params)
-    inbox.told_about(None)
+    inbox.on_change(None)
     return None
 
 
@@ -152,7 +152,7 @@ def _show_document(_inbox: Inbox, _params: Raw) -> object:
 
 def _refresh_diagnostics(inbox: Inbox, _params: Raw) -> object:
     inbox.reports.refresh()
-    inbox.told_about(None)
+    inbox.on_change(None)
     return None
 
 
@@ -184,17 +184,17 @@ REQUESTS: dict[str, Callable[[Inbox, Raw], object]] = {
 
 
 def _publish(inbox: Inbox, params: Raw) -> None:
-    inbox.told_about(inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now()))
+    inbox.on_change(inbox.reports.publish(decode(params, PublishDiagnosticsParams), inbox.now()))
 
 
 def _progress(inbox: Inbox, params: Raw) -> None:
     inbox.readiness.progress(params)
-    inbox.told_about(None)
+    inbox.on_change(None)
 
 
 def _server_status(inbox: Inbox, params: Raw) -> None:
     inbox.readiness.status(params)
-    inbox.told_about(None)
+    inbox.on_change(None)
 
 
 def _message(inbox: Inbox, params: Raw) -> None:
@@ -209,7 +209,7 @@ def _tsserver_request(inbox: Inbox, params: Raw) -> None:
 
 def _keep(inbox: Inbox, message: str) -> None:
     inbox.messages.append(message[:MAX_MESSAGE_LENGTH])
-    inbox.heard(message)
+    inbox.on_log(message)
 
 
 NOTIFICATIONS: dict[str, Callable[[Inbox, Raw], None]] = {

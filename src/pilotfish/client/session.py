@@ -82,7 +82,7 @@ class Session:
         self.reports = Reports()
         self.readiness = Readiness()
         self.changed = Pulse()
-        """Beats whenever a message may have changed what is known: diagnostics, progress, registrations, death."""
+        """Notified whenever a message may have changed what is known: diagnostics, progress, registrations, the end."""
         self.encoding = Encoding.UTF16
         self.info = ServerInfo()
         self.started_at = current_time()
@@ -101,8 +101,8 @@ class Session:
             notify=self._notify_json,
             messages=deque(maxlen=MAX_MESSAGES),
             now=current_time,
-            heard=self._heard,
-            told_about=self._told_about,
+            on_log=self._on_log,
+            on_change=self._on_change,
         )
         scene = Scene(server=options.server, root=options.root)
         self._connection = Connection(process, scene, answer=self._answer, take=self._take, tap=options.tap)
@@ -130,15 +130,15 @@ class Session:
         return self._connection.exchanges
 
     @property
-    def last_heard(self) -> float:
-        """When it last made a sound."""
-        return self._connection.last_heard
+    def last_received(self) -> float:
+        """When its last bytes came."""
+        return self._connection.last_received
 
     @property
     def silent_since(self) -> float | None:
-        """When the oldest request was made that the server has not even made a sound after; None if there is none."""
+        """When the oldest request was made after which the server has sent nothing; None if there is none."""
         asked = self._connection.oldest_request
-        return asked if asked is not None and self.last_heard <= asked else None
+        return asked if asked is not None and self.last_received <= asked else None
 
     @property
     def request_seconds(self) -> float:
@@ -161,11 +161,11 @@ class Session:
 
     async def run(self) -> None:
         await self._connection.run()
-        self.changed.beat()
+        self.changed.notify()
 
-    def condemn(self, what: str) -> None:
-        """End it at once as hung; there is no use in asking it to shut down."""
-        self._connection.condemn(Code.SERVER_HUNG, what)
+    def fail(self, what: str) -> None:
+        """End it at once as hung: a server that does not answer cannot be asked to shut down."""
+        self._connection.fail(Code.SERVER_HUNG, what)
 
     def end(self) -> None:
         """The process is gone: nothing more can come."""
@@ -212,7 +212,7 @@ class Session:
         self.reports.forget(path)
 
     def notify(self, method: str, params: object) -> None:
-        """Tell the server something that no document's text says, if it offers to hear of it."""
+        """Send a notification that is not about a document's text, if the server offers to take it."""
         if self.supports(method):
             self._connection.notify(method, params)
 
@@ -300,7 +300,7 @@ class Session:
             told.extend(self.reports.pulled(path, identifier, version, report, current_time()))
 
         await side_by_side(one, identifiers)
-        self.changed.beat()
+        self.changed.notify()
         return tuple(told)
 
     @contextmanager
@@ -332,17 +332,17 @@ class Session:
     def _take(self, method: str, params: Raw) -> None:
         take(self._inbox, method, params)
 
-    def _told_about(self, _path: AbsPath | None) -> None:
+    def _on_change(self, _path: AbsPath | None) -> None:
         moves = self.capabilities.moves
         if self._documents is not None and self.phase is Phase.RUNNING and moves != self._moves_heeded:
             # Some servers register how they want documents sent after they were initialized.
             self._moves_heeded = moves
             self._post(self._documents.configure(self.capabilities.sync()))
-        self.changed.beat()
+        self.changed.notify()
 
-    def _heard(self, message: str) -> None:
+    def _on_log(self, message: str) -> None:
         if any(sign in message for sign in self._options.death_signs):
-            self._connection.condemn(Code.SERVER_CRASHED, f"lives on without its worker: {message}")
+            self._connection.fail(Code.SERVER_CRASHED, f"still runs, but its worker process died: {message}")
 
     def _notify_json(self, method: str, params: Json) -> None:
         self._connection.notify(method, params)

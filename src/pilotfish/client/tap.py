@@ -1,4 +1,4 @@
-"""A place to listen to the traffic with a server. Most of the time nobody does, and then it costs one comparison."""
+"""Where the traffic with a server can be recorded. Most of the time it is not, and then it costs one comparison."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ class Direction(StrEnum):
 
 
 Listener = Callable[[AbsPath, Direction, bytes], None]
-"""Told of every message: the server's root, which way it went, and its body. It must not wait or raise."""
+"""Called with every message: the server's root, which way it went, and its body. It must not wait or raise."""
 
 
 class Tap:
@@ -26,7 +26,7 @@ class Tap:
     def is_open(self) -> bool:
         return bool(self._listeners)
 
-    def heard(self, root: AbsPath, direction: Direction, body: bytes) -> None:
+    def record(self, root: AbsPath, direction: Direction, body: bytes) -> None:
         for listener in self._listeners:
             listener(root, direction, body)
 

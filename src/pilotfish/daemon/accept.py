@@ -109,7 +109,7 @@ class Acceptor:
             logger.exception("connection failed")
         finally:
             self._connections.discard(connection)
-            self._left.beat()
+            self._left.notify()
 
     def _is_there(self) -> bool:
         """Whether the socket at our path is ours, and not missing or another daemon's."""

@@ -68,7 +68,7 @@ class Lifetime:
         if not self.superseded:
             logger.info("superseded")
             self.superseded = True
-            self._sessions.changed.beat()
+            self._sessions.changed.notify()
 
     def stop(self, why: str) -> None:
         if not self.ending.is_set():

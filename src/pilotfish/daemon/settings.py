@@ -48,7 +48,7 @@ async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], N
             await watcher.cover(Interest((), folders=frozenset({places.pins, _there(places.global_file)})))
             await watcher.drain()
             reload()
-            await watcher.stirred()
+            await watcher.wait_for_changes()
 
 
 def _limits(pool: PoolSettings) -> Limits:

@@ -77,7 +77,7 @@ class TraceLines:
         if self._workspace.holds(root):
             self._lost += len(self._waiting) == MAX_WAITING
             self._waiting.append((self._clock.wall(), root, direction, body))
-            self._came.beat()
+            self._came.notify()
 
     async def next(self) -> bytes:
         while not self._waiting:

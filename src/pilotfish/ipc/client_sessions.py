@@ -142,7 +142,7 @@ class ClientSessions:
             yield
         finally:
             self.connections -= 1
-            self.changed.beat()
+            self.changed.notify()
 
     @contextmanager
     def using(self, client: ClientSession) -> Generator[None]:
@@ -157,7 +157,7 @@ class ClientSessions:
         finally:
             session.calls -= 1
             session.last_used = current_time()
-            self.changed.beat()
+            self.changed.notify()
 
     def used(self, *identifiers: str) -> None:
         """Note that these sessions were used just now."""
@@ -172,7 +172,7 @@ class ClientSessions:
         self._kept = {key: kept for key, kept in self._kept.items() if kept != identifier}
         session.life.cancel()
         self._release(session.client)
-        self.changed.beat()
+        self.changed.notify()
         return True
 
     def end_conversation(self, host: str | None, conversation: str) -> None:
@@ -191,7 +191,7 @@ class ClientSessions:
         session = self._known[client.id] = SessionRecord(client, caller, current_time(), hang_up)
         if caller.pid is not None:
             self._tasks.start_soon(self._outlive, session, caller.pid)
-        self.changed.beat()
+        self.changed.notify()
         return client
 
     def _make_room(self) -> None:

@@ -1,7 +1,7 @@
 """Code actions: what a server offers to do, and in which order that is done.
 
 An action may come as a bare command, with an edit, with a command to be run after the edit, or with neither until it is
-resolved. `next_step` decides; whoever runs the operation carries it out, and nothing is done unless asked for.
+resolved. `next_step` decides; the caller carries it out, and nothing is done unless asked for.
 """
 
 from collections.abc import Collection, Iterable, Sequence

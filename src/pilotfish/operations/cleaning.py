@@ -1,6 +1,6 @@
 """Foreign text made harmless on its way to a reader.
 
-What a server says is written by whoever wrote the code that it reads. The two forms of an answer that models see, the
+What a server says comes from the code that it reads. The two forms of an answer that models see, the
 text and the structured one, are both sinks: everything in them goes through the sanitiser, each kind of text with a
 limit of its own.
 """

@@ -62,7 +62,7 @@ def not_allowed(
 
 
 def no_server_for(path: str) -> Unavailable:
-    """For a file of a type that nobody serves."""
+    """For a file of a type that no server is for."""
     extension = os.path.splitext(path)[1]
     files = f"{extension} files" if _EXTENSION.fullmatch(extension) else "files of this type"
     return Unavailable(Code.UNSUPPORTED, f"No LSP server configured for {files}")

@@ -34,7 +34,7 @@ MAX_COMPARED = 5000
 
 
 class Name(Struct, frozen=True):
-    """What somebody called a symbol."""
+    """A symbol as the caller named it."""
 
     parts: tuple[str, ...]
     index: int | None = None
@@ -153,7 +153,7 @@ _IMPLEMENTATION = re.compile(r"impl\b")
 _SEPARATORS = (".", "::", "->", "?.", "#")
 
 _STAND_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
-"""Files whose own name is no part of the path of what is in them."""
+"""Files whose own name is not part of the path of what is in them."""
 
 _FUNCTIONS = frozenset({"function", "method", "constructor"})
 _ADDITIONS = frozenset({"namespace", "object"})

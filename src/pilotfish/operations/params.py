@@ -5,7 +5,7 @@ from pilotfish.operations.request_context import RequestContext
 from pilotfish.protocol.wire import FileRename, TextDocumentIdentifier, TextDocumentPositionParams
 
 _INVOKED = 1
-"""Code actions are asked for because somebody wants them, not because a cursor moved."""
+"""Code actions are requested by a user, not because a cursor moved."""
 
 
 def at_position(asked: RequestContext) -> object:

@@ -87,7 +87,7 @@ class View(Struct, frozen=True):
     """Files that look as if they were inside the workspace and are not, such as those behind a symbolic link."""
 
     def location(self, spot: Spot, place: Range | None = None) -> Location:
-        """The place as surfaces see it: all of the spot, or the part of its file that somebody found out."""
+        """The place as surfaces see it: all of the spot, or the part of its file that was found."""
         path = spot.path
         is_external = self.is_external(path)
         text = None if path is None or is_external else self.texts.get(path)

@@ -75,7 +75,7 @@ def _split(name: str) -> list[str]:
 
 
 def _without_brackets(label: str) -> str:
-    """`label` without what stands in brackets; an arrow is no bracket, and one that never closes stays."""
+    """`label` without what stands in brackets; an arrow is not a bracket, and one that never closes stays."""
     kept: list[str] = []
     open_at: list[tuple[str, int]] = []
     for index, character in enumerate(label):

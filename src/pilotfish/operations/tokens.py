@@ -50,7 +50,7 @@ def word_at(text: Text, position: Position) -> str | None:
 
 
 def first_name(text: Text, line: int) -> Position | None:
-    """Where the first name of a line begins: a word that is no number and, where there is another one, no keyword."""
+    """Where the first name of a line begins: a word that is not a number and, if another is there, not a keyword."""
     words = [word for word in _WORD.finditer(text.line(line)) if not word[0][0].isdigit()]
     names = [word for word in words if word[0] not in KEYWORDS] or words
     return Position(line, names[0].start()) if names else None

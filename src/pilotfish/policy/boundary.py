@@ -1,4 +1,4 @@
-"""The one place where a path that somebody named becomes a path that we use (PATH-1 … PATH-5, T28–T30, T43).
+"""The one place where a path from a caller or a server becomes a path that we use (PATH-1 … PATH-5, T28–T30, T43).
 
 Every surface passes through `admit`. What comes out is real: absolute, without symbolic links, in the file system's
 own spelling, and inside the workspace or its git worktree by whole segments. Whatever leads out is refused before it
@@ -38,7 +38,7 @@ class Want(Enum):
     FILE = auto()
     """A regular file that can be read."""
     PLACE = auto()
-    """A path inside, whatever is there: whoever has not seen the file before must `require_file`."""
+    """A path inside, whatever is there: a caller that has not seen the file before must `require_file`."""
     FOLDER = auto()
     TARGET = auto()
     """A regular file, or a place where one could be written."""
@@ -47,7 +47,7 @@ class Want(Enum):
 
 
 class Place(Enum):
-    """Where a path lies, for whoever shows a location."""
+    """Where a path lies, for showing a location."""
 
     IN_ROOT = auto()
     DEPENDENCY = auto()
@@ -82,7 +82,7 @@ class Admitted(Struct, frozen=True):
 def boundary_of(
     workspace: str, cwd: str | None = None, *, allow_external: bool = False, private: Sequence[str] = ()
 ) -> Boundary:
-    """The boundary of a workspace; raises `Refused` when that is no folder."""
+    """The boundary of a workspace; raises `Refused` when that is not a folder."""
     real = os.path.realpath(workspace)
     if not os.path.isdir(real):
         raise Refused(Code.ROOT_GONE, f"the workspace {workspace} is not a folder")

@@ -2,7 +2,7 @@
 
 A path that was checked can be another file by the time it is opened. So nothing here takes a whole path: every folder
 is opened in the one before it, without following symbolic links, and the last step happens in the folder that is
-already open. However fast somebody swaps folders for links meanwhile, what is opened lies below the root.
+already open. However fast another process swaps folders for links meanwhile, what is opened lies below the root.
 A root is a real path, whose own parents only its owner can change.
 
 A file with a second name (a hard link) survives whatever happens to the first one, as the same file: its content, its
@@ -142,7 +142,7 @@ def drop_name(folder: int, name: str) -> None:
 
 
 def digest(folder: int, name: str) -> str:
-    """The SHA-256 of a regular file's content; empty when it is no regular file."""
+    """The SHA-256 of a regular file's content; empty when it is not a regular file."""
     descriptor = _open(folder, name)
     with os.fdopen(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,7 +1,7 @@
 """What no edit of ours may touch, even inside the workspace (T11, T28).
 
 Files that decide what other programs run, or what an agent believes: a language server that is confused by a
-repository, or wicked, must not be able to change them through us. Names are compared as the most forgiving file
+repository, or malicious, must not be able to change them through us. Names are compared as the most forgiving file
 systems do: without case, in one Unicode form, without characters that cannot be seen, without dots at the end.
 """
 

@@ -69,21 +69,21 @@ class Counters(Struct):
         try:
             yield
         finally:
-            self.took(operation, current_time() - started)
+            self.add_operation(operation, current_time() - started)
 
-    def took(self, operation: str, seconds: float) -> None:
+    def add_operation(self, operation: str, seconds: float) -> None:
         samples = self.operations.get(operation)
         if samples is None:
             samples = self.operations[operation] = Samples()
         samples.add(seconds)
 
-    def started(self, server: str) -> None:
+    def add_start(self, server: str) -> None:
         self.starts[server] += 1
 
-    def failed(self, server: str, failure: Failure) -> None:
+    def add_failure(self, server: str, failure: Failure) -> None:
         self.failures[server, failure.code] += 1
 
-    def checked(self, server: str, *, seconds: float, found: int, timed_out: bool) -> None:
+    def add_check(self, server: str, *, seconds: float, found: int, timed_out: bool) -> None:
         """One check of one file by one server."""
         self.checks[server] += 1
         self.time_outs[server] += timed_out

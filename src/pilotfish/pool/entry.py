@@ -19,7 +19,7 @@ Restore = Callable[[Session, Documents | None], Awaitable[None]]
 
 
 class Entry(Struct):
-    """The life of one key. `changed` beats at every move, so that whoever waits decides again."""
+    """The life of one key. `changed` is notified of every move, so that waiting tasks decide again."""
 
     key: Key
     slot: Slot
@@ -32,7 +32,7 @@ class Entry(Struct):
     breakage: Broken | None = None
     """The last failure, kept while it runs again: its crash window outlives a restart."""
     healthy: bool = False
-    """It has given a good answer since it was started."""
+    """It has answered at least one request since it was started."""
     leases: set[str] = field(default_factory=set[str])
     works: int = 0
     """Pieces of work in flight."""
@@ -54,13 +54,13 @@ class Entry(Struct):
         self.stopping_for = None
         self.healthy = False
         self.starts += 1
-        self.changed.beat()
+        self.changed.notify()
 
-    def runs(self, session: Session, now: float) -> None:
+    def mark_running(self, session: Session, now: float) -> None:
         self.session = session
         self.running_since = self.last_used = now
         self._update()
-        self.changed.beat()
+        self.changed.notify()
 
     def begin(self) -> None:
         """A piece of work starts to use the session."""
@@ -72,7 +72,7 @@ class Entry(Struct):
         self.last_used = now
         self._update()
 
-    def good_answer(self) -> None:
+    def mark_healthy(self) -> None:
         """A success resets the back-off; the crash window stays, or a server that dies after each answer would loop."""
         self.healthy = True
 
@@ -85,7 +85,7 @@ class Entry(Struct):
         self.leases.discard(lease)
         self._update()
 
-    def measured(self, memory_mib: float | None) -> None:
+    def set_memory(self, memory_mib: float | None) -> None:
         self.memory_mib = memory_mib
         self._update()
 
@@ -95,31 +95,31 @@ class Entry(Struct):
             self.stopping_for = why
             self.slot = Stopping(why)
             self.life.cancel()
-            self.changed.beat()
+            self.changed.notify()
 
-    def rests(self, now: float) -> None:
+    def mark_stopped(self, now: float) -> None:
         """It was stopped on purpose and is gone."""
-        self._gone()
+        self._drop_session()
         self.slot = Rested(self.stopping_for or Why.ASKED, now, len(self.leases))
-        self.changed.beat()
+        self.changed.notify()
 
-    def failed(self, failure: Failure, *, now: float, jitter: float, fingerprint: str) -> None:
-        self._gone()
+    def mark_failed(self, failure: Failure, *, now: float, jitter: float, fingerprint: str) -> None:
+        self._drop_session()
         if failure.code is Code.SERVER_MISSING:
             self.slot = Missing(failure, fingerprint, now, len(self.leases))
         else:
             self.breakage = setback(self.breakage, failure, healthy=self.healthy, now=now, jitter=jitter)
             self.slot = replace(self.breakage, leases=len(self.leases))
-        self.changed.beat()
+        self.changed.notify()
 
     def forgive(self, now: float) -> None:
         """Forget past failures: the configuration changed, or a person asked for a restart."""
         self.breakage = None
         if isinstance(self.slot, Broken | Missing):
             self.slot = Rested(Why.ASKED, now, len(self.leases))
-            self.changed.beat()
+            self.changed.notify()
 
-    def _gone(self) -> None:
+    def _drop_session(self) -> None:
         if self.session is not None:
             self.documents = self.session.documents
             self.session = None

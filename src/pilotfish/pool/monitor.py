@@ -17,13 +17,13 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Vitals
 
 SUSPICION_SECONDS = 3.0
-"""A question this old, to a server that has said nothing since, makes us look whether the server works at all."""
+"""A request of this age, to a server that has sent nothing since, makes us check whether the server works at all."""
 
 SIGN_OF_LIFE_SECONDS = 2.0
 """How long a suspected server may use no processor time before it counts as hung."""
 
 IDLE_CPU_SECONDS = 0.01
-"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` is no work: timers alone cost that much."""
+"""Less processor time than this over `SIGN_OF_LIFE_SECONDS` counts as idle: timers alone cost that much."""
 
 MEASURE_SECONDS = 30.0
 """How often the memory of running servers is measured while a budget is set."""
@@ -37,18 +37,18 @@ class Monitor:
         self._forget = forget
         self._vitals = vitals
         self._limits = limits
-        self._stirred = Pulse()
+        self._woken = Pulse()
         self._next_look = math.inf
         self._suspects: dict[Key, tuple[float, float]] = {}
         """Since when a server is suspected, and the processor time that it had used by then."""
 
-    def asked(self, now: float) -> None:
-        """A question went out: it may become suspicious."""
+    def note_request(self, now: float) -> None:
+        """A request was sent: the server may turn out to hang on it."""
         if now + SUSPICION_SECONDS < self._next_look:
             self.look_again()
 
     def look_again(self) -> None:
-        self._stirred.beat()
+        self._woken.notify()
 
     async def run(self) -> None:
         while True:
@@ -62,7 +62,7 @@ class Monitor:
                 self._forget(key)
             self._next_look = self._due(now)
             with anyio.CancelScope(deadline=self._next_look):
-                await self._stirred.wait()
+                await self._woken.wait()
 
     async def _stop_hung(self, now: float) -> None:
         silent = {key: session for key, entry in self._entries.items() if (session := _silent(entry, now)) is not None}
@@ -75,7 +75,7 @@ class Monitor:
             if now - since < SIGN_OF_LIFE_SECONDS:
                 continue
             if used - used_then < IDLE_CPU_SECONDS:
-                session.condemn(f"has said and done nothing for {now - since + SUSPICION_SECONDS:.0f} s")
+                session.fail(f"has neither answered nor used the processor for {now - since + SUSPICION_SECONDS:.0f} s")
             self._suspects[key] = (now, used)
 
     async def _measure(self) -> None:
@@ -83,7 +83,7 @@ class Monitor:
             return
         for entry in tuple(self._entries.values()):
             if entry.session is not None:
-                entry.measured(await self._vitals.memory_mib(entry.session.pid))
+                entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
 
     @property
     def _budgeted(self) -> bool:
@@ -103,7 +103,7 @@ class Monitor:
 
 
 def _silent(entry: Entry, now: float) -> Session | None:
-    """The session, if it has owed an answer for long and has made no sound since; work it told us of excuses it."""
+    """The session, if it has owed an answer for long and sent nothing since; reported progress excuses it."""
     session = entry.session
     if session is None or session.readiness.busy:
         return None

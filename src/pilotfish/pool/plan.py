@@ -1,7 +1,7 @@
-"""What to do with a demand for a server, and with servers that nobody needs. Pure: facts and time in, decision out.
+"""What to do with a demand for a server, and with servers that no client needs. Pure: facts and time in, decision out.
 
 A *slot* is what is known about one key: nothing yet, starting, running, stopping, or resting for a reason that has a
-date. A failure is never for ever unless the configuration says so, and never a retry storm.
+date. A failure is never for ever unless the configuration says so, and never causes a retry storm.
 """
 
 from collections.abc import Mapping
@@ -111,7 +111,7 @@ class Limits(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True):
-    """What the planner needs to know about who asks."""
+    """What the planner needs to know about the client that asks."""
 
     restart: RestartPolicy = RestartPolicy.BACKOFF
     fingerprint: str = ""
@@ -148,7 +148,7 @@ class Retire(Struct, frozen=True):
 
 
 def admission(key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limits, now: float) -> Decision:
-    """What to do for somebody who needs `key` now."""
+    """What to do for a client that needs `key` now."""
     match slots.get(key):
         case Starting() | Running():
             return Join()

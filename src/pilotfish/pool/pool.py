@@ -1,6 +1,6 @@
 """The servers that run, shared by all who ask. `plan` decides; this carries it out.
 
-Each session lives in a task of the pool, never in that of a request: a cancelled request harms nobody else's start.
+Each session lives in a task of the pool, never in that of a request: a cancelled request harms no other.
 A key has one entry from the first moment, so a hundred demands at once make one start.
 """
 
@@ -65,7 +65,7 @@ class Pool:
         self.limits = limits or Limits()
         self.counters = Counters()
         self.changed = Pulse()
-        """Beats at every move of any entry."""
+        """Notified whenever an entry changes its state."""
         self._spawn = spawn
         self._left = left
         """Called with a root that no client session uses any more and of which no server is remembered."""
@@ -136,7 +136,7 @@ class Pool:
             await entry.changed.wait()
 
     def retire(self, is_meant: Callable[[AbsPath], bool]) -> None:
-        """Begin to stop the servers of some roots, whatever they are at: nobody may use them as they are."""
+        """Begin to stop the servers of some roots, also while they answer: they may not run as they are."""
         for entry in self._entries.values():
             if is_meant(entry.key.root):
                 entry.stop(Why.CONFIG)
@@ -156,23 +156,23 @@ class Pool:
         entry = self._entries.pop(key)
         if not entry.leases and not any(other.root == key.root for other in self._entries):
             self._left(key.root)
-        self.changed.beat()
+        self.changed.notify()
 
     async def _work(self, entry: Entry, work: Callable[[Session], Awaitable[T]]) -> T:
         session = entry.session
         if session is None:
             raise Bug(f"{entry.key} was admitted without a session")
         entry.begin()
-        self._monitor.asked(current_time())
+        self._monitor.note_request(current_time())
         try:
             result = await work(session)
         finally:
             entry.end(current_time())
-        entry.good_answer()
+        entry.mark_healthy()
         return result
 
     def _leave_older(self, key: Key, lease: str) -> None:
-        """Whoever comes to a key has left the same server with another configuration; unused, that one is stopped."""
+        """A client that asks for a key has left the server of its older configuration; unused, that one stops."""
         for other in self._entries.values():
             same = (other.key.server, other.key.root) == (key.server, key.root) and other.key != key
             if same and lease in other.leases:
@@ -218,7 +218,7 @@ class Pool:
         now = current_time()
         entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
         entry.start(now)
-        self.counters.started(recipe.key.server)
+        self.counters.add_start(recipe.key.server)
         self._tasks.start_soon(self._live, entry, recipe)
         return entry
 
@@ -232,8 +232,8 @@ class Pool:
             logger.exception("session failed key=%s", entry.key)
             failure = Bug(f"{type(error).__name__}: {error}")
         except BaseException:
-            # Whatever is around the pool was cancelled: whoever waits for this server must see that it is gone.
-            entry.rests(current_time())
+            # The pool itself was cancelled: tasks that wait for this server must see that it is gone.
+            entry.mark_stopped(current_time())
             raise
         self._end_life(entry, recipe, failure)
         self._monitor.look_again()
@@ -242,11 +242,11 @@ class Pool:
         now = current_time()
         if failure is None or entry.stopping_for is not None:
             logger.info("stopped key=%s why=%s", entry.key, entry.stopping_for)
-            entry.rests(now)
+            entry.mark_stopped(now)
             return
         logger.warning("failed key=%s code=%s message=%s", entry.key, failure.code, failure.message)
-        self.counters.failed(entry.key.server, failure)
-        entry.failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
+        self.counters.add_failure(entry.key.server, failure)
+        entry.mark_failed(failure, now=now, jitter=self._jitter(), fingerprint=recipe.fingerprint)
 
     async def _session(self, entry: Entry, recipe: Recipe) -> Failure | None:
         with entry.life:
@@ -255,7 +255,7 @@ class Pool:
                 running_sidecar(recipe.sidecar, self._spawn, self._jitter) as entry.sidecar,
             ):
                 await recipe.restore(session, entry.documents)
-                entry.runs(session, current_time())
+                entry.mark_running(session, current_time())
                 self._monitor.look_again()
                 return await session.ended()
         return None

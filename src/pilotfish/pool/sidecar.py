@@ -1,7 +1,7 @@
-"""A program that runs beside a server and dies with it, for example a generator of files that the server reads.
+"""A program that runs beside a server and ends with it, for example a generator of files that the server reads.
 
-What it writes reaches the server by the watcher, as everybody's writing does. It may fail as it likes: it is started
-again, later each time, and the server goes on without it; `state` says why.
+What it writes reaches the server by the watcher, like every change on disk. When it fails it is started again, later
+each time, and the server goes on without it; `state` says why.
 """
 
 import logging
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
 JITTER = 0.2
-"""Back-off: 1 s × 2ⁿ up to 60 s, ±20 %. It waits for nobody, so it may try sooner than a server."""
+"""Back-off: 1 s × 2ⁿ up to 60 s, ±20 %. No request waits for it, so it may be tried sooner than a server."""
 
 STEADY_SECONDS = 60.0
-"""One that ran for this long was well: whatever ended it, the next start is the first of a new row."""
+"""One that ran for this long was healthy: however it ended, the back-off starts again."""
 
 TERMINATE_SECONDS = 1.0
 """Between SIGTERM and SIGKILL: time to finish the file that it is writing."""
@@ -111,7 +111,7 @@ class Sidecar:
 
 async def _exit_of(process: Process) -> Exit:
     while await process.receive():
-        # What it says is for nobody, but it must be able to say it.
+        # Its output is dropped, but it must be able to write it.
         pass
     return await process.wait()
 

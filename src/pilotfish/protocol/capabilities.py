@@ -10,7 +10,7 @@ Rules:
 - Registrations are kept by method and id, and the same pair again replaces; a static offer with an `id` can be taken
   back by it. Registrations may come before the answer to `initialize`.
 - Only of watched files does the same pair again add to what was there, as VS Code and Neovim have it: pyrefly (seen:
-  1.4) registers its libraries under the id of the workspace, and telling it too much harms nobody.
+  1.4) registers its libraries under the id of the workspace, and telling it too much does no harm.
 - A registration that cannot be read is skipped, and the others of its batch stand. One for a method that we do not know
   is kept and does nothing.
 Both halves stand in one file because each is wrong without the other: what we claim decides what is registered.
@@ -130,7 +130,7 @@ class Capabilities:
         self._static = tuple(_static_offers(offered))
 
     def register(self, params: Raw) -> Registered:
-        """Take in `client/registerCapability`; raises `Malformed` only when it is no list of registrations at all."""
+        """Take in `client/registerCapability`; raises `Malformed` only when it is not a list of registrations."""
         added: list[str] = []
         skipped: list[str] = []
         for raw in decode(params, RegistrationParams).registrations:
@@ -147,7 +147,7 @@ class Capabilities:
         """Take in `client/unregisterCapability`, in either spelling; returns the methods that went."""
         lists = decode(params, dict[str, Raw])
         gone: list[str] = []
-        # The first is the spelling of the specification, which is a slip that cannot be mended any more.
+        # The first is the spelling of the specification, a slip that cannot be corrected any more.
         for name in ("unregisterations", "unregistrations"):
             for item in decode_items(lists.get(name, b"null"), Unregistration).items:
                 gone += self._take_back(item)
@@ -268,7 +268,7 @@ def _dynamic_offer(registration: Registration) -> _Offer:
     method = SPELLINGS.get(registration.method, registration.method)
     options = fields(registration.register_options)
     if method == "textDocument/didChange":
-        # Read now, so that a kind nobody knows is skipped here and cannot spoil `sync` later.
+        # Read now, so that an unknown kind is skipped here and cannot spoil `sync` later.
         sync_kind(options.get("syncKind"))
     return _Offer(method, registration.id, options)
 
@@ -291,7 +291,7 @@ def client_capabilities() -> dict[str, Json]:
         "window": {
             "workDoneProgress": True,
             "showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}},
-            # Every wish to show something is declined: nobody is there to look.
+            # Every request to show something is declined: no person is there to look.
             "showDocument": {"support": False},
         },
         "general": {

@@ -205,7 +205,7 @@ def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: st
 
 
 def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
-    """One list, by place: the same message at the same range is said once, by whoever said it first."""
+    """One list, by place: the same message at the same range is listed once, from the server that reported it first."""
     seen: dict[tuple[Range, str], Diagnostic] = {}
     for diagnostics in lists:
         for diagnostic in diagnostics:

@@ -59,7 +59,7 @@ class SyncOptions(Struct, frozen=True):
 def sync_options(value: object) -> SyncOptions:
     """Read `textDocumentSync`: absent, null, a number or an object.
 
-    Raises `Malformed` on anything else, for a guess would leave the server with a wrong text and nobody would know.
+    Raises `Malformed` on anything else, for a guess could leave the server with a wrong text unnoticed.
     """
     if value is None:
         return SyncOptions()

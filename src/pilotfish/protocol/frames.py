@@ -3,8 +3,8 @@
 Any chunking of the same bytes gives the same bodies, the same count of junk, and the same fault if there is one.
 Nothing is allocated for what a header promises: a body grows with the bytes that came, and is refused when its header
 promises too much.
-A fault is final. Once a length lies nobody knows where the next header is, so the decoder is poisoned and every later
-`feed` raises again; the owner starts the server anew.
+A fault is final. After a wrong length the next header cannot be found, so the decoder is poisoned and every later
+`feed` raises again; the owner restarts the server.
 
 Between two messages a server may print lines of log, which is against the specification and common. Whole lines are
 skipped, counted and kept for the log up to a limit. A header that follows something else than a line end is a fault:
@@ -84,7 +84,7 @@ class FrameDecoder:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a message has begun and not ended. An unfinished line of log is no message."""
+        """Whether a message has begun and not ended. An unfinished line of log is not a message."""
         begun = self._rest[:8].lower()
         return self._body is not None or (begun != b"" and b"content-".startswith(begun))
 
@@ -193,7 +193,7 @@ def _begins_whole_header(data: bytes, start: int) -> bool:
 
 
 def _too_much_junk() -> FrameError:
-    what = f"more than {MAX_JUNK} bytes, or one line of more than {MAX_JUNK_LINE}, that are no message"
+    what = f"more than {MAX_JUNK} bytes, or one line of more than {MAX_JUNK_LINE}, that are not a message"
     return FrameError(Code.LIMIT_EXCEEDED, what)
 
 

@@ -1,6 +1,6 @@
 """The life of one language server connection, as a table.
 
-States × steps: a pair that is not listed is a `Bug`, and nobody else keeps a flag about it.
+States × steps: a pair that is not listed is a `Bug`, and no other code keeps a flag about it.
 `SENDABLE` says what may leave in each state besides answers to the server's own requests.
 """
 
@@ -35,7 +35,7 @@ TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
     Phase.RUNNING: {Step.SHUTDOWN: Phase.STOPPING, Step.END: Phase.ENDED},
     Phase.STOPPING: {Step.EXIT: Phase.EXITING, Step.END: Phase.ENDED},
     Phase.EXITING: {Step.END: Phase.ENDED},
-    # The end is reported by whoever sees it first: the reader, the writer, the process.
+    # The end is reported by the task that sees it first: the reader, the writer, the process.
     Phase.ENDED: {Step.END: Phase.ENDED},
 }
 

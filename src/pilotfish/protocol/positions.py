@@ -29,7 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnknownEncoding(Exception):
-    """The server counts characters in a way that nobody defined: no position of it could be believed."""
+    """The server counts characters in an unknown unit: none of its positions could be trusted."""
 
 
 def negotiated(server_value: object) -> Encoding:

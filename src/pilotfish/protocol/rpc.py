@@ -68,7 +68,7 @@ class DropReason(StrEnum):
     NOT_A_MESSAGE = "not_a_message"
     INVALID_ID = "invalid_id"
     NO_ID = "no_id"
-    """A response to nobody: the other side could not read the id of what it answers."""
+    """A response without a receiver: the other side could not read the id of what it answers."""
     UNKNOWN_ID = "unknown_id"
     """A response to a request that was never made, was answered before, or was forgotten."""
     LATE = "late"
@@ -138,7 +138,7 @@ Event = Requested | Notified | Answered | Failed | CancelRequested | Dropped
 
 
 class Unreadable(Struct, frozen=True):
-    """A body that is no message. `id` is that of the request which it seems to answer."""
+    """A body that is not a message. `id` is that of the request which it seems to answer."""
 
     reason: DropReason
     detail: str
@@ -188,7 +188,7 @@ class Peer:
 
     def request(self, method: str, params: object = UNSET) -> Outgoing:
         if self._closed:
-            raise Bug(f"{method} after the connection was closed: nobody would ever answer")
+            raise Bug(f"{method} after the connection was closed: it would never be answered")
         identifier = self._next_id
         data = _message({"id": identifier, "method": method}, "params", params)
         self._next_id += 1
@@ -277,7 +277,7 @@ class Peer:
     def _response(self, message: Envelope) -> Event:
         identifier, error = message.id, message.error
         if identifier is UNSET or identifier is None:
-            return self._nobody(message)
+            return self._unaddressed(message)
         method = self._waiting.pop(identifier, None)
         if method is None:
             return self._drop_response(identifier)
@@ -287,7 +287,7 @@ class Peer:
             return _unusable(identifier, method, "the response has neither a result nor an error")
         return Answered(identifier, method, message.result)
 
-    def _nobody(self, message: Envelope) -> Event:
+    def _unaddressed(self, message: Envelope) -> Event:
         if message.error is not UNSET and message.error != NULL:
             return self._drop(DropReason.NO_ID, _response_error(message.error).message)
         if message.result is not UNSET:
@@ -336,7 +336,7 @@ def _unusable(identifier: RequestId, method: str, why: str) -> Failed:
     return Failed(identifier, method, UnusableResponse(ErrorCode.PARSE_ERROR, why[:MAX_DETAIL]))
 
 
-# --- What can be made out of a body that is no message ------------------------------------------------------------
+# --- What can be read of a body that is not a message -------------------------------------------------------------
 
 
 def _reason(body: bytes) -> DropReason:

@@ -1,4 +1,4 @@
-"""Snippets as plain text: what stands in the file when somebody accepts every default.
+"""Snippets as plain text: what stands in the file when every default is accepted.
 
 Tab stops vanish, placeholders leave their default, choices their first option, a tab stop that is named again repeats
 the default it was given. We define no variables, so a variable leaves its default, or else its name.

@@ -6,13 +6,13 @@ What comes in has one decoder, tolerant: whatever a server escaped or left bare,
 therefore compared as decoded paths (`same_document`), never as strings.
 
 Rules of the decoder: percent-escapes are decoded exactly once, `.` and `..` go after that, and a NUL refuses the URI,
-so that whoever checks containment checks the path that would be opened. A `%` that starts no escape is a plain `%`. `#`
+so that a check of containment sees the path that would be opened. A `%` that starts no escape is a plain `%`. `#`
 and `?` are plain characters: the URI of a file has neither query nor fragment, but careless servers leave them bare.
 Any scheme but `file` names no path: such a URI stays opaque, word for word.
 
 Windows spellings depend on the string alone, not on this machine: a drive becomes `C:\\...` with an upper-case letter,
 a host becomes `\\\\host\\share\\...`. Hence a POSIX folder `/c:` is taken for a drive; the specification says that
-`c%3A` is one, and nobody has that folder.
+`c%3A` is one, and no such folder exists in practice.
 """
 
 import os
@@ -45,7 +45,7 @@ def path_of(uri: str) -> AbsPath | None:
     if host is None or path is None:
         return None
     if _DRIVE.fullmatch(host):
-        # `file://c:/x`: somebody put two slashes before a Windows path.
+        # `file://c:/x`: two slashes before a Windows path.
         host, path = "", host + path
     plain = _normalised(path)
     if drive := _DRIVE_PATH.match(plain):
@@ -79,7 +79,7 @@ def _escaped(path: str) -> str:
 
 
 def _unescaped(text: str) -> str | None:
-    """`text` with its escapes decoded once; None when it has a NUL or is no Unicode text."""
+    """`text` with its escapes decoded once; None when it has a NUL or is not Unicode text."""
     if "%" in text or not text.isascii():
         try:
             data = text.encode("utf-8", "surrogateescape")

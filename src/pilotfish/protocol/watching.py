@@ -7,7 +7,7 @@ Per path, what happened since the last flush becomes one change:
 - Created, then changed, is created. Changed, then deleted, is deleted.
 - Deleted, then created, is changed: that is how many tools save a file, and the server knows it by that name.
 - Created, then deleted, stays both, in this order. Leaving both out would be right only if nothing was missed before;
-  a deletion too many harms nobody.
+  a deletion too many does no harm.
 The paths keep the order in which they reached their last state, so that a folder is created before what is in it.
 """
 
@@ -122,7 +122,7 @@ def asks_for(registrations: Iterable[WatchRegistration], folder: AbsPath, roots:
 def roots_to_watch(registrations: Iterable[WatchRegistration], roots: Sequence[AbsPath]) -> tuple[AbsPath, ...]:
     """The folders below which changes are of interest, without those inside another; `roots` are the workspace's.
 
-    A `**` that starts above the workspace counts for the workspace only: nobody may have the whole machine watched.
+    A `**` that starts above the workspace counts for the workspace only: no server may watch the whole machine.
     """
     wanted = {base for registration in registrations for base in _bases(registration.glob, roots)}
     return tuple(sorted(base for base in wanted if not any(_inside(base, other) for other in wanted - {base})))

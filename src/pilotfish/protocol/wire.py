@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 JsonObject = dict[str, Any]
-"""An object of any members, where nobody checks them."""
+"""An object of any members, which are not checked."""
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 

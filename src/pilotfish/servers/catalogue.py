@@ -99,7 +99,7 @@ def _custom(entry: "ServerConfig") -> ServerSpec:
         files=FileRule(entry.extensions),
         root=RootRule(),
         rank=Rank(role=Role.COMPANION),
-        # Whoever named its command has decided that it may run: the user, or a project that the user trusts.
+        # Its command was named by the user, or by a project that the user trusts: it may run.
         risk=Risk.PARSES,
     )
 

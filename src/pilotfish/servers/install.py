@@ -1,4 +1,4 @@
-"""What `pilotfish install` can install, and where it goes. Data and names; `surfaces.installing` runs the programs.
+"""What `pilotfish install` can install, and where it goes. Data and names; `surfaces.install` runs the programs.
 
 `pins/NAME.json` is a *bundle*: the packages of one or more servers, with everything that they need, each by version and
 hash. It is installed in a folder of its own below our tools, whose name ends with a digest of the pins: another version

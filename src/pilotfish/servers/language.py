@@ -15,7 +15,7 @@ class Language(Struct, frozen=True):
     names: tuple[str, ...]
     shebangs: tuple[str, ...]
     code: bool = True
-    """False for prose and data: nobody misses a server for these."""
+    """False for prose and data: a missing server for these is not reported."""
 
 
 def read_languages(tables: Mapping[str, object]) -> Mapping[str, Language]:

@@ -1,4 +1,4 @@
-"""A spec made ready to run: restricted where nobody trusts the workspace, placeholders filled in, sidecar known. Pure.
+"""A spec made ready to run: restricted where the workspace is not trusted, placeholders filled in, sidecar known. Pure.
 
 A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
 part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),

@@ -1,6 +1,6 @@
 """Where a server's program is.
 
-Looked for in this order: the project's own environment, when it is trusted; our own tools, which somebody installed on
+Looked for in this order: the project's own environment, when it is trusted; our own tools, which the user installed on
 purpose; `PATH`. A program inside an untrusted workspace, by name or by where its links lead, is what the project
 supplies: it is reported as `Gated`, and not run (TRUST-6, T9). Nothing is executed to find out.
 """

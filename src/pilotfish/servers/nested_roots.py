@@ -40,7 +40,7 @@ class Claim(Struct, frozen=True):
 
 @lru_cache(maxsize=REMEMBERED)
 def claim(grouping: Grouping, manifest: str) -> Claim | None:
-    """What a manifest of this kind claims; None when it is no such manifest at all."""
+    """What a manifest of this kind claims; None when it is not such a manifest at all."""
     try:
         return _READERS[grouping](manifest)
     except (ValueError, RecursionError):

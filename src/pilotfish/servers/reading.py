@@ -35,7 +35,7 @@ OVERRIDABLE = (
 """In the catalogue these are the lowest layer of the merge."""
 
 ONLY_CONFIGURED = ("restart", "timeouts")
-"""Those of them that reach nobody but through the configuration."""
+"""Those of them that a server gets only through the configuration."""
 
 
 def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[str, Language]) -> ServerSpec:

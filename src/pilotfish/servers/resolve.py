@@ -166,7 +166,7 @@ def _top(path: AbsPath, scope: SearchScope) -> str:
 
 
 def _candidate(spec: ServerSpec, path: AbsPath, search: Search) -> Candidate | None:
-    # Whoever names a server in the configuration has asked for it, whatever the project has.
+    # A server that the configuration names is wanted, whatever the project has.
     root = root_of(replace(spec.root, required=False) if spec.rank.named else spec.root, search)
     if root is None:
         return None

@@ -124,11 +124,11 @@ class Freshness(Struct, frozen=True):
     did_change_extra: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
     """Members beside the standard ones of `didChange`, an extension of this server."""
     cannot_check: tuple[str, ...] = ()
-    """Messages by which the server says that it does not check: an empty answer after one is no verdict."""
+    """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
 
 
 class Restricted(Struct, frozen=True):
-    """What makes the server safe in a workspace that nobody trusts. `reason` says what is given up."""
+    """What makes the server safe in a workspace that is not trusted. `reason` says what is given up."""
 
     reason: str
     env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -176,7 +176,7 @@ class DerivedWatch(Struct, frozen=True):
 
 
 class FileRule(Struct, frozen=True):
-    """Which files a server serves: by extension, by name or, for a file that matches nobody by those, by shebang."""
+    """Which files a server serves: by extension, by name or, for a file that no server claims by those, by shebang."""
 
     extensions: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ class ServerSpec(Struct, frozen=True):
     name: str
     languages: tuple[str, ...]
     command: tuple[str, ...]
-    """Empty for a custom server whose command nobody that we believe has named."""
+    """Empty for a custom server whose command no trusted configuration names."""
     files: FileRule
     root: RootRule
     env: Mapping[str, str] = field(default_factory=dict[str, str])

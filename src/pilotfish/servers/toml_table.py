@@ -1,4 +1,4 @@
-"""One table of the catalogue, read strictly: a wrong type or a key that nobody asked for is an error with its place."""
+"""One table of the catalogue, read strictly: a wrong type or an unknown key is an error with its place."""
 
 from collections.abc import Mapping
 from enum import StrEnum

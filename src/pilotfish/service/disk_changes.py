@@ -187,7 +187,7 @@ class _Root:
                     self._watcher = watcher
                     await self._cover()
                     while True:
-                        await watcher.stirred()
+                        await watcher.wait_for_changes()
                         await self._gather(watcher)
                         await self._deliver_all()
         except Exception as error:
@@ -324,7 +324,7 @@ class _Root:
             async with member.delivering, ledger.shared():
                 flush, member.has_news = member.pending.flush(), False
                 if flush.rescan:
-                    session.condemn("missed too many changes on disk at once")
+                    session.fail("missed too many changes on disk at once")
                 elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
                     ledger.note_disk_change()
                 await self._follow(member, flush.changes)

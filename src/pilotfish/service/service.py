@@ -194,7 +194,7 @@ class Service:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)
         finally:
-            self.pool.counters.took(question.operation, current_time() - started)
+            self.pool.counters.add_operation(question.operation, current_time() - started)
 
     async def check(
         self,

@@ -2,7 +2,7 @@
 
 `git cat-file` reads an object as it is stored: no filter, no text conversion, no hook, no pager. What is left by which
 a repository could have something run is a partial clone that fetches what is missing, and that is switched off. The
-user's own configuration is not read, so a repository of somebody else stays closed, as git has it.
+user's own configuration is not read, so a repository of another user stays closed, as git has it.
 """
 
 import os
@@ -35,7 +35,7 @@ SAFE: Mapping[str, str] = {"core.fsmonitor": "false", "core.hooksPath": os.devnu
 """Settings by which a repository could name a program that git runs to list changes; filters come on top."""
 
 FILTER_KEYS: Mapping[str, str] = {"clean": "", "smudge": "", "process": "", "required": "false"}
-"""An empty command is no filter."""
+"""An empty command means: no filter."""
 
 
 def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:

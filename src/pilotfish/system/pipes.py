@@ -49,16 +49,16 @@ class End:
             raise anyio.BusyResourceError("reading from")  # the one before would wait for ever
         loop = asyncio.get_running_loop()
         if not self._listening:
-            loop.add_reader(self._descriptor, self._stirred)
+            loop.add_reader(self._descriptor, self._on_readable)
             self._listening = True
         self._reader = loop.create_future()
         # Nothing is lost by a cancelled scope: it leaves a task alone for which the data is there already.
         return await self._reader
 
-    def _stirred(self) -> None:
-        """The loop goes on listening between reads, because to ask it anew for each costs more than the read."""
+    def _on_readable(self) -> None:
+        """Called by the loop, which goes on listening between reads: to register for each costs more than the read."""
         if self._reader is None or self._reader.done():
-            # Nobody takes it: it stays in the pipe, and whoever writes has to wait.
+            # No task reads: the data stays in the pipe, and the writer has to wait.
             self._stop_listening()
             return
         try:
@@ -92,7 +92,7 @@ class End:
             return 0
 
     def close(self) -> None:
-        """Close, and wake whoever waits; harmless when it is closed already."""
+        """Close, and wake the reader; harmless when it is closed already."""
         if not self.closed:
             self._stop_listening()
             anyio.notify_closing(self._descriptor)

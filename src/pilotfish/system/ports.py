@@ -152,7 +152,7 @@ class EditableFiles(Files, Protocol):
 
 
 class Clock(Protocol):
-    """Wall time, for people only: deadlines use `host.clock.current_time`."""
+    """Wall time, for people only: deadlines use `system.clock.current_time`."""
 
     def wall(self) -> float: ...
 
@@ -174,7 +174,7 @@ class Vitals(Protocol):
 
 
 class Interest(Struct, frozen=True):
-    """Which changes on disk somebody wants to know of: what is registered, and what lies in `folders` (not deeper)."""
+    """Which changes on disk a session wants to know of: what is registered, and what lies in `folders` (not deeper)."""
 
     roots: tuple[AbsPath, ...]
     """The folders of the workspace, which registered globs without a base are relative to."""
@@ -186,7 +186,7 @@ class WatchHealth(Struct, frozen=True):
     """How changes are noticed. `degraded` says why not all of them are events; None when all are."""
 
     watched: int = 0
-    """Folders that the system tells us about."""
+    """Folders whose changes the system reports."""
     polled: int = 0
     """Folders that are looked at again and again instead."""
     overflows: int = 0
@@ -208,7 +208,7 @@ class Watcher(Protocol):
         """The same where it can be said without waiting; None where only `drain` can."""
         ...
 
-    async def stirred(self) -> None:
+    async def wait_for_changes(self) -> None:
         """Wait until `drain` may have something."""
 
     def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:

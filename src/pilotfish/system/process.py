@@ -89,7 +89,7 @@ class SupervisedProcess:
         self._output, self._errors = End(self._child.stdout), End(self._child.stderr)
         self._writing = anyio.ResourceGuard("writing to")
         self._waiting = anyio.Lock()
-        self._heard = b""
+        self._reports = b""
         self._tail = bytearray()
         self._pid: int | None = None
         self._exit: Exit | None = None
@@ -105,11 +105,11 @@ class SupervisedProcess:
         with anyio.move_on_after(START_SECONDS) as scope:
             with suppress(BrokenPipe):  # then there is no report either
                 await self._control.send(order)
-            while b"\n" not in self._heard and await self._hear():
+            while b"\n" not in self._reports and await self._read_report():
                 pass
         if scope.cancelled_caught:
             raise _not_started(self._launch, f"it did not run within {START_SECONDS:.0f} s")
-        match self._heard.partition(b"\n")[0].decode().split():
+        match self._reports.partition(b"\n")[0].decode().split():
             case ["started", pid]:
                 self._pid = int(pid)
             case ["failed", stage, number]:
@@ -147,7 +147,7 @@ class SupervisedProcess:
     async def wait(self) -> Exit:
         async with self._waiting:
             if self._exit is None:
-                while await self._hear():
+                while await self._read_report():
                     pass
                 await _reap(self._child)
                 self._exit = await self._ending()
@@ -181,19 +181,19 @@ class SupervisedProcess:
             for end in (self._input, self._output, self._errors, self._control):
                 end.close()
 
-    async def _hear(self) -> bool:
-        """Take what the supervisor says next; False when it is gone."""
+    async def _read_report(self) -> bool:
+        """Read what the supervisor reports next; False when it is gone."""
         data = await self._control.receive()
-        self._heard += data
+        self._reports += data
         return bool(data)
 
     async def _ending(self) -> Exit:
         """How the server ended, once its supervisor is gone."""
-        match self._heard.decode().split()[-2:]:
+        match self._reports.decode().split()[-2:]:
             case ["exited", code]:
                 return Exit(int(code))
             case _:
-                # Somebody killed the supervisor. What it can no longer end is ended from here.
+                # The supervisor was killed. What it can no longer end is ended from here.
                 await anyio.to_thread.run_sync(kill_strays, self._token, self._pid, abandon_on_cancel=True)
                 return Exit(-signal.SIGKILL)
 

@@ -11,7 +11,7 @@ from pilotfish.paths import DEPENDENCY_FOLDERS
 from pilotfish.system.watching.ignoring import IgnoreRules, is_ignored, read_rules, rules_above
 
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".svn"})
-"""Folders of version control: nobody expects their contents to be looked at."""
+"""Folders of version control: their contents are not source files."""
 
 
 class Skipped(Struct):

@@ -1,8 +1,8 @@
 """What is left of a tree whose supervisor was killed, found by the tag in its environment.
 
-The last resort: a supervisor that ended properly has left nothing, and then nobody looks here.
+The last resort: a supervisor that ended properly has left nothing, and then this is not used.
 Not found are processes that cleared their environment or changed their user. Where there is no `/proc`, the server's
-process group is all that can be ended. Nobody looks either when we are killed together with the supervisor: then the
+process group is all that can be ended. It is not used either when we are killed together with the supervisor: then the
 kernel ends the server (Linux), and what the server had started stays.
 """
 

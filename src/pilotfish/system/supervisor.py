@@ -12,7 +12,7 @@ Rules:
   may hold the socket open, so our death is watched as well, from before the first word.
 - On Linux this process is the child subreaper: what double-forks or calls `setsid` is re-parented to it, and
   "no child is left" is what the kernel says, not a guess. `kill -9` of this process takes the server with it
-  (`PR_SET_PDEATHSIG`); what the server had started by then carries a tag, by which `host.strays` finds it.
+  (`PR_SET_PDEATHSIG`); what the server had started by then carries a tag, by which `system.strays` finds it.
 - When the server ends on its own, whatever it left behind is ended too.
 - The order travels over the socket, because an environment on a command line could be read by every user, and one
   given to this interpreter could stop it from starting (`LD_PRELOAD`) or be altered by it (`LC_CTYPE`).
@@ -59,11 +59,11 @@ RESCAN_MILLISECONDS = 50
 """While ending a tree: look again this long after the last death, in case a fork escaped the look before."""
 
 GIVE_UP_SECONDS = 30.0
-"""A process stuck in the kernel or owned by root outlives SIGKILL; waiting for it for ever would help nobody."""
+"""A process stuck in the kernel or owned by root outlives SIGKILL; waiting for it for ever would not help."""
 
 
 def run() -> None:
-    """Be the program; leaves without the interpreter's farewell, which nobody waits for."""
+    """Be the program; leaves without the interpreter's own clean-up, which would only take time."""
     os._exit(main(int(sys.argv[2]), int(sys.argv[3])))
 
 

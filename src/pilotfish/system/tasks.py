@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 @asynccontextmanager
 async def owned_tasks() -> AsyncGenerator[TaskGroup]:
-    """A task group whose error is raised bare; errors that nobody expects stay a group when there are several."""
+    """A task group whose error is raised bare; unexpected errors stay a group when there are several."""
     try:
         async with anyio.create_task_group() as tasks:
             yield tasks

@@ -1,4 +1,4 @@
-"""Where a workspace begins when nobody says so."""
+"""Where a workspace begins when the client does not say so."""
 
 import os
 

@@ -68,13 +68,13 @@ class MemoryLine:
         else:
             for body in self._decoder.feed(data):
                 self._take(self._peer.receive(body))
-        self._arrivals.beat()
+        self._arrivals.notify()
 
     def close(self) -> None:
         self._heard.close()
         self._to_daemon.close()
         self.closed.set()
-        self._arrivals.beat()
+        self._arrivals.notify()
 
     # --- The test's end ---------------------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ class ScriptedServer(Script):
             self._to_client.send_nowait(data)
 
     def arrived(self, message: Message) -> None:
-        self._arrivals.beat()
+        self._arrivals.notify()
 
     # --- What the client's end of it needs ------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class ScriptedServer(Script):
     def take(self, data: bytes) -> None:
         self.bytes_taken.append(data)
         self.feed(data)
-        self._arrivals.beat()
+        self._arrivals.notify()
 
     def release(self) -> None:
         self._to_client.close()

@@ -38,7 +38,7 @@ class FakeWatcher:
         found, self._found, self._stirred = tuple(self._found), [], anyio.Event()
         return found
 
-    async def stirred(self) -> None:
+    async def wait_for_changes(self) -> None:
         await self._stirred.wait()
 
     def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:

@@ -2,7 +2,7 @@
 
 A plan is carried out in thought, in its own order, on the texts at hand: that gives the text of every file before and
 after, and so a diff for each. Where a text is not at hand (an external file, one that cannot be read) the change is
-listed without a diff; whoever applies plans refuses those.
+listed without a diff; applying them is refused.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The files that an edit is about: what is there, and what is to become of it.
 
-`operations.edits.staging` makes the one of the other; whoever writes takes the steps and nothing else.
+`operations.edits.staging` makes the one of the other; the writer takes the steps and nothing else.
 """
 
 from typing import Protocol

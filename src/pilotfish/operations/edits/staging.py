@@ -1,4 +1,4 @@
-"""What a workspace edit makes of the files as they are: carried out in thought, strictly, before a byte is written.
+"""What a workspace edit makes of the files as they are: carried out in memory, strictly, before a byte is written.
 
 The operations are followed in their order, each on what those before it left; what comes out is one final state per
 path, so that writing needs no order any more. Anything that may not or cannot be done refuses the whole: a text that is
@@ -36,7 +36,7 @@ MAX_FILES = 1_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 WRITABLE = 0o222
-"""A file that nobody may write is not to be replaced either, though its folder would allow it."""
+"""A read-only file is not replaced either, though its folder would allow it."""
 
 
 class _File(Struct, frozen=True):
@@ -256,7 +256,7 @@ def _content(file: _File, path: AbsPath) -> bytes:
 
 def _path_of(resource: Resource) -> AbsPath:
     if resource.path is None:
-        raise Refused(Code.EXTERNAL, f"{resource.uri} is no file on this machine")
+        raise Refused(Code.EXTERNAL, f"{resource.uri} is not a file on this machine")
     return resource.path
 
 

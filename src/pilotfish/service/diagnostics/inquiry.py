@@ -70,7 +70,7 @@ class Target(Struct, frozen=True):
 
 
 class Inquiry:
-    """`asked`, `barrier` and `answer` are its state; the session's pulse beats when they change."""
+    """`asked`, `barrier` and `answer` are its state; the session's pulse is notified when they change."""
 
     def __init__(self, target: Target, needed: Callable[[], Coverage]) -> None:
         """`needed`: what an answer must cover."""
@@ -164,11 +164,11 @@ class Inquiry:
         params = {"textDocument": {"uri": uri_of(path)}}
         await session.request(method, params, about=path, timeout=deadline - current_time() + LATE_SECONDS)
         self.barrier = Behind.PASSED
-        session.changed.beat()
+        session.changed.notify()
 
     def _turn(self, asked: Asked) -> None:
         self.asked = asked
-        self._target.session.changed.beat()
+        self._target.session.changed.notify()
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         while not holds():

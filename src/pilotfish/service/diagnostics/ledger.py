@@ -202,7 +202,7 @@ class Ledger(Struct):
 
     def leave(self) -> None:
         self._checks -= 1
-        self._left.beat()
+        self._left.notify()
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
@@ -216,7 +216,7 @@ class Ledger(Struct):
             yield
         finally:
             self._previewing = False
-            self._left.beat()
+            self._left.notify()
 
 
 class _Sharing(Struct, frozen=True):

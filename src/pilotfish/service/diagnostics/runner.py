@@ -183,4 +183,4 @@ class CheckRunner:
         failure = outcome.failure
         timed_out = outcome.diagnostics is None and (failure is None or failure.code is Code.REQUEST_TIMEOUT)
         found = len(outcome.diagnostics or ())
-        self._pool.counters.checked(outcome.server, seconds=outcome.seconds, found=found, timed_out=timed_out)
+        self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=timed_out)

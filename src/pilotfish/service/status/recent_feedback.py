@@ -23,7 +23,7 @@ class ShownFeedback(Struct, frozen=True):
 
 
 class RecentFeedback:
-    """The newest is first. `changed` beats with each."""
+    """The newest is first. `changed` is notified of each."""
 
     def __init__(self, most: int = MAX_SHOWN) -> None:
         self.changed = Pulse()
@@ -31,7 +31,7 @@ class RecentFeedback:
 
     def add(self, shown: ShownFeedback) -> None:
         self._shown.appendleft(shown)
-        self.changed.beat()
+        self.changed.notify()
 
     def all(self) -> tuple[ShownFeedback, ...]:
         return tuple(self._shown)

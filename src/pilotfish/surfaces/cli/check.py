@@ -236,7 +236,7 @@ async def watching(paths: Sequence[str]) -> AsyncGenerator[Callable[[], Awaitabl
 
         async def changed() -> None:
             while not any(is_watched(change.path) for change in await watcher.drain()):
-                await watcher.stirred()
+                await watcher.wait_for_changes()
 
         yield changed
 

@@ -71,7 +71,7 @@ class Guard:
                 await answer.cut_short()
         finally:
             self._under_way.discard(life)
-            self._left.beat()
+            self._left.notify()
 
     async def _answer(self, scope: AsgiScope, receive: AsgiReceive, answer: "_Answer") -> None:
         against = objection(head_of(scope["method"], scope["path"], scope["headers"]), self._names, self._keys)

@@ -63,7 +63,7 @@ class LlxprtMethods:
             answer = await self._service.check(self._client, (path,), texts=texts, written=True, patience=Patience())
         finally:
             self._epoch += 1
-            self._checked.beat()
+            self._checked.notify()
         await self._notify_verdict(path, answer)
         severities = self._service.workspaces.of(self._client).config.feedback.severities
         return [

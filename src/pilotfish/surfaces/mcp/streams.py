@@ -133,7 +133,7 @@ class _Pump:
 
     def _settle(self) -> None:
         self._owed -= 1
-        self._settled.beat()
+        self._settled.notify()
 
 
 def _has_id(body: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Which folders nobody wants to hear of: those of tools, and what `.gitignore` names.
+"""Which folders are not watched: those of tools, and what `.gitignore` names.
 
 Only folders are judged. A file in a folder that is watched costs nothing, and generated sources are often ignored.
 Rules are git's, on our own globs: those take linear time whatever a hostile repository writes.

@@ -1,4 +1,4 @@
-"""Watching on Linux: inotify, one watch per folder, and only the folders that somebody asked for.
+"""Watching on Linux: inotify, one watch per folder, and only the folders that a session asked for.
 
 Rules:
 - An event is a hint where to look; `tree` compares. Events that the kernel dropped mean looking everywhere.
@@ -46,7 +46,7 @@ INLINE_BYTES = 16 * 1024
 """Of waiting events. Up to here, some 500 events, they take less than 10 ms."""
 
 POLL_SECONDS = 2.0
-"""How often what cannot be watched is looked at while nobody asks."""
+"""How often what cannot be watched is looked at while no question comes."""
 
 POLL_SLICE_SECONDS = 0.1
 """How long one look at it may take: 5 % of a processor, and no answer is delayed by more."""
@@ -114,7 +114,7 @@ class InotifyWatcher:
             self._tree.settle()
         return self._tree.take()
 
-    async def stirred(self) -> None:
+    async def wait_for_changes(self) -> None:
         async with owned_tasks() as tasks:
             renewed = self._renewed
 

@@ -17,7 +17,7 @@ class NameKind(Enum):
 
 
 class ListedName(Struct, frozen=True):
-    """One name. `stamp` is the time of the last change of status in nanoseconds: nobody can set that."""
+    """One name. `stamp` is the time of the last change of status in nanoseconds: no program can set that."""
 
     kind: NameKind
     inode: int

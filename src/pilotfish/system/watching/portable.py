@@ -21,7 +21,7 @@ from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
 
 DEBOUNCE_MILLISECONDS = 50
 STEP_MILLISECONDS = 10
-"""How long `watchfiles` gathers, and how long a silence ends that sooner. Whoever reads gathers once more."""
+"""How long `watchfiles` gathers, and how long a silence ends that sooner. The reader gathers once more."""
 
 READY_MILLISECONDS = 1_000
 """After this long without an event `watchfiles` says so: a sign that it watches."""
@@ -48,7 +48,7 @@ class EventsWatcher:
         self._blind = False
         """Events may have been missed."""
         self._lock = anyio.Lock()
-        self._stirred = anyio.Event()
+        self._woken = anyio.Event()
         self._reading = anyio.CancelScope()
 
     async def run(self) -> None:
@@ -64,7 +64,7 @@ class EventsWatcher:
 
     async def drain(self) -> tuple[PathChange, ...]:
         async with self._lock:
-            self._stirred = anyio.Event()
+            self._woken = anyio.Event()
             hints, self._hints = self._hints, {}
             blind, self._blind = self._blind, False
             await anyio.to_thread.run_sync(lambda: self._catch_up(hints, blind=blind))
@@ -74,8 +74,8 @@ class EventsWatcher:
     def drain_now(self) -> tuple[PathChange, ...] | None:
         return None
 
-    async def stirred(self) -> None:
-        await self._stirred.wait()
+    async def wait_for_changes(self) -> None:
+        await self._woken.wait()
 
     def recent(self, since: float, folders: frozenset[AbsPath] | None = None) -> tuple[PathChange, ...]:
         return self._tree.recent(since, folders)
@@ -126,7 +126,7 @@ class EventsWatcher:
                 self._hints[AbsPath(folder), name] = None
             if batch or starting:
                 self._blind, starting = self._blind or starting, False
-                self._stirred.set()
+                self._woken.set()
 
 
 class _Everywhere:

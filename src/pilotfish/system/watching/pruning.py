@@ -53,7 +53,7 @@ SHALLOW = Rules()
 def tops(interest: Interest) -> dict[AbsPath, Rules]:
     """The folders to begin with, outermost first, each with its rules; one that lies inside another may be left out.
 
-    Outside the workspace nothing above a top says what is ignored: somebody asked for that very folder.
+    Outside the workspace nothing above a top says what is ignored: that very folder was asked for.
     """
     registrations = tuple(dict.fromkeys(replace(one, kinds=ALL_KINDS) for one in interest.registrations))
     each = {top for one in registrations for top in roots_to_watch((one,), interest.roots)}

@@ -1,8 +1,8 @@
 """What is known of the watched folders: which names are in them, and when each last changed.
 
 Every sign of a change, be it an event, a poll or an overflow, is only a hint: `look` goes to the disk and compares. So
-nothing depends on the order or the completeness of events, and what is told is always the way from the last picture to
-the present one.
+nothing depends on the order or the completeness of events, and what is reported is always the difference between the
+last picture and the present one.
 
 Rules:
 - A folder is listed after its watch is set, so that nothing made in between is missed.
@@ -147,7 +147,7 @@ class WatchedTree:
             if os.path.dirname(path) not in self._folders or path not in self._folders:
                 self._look_at_top(path, SHALLOW)
         for _ in range(MAX_ROUNDS):
-            self._replaced += self.watches.take_bereft()
+            self._replaced += self.watches.take_unwatched()
             while self._replaced:
                 self._compare(self._replaced.pop())
         for path in self._to_reread:
@@ -160,7 +160,7 @@ class WatchedTree:
             self._compare(path)
 
     def poll(self, enough: Callable[[], bool]) -> None:
-        """Look at the folders of which nobody tells: all that are attended to, then the longest unpolled ones first."""
+        """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first."""
         without = tuple(self.watches.without)
         for path in without:
             if path in self._attended:
@@ -313,7 +313,7 @@ class WatchedTree:
         return folder
 
     def _come_back(self, path: AbsPath, shortage: Shortage) -> None:
-        """Nobody can tell for now what is in a folder: it is polled until somebody can."""
+        """What is in a folder cannot be read for now: it is polled until it can."""
         self.trouble = shortage.reason
         self.watches.without[path] = None
 
@@ -351,7 +351,7 @@ class WatchedTree:
                 self._tell(known, Change.DELETED)
 
     def _drop(self, path: AbsPath) -> None:
-        """Leave one folder without a word."""
+        """Leave one folder and report nothing."""
         del self._folders[path]
         self.watches.unwatch(path)
 

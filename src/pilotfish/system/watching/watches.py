@@ -1,7 +1,7 @@
 """Which folder each watch of the system belongs to, and which folders have none.
 
 A watch belongs to a folder and not to its name: when the folder is moved, the watch goes along. Asking for a watch at
-the new name then gives the old number, and whoever had it has lost it.
+the new name then gives the old number, and the folder that had it has lost it.
 """
 
 from typing import Protocol
@@ -26,7 +26,7 @@ class Watches:
         self._folders: dict[int, AbsPath] = {}
         self.without: dict[AbsPath, None] = {}
         """The folders that cannot be watched, the one that was tried longest ago first."""
-        self._bereft: list[AbsPath] = []
+        self._unwatched: list[AbsPath] = []
 
     def __len__(self) -> int:
         return len(self._folders)
@@ -51,7 +51,7 @@ class Watches:
             owner = self._folders.get(number)
             if owner is not None:
                 del self._numbers[owner]
-                self._bereft.append(owner)
+                self._unwatched.append(owner)
             self._numbers[folder], self._folders[number] = number, folder
 
     def unwatch(self, folder: AbsPath) -> None:
@@ -60,16 +60,16 @@ class Watches:
             self._release(folder)
 
     def ended(self, watch: int) -> None:
-        """The system has ended a watch: its folder is gone, or nobody tells of it any more."""
+        """The system has ended a watch: its folder is gone, or its changes are not reported any more."""
         folder = self._folders.pop(watch, None)
         if folder is not None:
             del self._numbers[folder]
-            self._bereft.append(folder)
+            self._unwatched.append(folder)
 
-    def take_bereft(self) -> tuple[AbsPath, ...]:
+    def take_unwatched(self) -> tuple[AbsPath, ...]:
         """The folders that lost their watch since the last call, and have none yet."""
-        bereft, self._bereft = self._bereft, []
-        return tuple(folder for folder in bereft if folder not in self._numbers)
+        unwatched, self._unwatched = self._unwatched, []
+        return tuple(folder for folder in unwatched if folder not in self._numbers)
 
     def _release(self, folder: AbsPath) -> None:
         number = self._numbers.pop(folder)

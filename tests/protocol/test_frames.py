@@ -239,7 +239,7 @@ def test_a_line_of_junk_has_a_limit(ending: bytes, step: int) -> None:
 
 
 def too_much_junk() -> str:
-    return f"more than {MAX_JUNK} bytes, or one line of more than {MAX_JUNK_LINE}, that are no message"
+    return f"more than {MAX_JUNK} bytes, or one line of more than {MAX_JUNK_LINE}, that are not a message"
 
 
 # --- Faults -------------------------------------------------------------------------------------------------------

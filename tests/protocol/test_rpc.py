@@ -322,7 +322,7 @@ def test_a_response_to_nobody_is_dropped_with_its_message(message: dict[str, obj
     assert peer.pending == 1
 
 
-# --- Bodies that are no message -----------------------------------------------------------------------------------
+# --- Bodies that are not a message -----------------------------------------------------------------------------------
 
 DEEP = 100_000
 

@@ -198,6 +198,18 @@ def test_whether_a_missing_verdict_is_said_is_not_part_of_a_preset(home: Home) -
     assert no_verdict("pi") == "silent"
 
 
+@pytest.mark.proves("CFG-6")
+@pytest.mark.parametrize("only_new", [True, False])
+@pytest.mark.parametrize("preset", ["pi", "llxprt", "opencode"])
+def test_a_preset_leaves_it_open_whether_only_new_diagnostics_are_shown(
+    home: Home, preset: str, only_new: bool
+) -> None:
+    home.user({"feedback": {"onlyNew": only_new}})
+    home.project({"feedback": {"preset": preset}})
+    assert home.load().config.feedback.only_new is only_new
+    assert home.load(host=preset).config.feedback.only_new is only_new
+
+
 @pytest.mark.proves("CFG-1")
 def test_a_schema_reference_is_welcome(home: Home) -> None:
     home.user({"$schema": "https://example.org/lsp.schema.json"})

@@ -19,7 +19,6 @@ LLXPRT_FEEDBACK: Mapping[str, Json] = {
     "maxBytes": None,
     "otherFilesOrder": "path",
     "otherFilesAfter": ["write"],
-    "onlyNew": False,
 }
 
 PRESETS: Mapping[str, Mapping[str, Json]] = {
@@ -36,7 +35,7 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
     },
 }
 """The named sets of limits and order. Each sets the same keys, so that choosing one in a project undoes whatever
-another one set below it; what is told at all (`noVerdict`) is not part of a preset."""
+another one set below it; what is told at all (`onlyNew`, `noVerdict`) is not part of a preset."""
 
 HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
     # LLxprt promises silence where there is no verdict.

@@ -12,6 +12,7 @@ from pilotfish.api.answers import Diagnostic, Effort, State, answer_from
 from pilotfish.api.questions import Operation, Question
 from pilotfish.surfaces.llxprt.bootstrap import HOST
 from pilotfish.surfaces.llxprt.service import converse
+from pilotfish.surfaces.mcp.options import McpOptions
 from support.clients.mcp import transport
 from support.clients.raw_llxprt import ServiceHost
 from support.clients.wires import MemoryWire
@@ -41,7 +42,8 @@ class ViaService:
         wire, beside = MemoryWire(), MemoryWire()
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(converse, ground.service, ground.client("service", HOST), wire, beside)
+                client, options = ground.client("service", HOST), McpOptions(structured=True)
+                tasks.start_soon(converse, ground.service, client, wire, beside, options)
                 host = ServiceHost(wire.peer)
                 assert (await host.hear())["method"] == "lsp/ready"
                 async with Client(transport(beside.peer)) as navigation:

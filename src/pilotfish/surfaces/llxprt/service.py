@@ -26,6 +26,7 @@ from pilotfish.surfaces.llxprt.channel import HostChannel
 from pilotfish.surfaces.llxprt.descriptors import crossed_stream
 from pilotfish.surfaces.llxprt.methods import LlxprtMethods
 from pilotfish.surfaces.mcp.connection import serve
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.system.ports import ByteStream
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 from pilotfish.system.tasks import owned_tasks
@@ -66,23 +67,27 @@ async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: Byte
 
 
 async def converse(
-    service: Service, client: ClientSession, stream: ByteStream, navigation: ByteStream | None = None
+    service: Service,
+    client: ClientSession,
+    stream: ByteStream,
+    navigation: ByteStream | None = None,
+    options: McpOptions | None = None,
 ) -> None:
     """Serve both channels with one service, until the host disconnects."""
     channel = HostChannel(stream, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
-            tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"))
+            tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"), options)
         await channel.notify("lsp/ready")
         await channel.run(LlxprtMethods(service, client, channel.notify).table)
         tasks.cancel_scope.cancel()
 
 
-async def _navigate(stream: ByteStream, service: Service, client: ClientSession) -> None:
+async def _navigate(stream: ByteStream, service: Service, client: ClientSession, options: McpOptions | None) -> None:
     """MCP beside the host's own protocol: whatever roots the client names, the workspace is the bootstrap's."""
     try:
         if first := await stream.receive():
-            await serve(_Replayed(first, stream), service, lambda _root: client)
+            await serve(_Replayed(first, stream), service, lambda _root: client, options)
     except Exception:
         # Feedback on edits must go on, whatever fails here.
         logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)

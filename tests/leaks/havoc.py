@@ -38,6 +38,7 @@ from pilotfish.surfaces import hook
 from pilotfish.surfaces.install import install as installing
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp import server as mcp_server
+from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.system.strays import TAG
 from pilotfish.system.supervisor import PR_SET_CHILD_SUBREAPER
 from support.process_tree import below, environment, member, pids
@@ -175,7 +176,7 @@ class Cycle:
         os.dup2(reading, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         self._reach()
-        mcp_proxy.run(lambda wire: mcp_proxy.by_daemon(None, wire))
+        mcp_proxy.run(lambda wire: mcp_proxy.by_daemon(McpOptions(), wire))
 
     def _ask_for_rename(self) -> None:
         self._move_in()

@@ -65,7 +65,7 @@ def test_a_tap_is_closed_when_its_listener_has_gone() -> None:
 
     tap = Tap()
     with tap.listening(listen):
-        tap.heard(AbsPath("/w"), Direction.FROM_SERVER, b"{}")
+        tap.record(AbsPath("/w"), Direction.FROM_SERVER, b"{}")
         assert tap.is_open
     assert (tap.is_open, heard) == (False, [b"{}"])
 

@@ -349,9 +349,9 @@ def test_what_was_known_of_a_file_is_known_of_it_under_its_new_name() -> None:
 
 
 def test_the_output_of_each_checker_is_read() -> None:
-    root = Path("/work/project")
+    root = Path("/srv/project")
     place = {"start": {"line": 4, "character": 2}, "end": {"line": 4, "character": 3}}
-    pyright = {"file": "/work/project/a.py", "severity": "error", "message": "no", "range": place, "rule": "r"}
+    pyright = {"file": "/srv/project/a.py", "severity": "error", "message": "no", "range": place, "rule": "r"}
     assert list(truth.parse_pyright(json.dumps({"generalDiagnostics": [pyright]}), root)) == [
         Problem("a.py", 5, 3, "error", "r", "no")
     ]
@@ -373,16 +373,16 @@ def test_the_output_of_each_checker_is_read() -> None:
         Problem("src/a.ts", 5, 3, "error", "2322", "Type 'A' is not B.\n  Because of C."),
         Problem("src/b.ts", 1, 1, "error", "1005", "';' expected."),
     ]
-    clangd = "I[10:00:00.1] Testing on source file /work/project/a.c\nE[10:00:00.2] [undeclared] Line 5: no\n"
+    clangd = "I[10:00:00.1] Testing on source file /srv/project/a.c\nE[10:00:00.2] [undeclared] Line 5: no\n"
     assert list(truth.parse_clangd(clangd, root)) == [Problem("a.c", 5, 1, "error", "undeclared", "no")]
-    assert list(truth.parse_gopls("/work/project/a.go:5:3-7: undeclared name: x\n", root)) == [
+    assert list(truth.parse_gopls("/srv/project/a.go:5:3-7: undeclared name: x\n", root)) == [
         Problem("a.go", 5, 3, "error", "", "undeclared name: x")
     ]
 
 
 def test_output_of_tsc_that_is_no_error_of_a_file_is_not_taken_for_a_clean_project() -> None:
     with pytest.raises(truth.CheckerFailed):
-        list(truth.parse_tsc("error TS5083: Cannot read file '/work/tsconfig.json'.\n", Path("/work")))
+        list(truth.parse_tsc("error TS5083: Cannot read file '/srv/tsconfig.json'.\n", Path("/srv")))
 
 
 # --- The score ------------------------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ EDIT = Edit(1, "rename-export", "others", "edit", (Change("a.py", "x", "y"),), "
 
 
 def test_what_a_model_reads_is_read() -> None:
-    read = score.said(TEXT, "/work/project")
+    read = score.said(TEXT, "/srv/project")
     assert read.findings == (
         Problem("a.py", 3, 5, "error", "reportUndefinedVariable", '"x" is not <defined>'),
         Problem("a.py", 9, 1, "error", "", "No rule here"),
@@ -414,7 +414,7 @@ def test_what_a_model_reads_is_read() -> None:
     )
     assert read.left_out == {"a.py": 4}
     assert "package/c.py" in read.rest
-    plain = score.said("File: a.py\nERROR [3:5] no (r) [new]\n", "/work")
+    plain = score.said("File: a.py\nERROR [3:5] no (r) [new]\n", "/srv")
     assert plain.findings == (Problem("a.py", 3, 5, "error", "r", "no"),)
 
 

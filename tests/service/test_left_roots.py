@@ -56,3 +56,13 @@ async def test_a_client_that_comes_back_after_a_long_break_still_has_its_last_st
         await anyio.sleep(3 * LONGEST_REST)
         assert not ground.service.pool.entries()
         assert await introduced(ground, ground.client, "bad\n") == 1
+
+
+async def test_the_texts_of_a_root_that_was_left_are_not_kept(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "good\n")
+        await ground.touched("a.x")
+        ground.service.end(ground.client)
+        await anyio.sleep(LEFT_SECONDS)
+        ground.write("a.x", "bad\n")
+        assert "possibly older than this edit" in (await ground.touched("a.x", only_new=True)).text

@@ -134,6 +134,7 @@ class Service:
 
         self._texts.drop(is_left)
         self._baselines.drop(is_left)
+        self._edit_feedback.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
     def _follow_disk(self, session: Session) -> None:

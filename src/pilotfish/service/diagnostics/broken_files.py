@@ -112,6 +112,11 @@ class ProjectCheck:
         complete = complete and len(found) == len(candidates)
         return BrokenFiles(tuple(found.values()), changes, len(candidates), complete)
 
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Keep the words of these roots, and what was told of them, no longer."""
+        self._words.drop(is_meant)
+        self._broken.drop(lambda key: is_meant(key[1]))
+
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
     ) -> dict[AbsPath, FileVerdict]:

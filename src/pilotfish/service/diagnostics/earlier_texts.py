@@ -30,6 +30,10 @@ class EarlierTexts:
         if len(text) <= MAX_CHARACTERS:
             self._seen.put(path, text)
 
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Keep the texts of these files no longer."""
+        self._seen.drop(is_meant)
+
     async def before(self, path: AbsPath, now: str, said: str | None, committed: Committed | None) -> str | None:
         """The text before the edit that made it `now`; None where nobody knows. Empty for a file that is new."""
         if said is not None:

@@ -4,7 +4,7 @@ The edited files are checked, compared with what they were before, and then the 
 can be told by then is told; what cannot is said in one line.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -68,6 +68,11 @@ class EditFeedback:
         notes += _unchecked(others)
         text = _text(workspace, touch, limits, changes, others, notes)
         return _feedback(text, edited, changes, others, started)
+
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Keep nothing of these files and roots any longer."""
+        self._earlier.texts.drop(is_meant)
+        self._project.drop(is_meant)
 
     def _notes(
         self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], packages: frozenset[str]

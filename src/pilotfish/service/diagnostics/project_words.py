@@ -9,7 +9,7 @@ different are read.
 import os
 import stat
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import anyio
 import anyio.to_thread
@@ -72,6 +72,10 @@ class ProjectWords:
         if known is not None:
             known.outdated = True
             known.dirty.clear()
+
+    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
+        """Keep the words of these roots no longer."""
+        self._roots.drop(is_meant)
 
     async def mentions(
         self, root: AbsPath, words: Collection[str], extensions: Collection[str], seconds: float

@@ -64,22 +64,17 @@ class EditFeedback:
         others = BrokenFiles()
         if touch.kind in limits.other_files_after:
             others = await self._check_others(client, workspace, edited, before, started)
-        notes = self._notes(client, workspace, edited, packages) if limits.no_verdict == "say" else []
+        notes = [*self._notices.take(client, workspace, edited)] if limits.no_verdict == "say" else []
+        # These were taken out of the findings, so they are told whatever `noVerdict` says.
+        notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
         notes += _unchecked(others)
         text = _text(workspace, touch, limits, changes, others, notes)
-        return _feedback(text, edited, changes, others, started)
+        return _feedback(text, edited, changes, others, started, _untold(packages, limits, others))
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""
         self._earlier.texts.drop(is_meant)
         self._project.drop(is_meant)
-
-    def _notes(
-        self, client: ClientSession, workspace: Workspace, edited: Sequence[FileVerdict], packages: frozenset[str]
-    ) -> list[str]:
-        """What could not be judged, each thing once in a client session."""
-        notes = [*self._notices.take(client, workspace, edited)]
-        return [*notes, missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else notes
 
     def _remember(self, verdicts: Sequence[FileVerdict]) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
@@ -152,6 +147,19 @@ def _unchecked(others: BrokenFiles) -> list[str]:
     return [f"{others.unchecked} of {others.candidates} possibly affected {files} not checked yet."]
 
 
+def _untold(packages: frozenset[str], limits: FeedbackSettings, others: BrokenFiles) -> list[str]:
+    """What was found and is not told as an error: the answer is not the whole one then."""
+    older = [
+        change
+        for change in others.changes.values()
+        if limits.only_new
+        and isinstance(change, NoBaseline)
+        and any(found.severity in limits.severities for found in change.diagnostics)
+    ]
+    caveats = [missing_imports_line(len(packages))] if packages else []
+    return caveats + ([f"{len(older)} other files have errors that may be older"] if older else [])
+
+
 def _text(
     workspace: Workspace,
     touch: Touch,
@@ -175,10 +183,12 @@ def _feedback(
     changes: Mapping[AbsPath, Comparison],
     others: BrokenFiles,
     started: float,
+    caveats: Sequence[str] = (),
 ) -> Feedback:
     deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in edited}
     effort = _with_others(effort_of(edited, others.verdicts, started), others)
+    effort = replace(effort, caveats=(*effort.caveats, *caveats))
     meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
     # Feedback has no list of errors beside its reason.
     reasons = dict.fromkeys((*effort.caveats, *map(error_text, effort.errors)))

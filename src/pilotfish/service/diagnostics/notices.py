@@ -27,10 +27,7 @@ class Notices:
 
     def take(self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """What has not been said yet about these files, in one line each; afterwards it has been."""
-        said = self._said.get(client.id)
-        if said is None:
-            said = set[str]()
-            self._said.put(client.id, said)
+        said = self._said_to(client)
         for verdict in verdicts:
             if verdict.answered:
                 said.discard(_late_key(verdict))
@@ -41,10 +38,17 @@ class Notices:
 
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""
-        said = self._said.get(client.id) or set[str]()
+        said = self._said_to(client)
         unsaid = {f"package {package}" for package in packages} - said
         said |= unsaid
         return bool(unsaid)
+
+    def _said_to(self, client: ClientSession) -> set[str]:
+        said = self._said.get(client.id)
+        if said is None:
+            said = set[str]()
+            self._said.put(client.id, said)
+        return said
 
 
 def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:

@@ -1,0 +1,51 @@
+"""Imports of packages in a project whose environment is not installed: one line, and never a clean answer."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotfish.api.answers import State
+from support.servers.script import Script
+from support.services.several import PROGRAM, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-8")]
+
+
+def unresolved(script: Script) -> None:
+    """Every line `import NAME` is one that cannot be resolved."""
+    texts: dict[str, str] = {}
+
+    def keep(params: Any) -> None:
+        document = params["textDocument"]
+        texts[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
+
+    def diagnostics(params: Any) -> dict[str, Any]:
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+        names = [line.split()[1] for line in texts[params["textDocument"]["uri"]].splitlines() if "import" in line]
+        message = 'Import "{}" could not be resolved'
+        items = [
+            {"range": place, "severity": 1, "code": "reportMissingImports", "message": message.format(name)}
+            for name in names
+        ]
+        return {"kind": "full", "items": items}
+
+    script.capabilities.update({"textDocumentSync": 1, "diagnosticProvider": {}})
+    script.on("textDocument/didOpen", keep)
+    script.on("textDocument/didChange", keep)
+    script.ignore("textDocument/didSave", "textDocument/didClose", "initialized", "workspace/didChangeConfiguration")
+    script.on("textDocument/diagnostic", diagnostics)
+
+
+async def test_packages_are_one_line_and_modules_of_the_project_are_errors(tmp_path: Path) -> None:
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": unresolved}, config) as ground:
+        ground.write("own.py", "")
+        ground.write("a.py", "import requests\nimport rich.console\n")
+        first = await ground.touched("a.py")
+        assert first.text == "2 imports could not be resolved: is the environment installed?"
+        assert first.state is State.PARTIAL
+        again = await ground.touched("a.py")
+        assert (again.text, again.state) == ("", State.PARTIAL)
+        ground.write("a.py", "import requests\nimport own.gone\n")
+        assert 'Import "own.gone" could not be resolved' in (await ground.touched("a.py")).text

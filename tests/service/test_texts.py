@@ -1,6 +1,9 @@
 """Texts: each file is read once, and never believed longer than `stat` can vouch for it."""
 
+import os
+import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import texts as texts_module
 from pilotfish.service.texts import DOUBT_SECONDS, Texts
+from pilotfish.system.files import DiskFiles
 from pilotfish.system.ports import FileText, Identity
 
 pytestmark = pytest.mark.anyio
@@ -95,6 +99,27 @@ async def test_a_changed_file_is_read_again(text: str, at: float) -> None:
     await texts.current(A)
     files.write(A, text, at)
     assert (await texts.current(A)).text == text
+
+
+@pytest.mark.proves("F98")
+@pytest.mark.parametrize("name", ["asked.py", "other name of the same file.py"])
+async def test_a_file_written_in_place_with_its_size_and_time_kept_is_read_again(tmp_path: Path, name: str) -> None:
+    """As `cp -p`, `rsync --inplace` and `touch -r` leave it."""
+    asked, written = tmp_path / "asked.py", tmp_path / name
+    asked.write_text("fine = 1\n")
+    if written != asked:
+        os.link(asked, written)
+    before = asked.stat()
+    texts = Texts(DiskFiles(), FakeClock(time.time() + 60))
+    assert (await texts.current(AbsPath(str(asked)))).text == "fine = 1\n"
+    # The clock of the file system ticks every few milliseconds.
+    while asked.stat().st_ctime_ns == before.st_ctime_ns:
+        with written.open("r+") as file:
+            file.write("fine = x\n")
+        os.utime(written, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = asked.stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
+    assert (await texts.current(AbsPath(str(asked)))).text == "fine = x\n"
 
 
 @pytest.mark.proves("DOC-4")

@@ -1,7 +1,9 @@
 """The texts of files on disk, each read once for all servers.
 
-A file that has not changed is not read again. `stat` cannot tell two writes within one tick of the clock apart, so a
-file that was read soon after its last change is read again the next time.
+A file that has not changed is not read again. Size and modification time do not tell: `cp -p`, `rsync` and `touch -r`
+leave both as they were; the time of the last change of status does, because no program can set it. `stat` cannot tell
+two writes within one tick of the clock apart, so a file that was read soon after its last change is read again the next
+time.
 """
 
 from collections import OrderedDict
@@ -50,9 +52,7 @@ class Texts:
         kept = self._kept.get(path)
         if kept is None or not kept.certain:
             return None
-        known, found = kept.file.identity, await self._files.identity(path)
-        # After `chmod` all times but this one are the old ones, and the file may be unreadable.
-        if found is None or found != known or found.ctime_ns != known.ctime_ns:
+        if not await self._is_same(kept.file):
             return None
         self._kept.move_to_end(path)
         return kept.text
@@ -62,7 +62,7 @@ class Texts:
         kept = self._kept.get(path)
         if kept is None:
             return None
-        changed_ns = max(kept.file.identity.mtime_ns, kept.file.identity.ctime_ns)
+        changed_ns = _changed_ns(kept.file)
         step = COARSE_SECONDS if changed_ns % 1_000_000_000 == 0 else TICK_SECONDS
         return self._clock.wall() - changed_ns / 1e9 - step
 
@@ -73,16 +73,20 @@ class Texts:
 
     async def _current(self, path: AbsPath) -> _Kept:
         kept = self._kept.get(path)
-        if kept is not None and kept.certain and await self._files.identity(path) == kept.file.identity:
+        if kept is not None and kept.certain and await self._is_same(kept.file):
             self._kept.move_to_end(path)
             return kept
         self._drop(path)
         file = await self._files.read_text(path)
-        changed_at = file.identity.mtime_ns / 1e9
+        changed_at = _changed_ns(file) / 1e9
         text = kept.text if kept is not None and kept.text.string == file.text else Text(file.text)
         kept = _Kept(file, text, certain=self._clock.wall() - changed_at > DOUBT_SECONDS)
         self._keep(path, kept)
         return kept
+
+    async def _is_same(self, known: FileText) -> bool:
+        found = await self._files.identity(known.path)
+        return found is not None and found == known.identity and found.ctime_ns == known.identity.ctime_ns
 
     def _keep(self, path: AbsPath, kept: _Kept) -> None:
         self._kept[path] = kept
@@ -94,3 +98,7 @@ class Texts:
         kept = self._kept.pop(path, None)
         if kept is not None:
             self._bytes -= len(kept.file.content)
+
+
+def _changed_ns(file: FileText) -> int:
+    return max(file.identity.mtime_ns, file.identity.ctime_ns)

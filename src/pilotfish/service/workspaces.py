@@ -121,4 +121,4 @@ def _identity(file: AbsPath) -> object:
         status = os.stat(file)
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

@@ -29,7 +29,7 @@ def after(*changes: tuple[float, ...]) -> Habits:
 
 
 def test_nothing_learned_means_the_first_pause_and_that_silence_says_nothing() -> None:
-    assert traits_of(SILENT, Habits()) == Traits(silent_when_unchanged=True)
+    assert traits_of(SILENT, Habits()) == Traits(phases=Phases.UNKNOWN, silent_when_unchanged=True)
 
 
 @pytest.mark.proves("DIAG-3")

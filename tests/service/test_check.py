@@ -8,7 +8,7 @@ import pytest
 
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.feedback.learned import ENOUGH, MARGIN
-from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS
+from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP_SECONDS
 from pilotfish.model import AbsPath
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from support.servers.sessions import FILE
@@ -19,6 +19,7 @@ from support.services.checks import (
     PUSH,
     SILENT,
     SYMBOLS,
+    UNKNOWN,
     Bench,
     Taker,
     bench,
@@ -40,6 +41,41 @@ async def test_a_publish_that_names_our_version_is_the_answer_when_it_comes() ->
     assert messages(outcome) == ["wrong"]
     assert outcome.is_fresh
     assert outcome.seconds == pytest.approx(0.7)
+
+
+@pytest.mark.proves("F100")
+async def test_the_later_of_two_publishes_for_one_version_counts() -> None:
+    async with (
+        bench(UNKNOWN) as ground,
+        later((0.1, lambda: ground.publish(version=1)), (0.2, lambda: ground.publish("wrong", version=1))),
+    ):
+        outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+    assert outcome.seconds == pytest.approx(0.2 + FIRST_GAP_SECONDS)
+
+
+@pytest.mark.proves("F100", "DIAG-3")
+async def test_how_far_apart_publishes_for_one_version_are_is_learned() -> None:
+    gap = 2 * FIRST_GAP_SECONDS
+    async with bench(UNKNOWN) as ground:
+        for version, expected in ((1, []), (2, ["wrong"])):
+            steps = (
+                (0.1, lambda version=version: ground.publish(version=version)),
+                (0.1 + gap, lambda version=version: ground.publish("wrong", version=version)),
+            )
+            async with later(*steps):
+                outcome = await ground.check(f"text {version}")
+            assert messages(outcome) == expected
+
+
+@pytest.mark.proves("F100", "DIAG-3")
+async def test_a_publish_that_may_be_replaced_is_given_at_the_deadline_and_said_to_be_unsettled() -> None:
+    async with bench(UNKNOWN) as ground, later((0.95, lambda: ground.publish("wrong", version=1))):
+        outcome = await ground.check("x", seconds=1.0)
+    assert messages(outcome) == ["wrong"]
+    assert outcome.assumed
+    assert outcome.seconds == pytest.approx(1.0)
 
 
 @pytest.mark.proves("C84", "C85", "C86")

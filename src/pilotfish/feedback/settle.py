@@ -79,7 +79,7 @@ class Traits(Struct, frozen=True):
     floor_seconds: float = 0.0
     """A publish without a version that comes sooner after the change is about an older text."""
     gap_seconds: float = FIRST_GAP_SECONDS
-    """How long a publish without a version must stay unreplaced."""
+    """How long a publish must stay unreplaced that has no version, or that need not be the only one for its version."""
     silent_when_unchanged: bool = False
     """It publishes nothing when the result is the same as before."""
     silence_seconds: float | None = None
@@ -115,7 +115,7 @@ def verdict(facts: Facts, traits: Traits, *, now: float, deadline: float) -> Ver
         return said
     if now < deadline:
         return Waiting(min(said.until, deadline))
-    if _unversioned_answer(facts, traits):
+    if _unversioned_answer(facts, traits) or _unsettled_version(facts, traits):
         # The settling pause never passes the deadline: what stands there is given, and said to be unsettled.
         return Fresh(assumed=True)
     return GaveUp(_why(facts))
@@ -133,7 +133,7 @@ def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
         case Asked.IMPOSSIBLE:
             pass
     if _version_matches(facts):
-        return _undisturbed(facts, traits, now) if _phases_over(facts, traits) else forever
+        return _versioned(facts, traits, now)
     if _unversioned_answer(facts, traits):
         return _settled(facts, traits, now)
     return _silence(facts, traits, now)
@@ -145,9 +145,16 @@ def _version_matches(facts: Facts) -> bool:
     return published is not None and published.version is not None and published.version >= facts.version
 
 
-def _undisturbed(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
-    """A publish for this text, unless another file changed after it: then the server must have had time to say more."""
+def _versioned(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
+    """A publish for this text, once no other for the same text can replace it.
+
+    If another file changed after it, the server must have had time to say more.
+    """
     assert facts.published is not None
+    if not _phases_over(facts, traits):
+        return Waiting(float("inf"))
+    if _may_be_replaced(facts, traits) and now < facts.published.at + traits.gap_seconds:
+        return Waiting(facts.published.at + traits.gap_seconds)
     disturbed_at = facts.disturbed_at
     if disturbed_at is None:
         return Fresh()
@@ -155,6 +162,16 @@ def _undisturbed(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     if facts.published.at >= disturbed_at and not is_echo:
         return Fresh()
     return _quiet(disturbed_at, traits, now)
+
+
+def _may_be_replaced(facts: Facts, traits: Traits) -> bool:
+    """Some servers publish what they find at once, and all of it a little later, for the same version."""
+    is_open = facts.ready and facts.asked is Asked.IMPOSSIBLE and facts.barrier is not Behind.PASSED
+    return is_open and traits.phases is Phases.UNKNOWN
+
+
+def _unsettled_version(facts: Facts, traits: Traits) -> bool:
+    return _version_matches(facts) and _may_be_replaced(facts, traits) and facts.disturbed_at is None
 
 
 def _quiet(disturbed_at: float, traits: Traits, now: float) -> Fresh | Waiting:
@@ -179,7 +196,7 @@ def _unversioned_answer(facts: Facts, traits: Traits) -> bool:
 
 def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     assert facts.published is not None
-    if facts.barrier is Behind.PENDING or (facts.working and traits.phases is not Phases.ONE):
+    if facts.barrier is Behind.PENDING or not _phases_over(facts, traits):
         return Waiting(float("inf"))
     disturbed_at = facts.disturbed_at
     if disturbed_at is not None and facts.published.at <= disturbed_at + traits.floor_seconds:
@@ -205,7 +222,7 @@ def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
 
 
 def _phases_over(facts: Facts, traits: Traits) -> bool:
-    return traits.phases is Phases.ONE or not facts.working
+    return traits.phases not in {Phases.UNTIL_PROGRESS_ENDS, Phases.UNTIL_QUIESCENT} or not facts.working
 
 
 def _why(facts: Facts) -> str:

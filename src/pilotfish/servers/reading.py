@@ -153,7 +153,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         return Freshness()
     freshness = Freshness(
         pull=table.choice("pull", PullSupport),
-        phases=table.choice("phases", Phases) or Phases.ONE,
+        phases=table.choice("phases", Phases) or Phases.UNKNOWN,
         barrier=table.text("barrier"),
         publishes_unchanged=table.flag("publishesUnchanged"),
         debounce_ms=table.number("debounceMs"),

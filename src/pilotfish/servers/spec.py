@@ -89,6 +89,8 @@ class PullSupport(StrEnum):
 class Phases(StrEnum):
     """Whether the first publish for a version is already the whole answer."""
 
+    UNKNOWN = "unknown"
+    """Another publish for the same version may replace it: it must stay for as long as this server has needed."""
     ONE = "one"
     UNTIL_PROGRESS_ENDS = "until-progress-ends"
     UNTIL_QUIESCENT = "until-quiescent"
@@ -107,7 +109,7 @@ class Freshness(Struct, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
     pull: PullSupport | None = None
-    phases: Phases = Phases.ONE
+    phases: Phases = Phases.UNKNOWN
     barrier: str | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
     publishes_unchanged: bool | None = None

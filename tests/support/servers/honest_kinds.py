@@ -192,6 +192,30 @@ class Versioned(Honest):
                 self.publish(path, *before)
 
 
+class Twice(Honest):
+    """Publishes with versions: what it finds at once, and then all of it for the same version.
+
+    It promises, and nothing could be known if it did not: all of it comes within `GAP` of the first.
+    """
+
+    GAP = 0.12
+
+    def changed(self, path: AbsPath) -> None:
+        first = self.whims.delay(0.8)
+        self.later(first, lambda: self.tell(path, self.versions.get(path)))
+        for other in self.dependents(path):
+            self.later(first, lambda other=other: self.tell(other, self.versions.get(other)))
+
+    def tell(self, path: AbsPath, version: int | None) -> None:
+        if path in self.open:
+            self.publish(path, self.truth(path)[1:], version)
+            self.later(self.whims.delay(self.GAP), lambda: self.tell_all(path, version))
+
+    def tell_all(self, path: AbsPath, version: int | None) -> None:
+        if path in self.open and self.versions[path] == version:
+            self.publish(path, self.truth(path), version)
+
+
 class Phased(Honest):
     """Publishes with versions, in phases: the first may lack anything, the last is whole.
 
@@ -334,7 +358,8 @@ KINDS = (
     Kind("pull registered late", Freshness(pull=PullSupport.DYNAMIC), Registering, asked=True),
     Kind("pull, quiescent", Freshness(pull=PullSupport.STATIC, phases=Phases.UNTIL_QUIESCENT), Quiescing,
          {"diagnosticProvider": {}}, asked=True),
-    Kind("versioned", Freshness(pull=PullSupport.NONE), Versioned),
+    Kind("versioned", Freshness(pull=PullSupport.NONE, phases=Phases.ONE), Versioned),
+    Kind("versioned, twice", Freshness(pull=PullSupport.NONE), Twice),
     Kind("versioned in phases", Freshness(pull=PullSupport.NONE, phases=Phases.UNTIL_PROGRESS_ENDS), Phased),
     Kind("unversioned", Freshness(pull=PullSupport.NONE), Unversioned),
     Kind("unversioned, paused", Freshness(pull=PullSupport.NONE, debounce_ms=200), Debounced),

@@ -10,7 +10,7 @@ import anyio
 from pilotfish.client.session import Session
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
-from pilotfish.servers.spec import Freshness, OnDemand, PullSupport
+from pilotfish.servers.spec import Freshness, OnDemand, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Check, Outcome
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from support.servers.script import SILENCE, Script
@@ -20,7 +20,8 @@ from support.servers.sessions import FILE, session_on
 OTHER = AbsPath("/w/b.py")
 
 PULL = Freshness(pull=PullSupport.STATIC)
-PUSH = Freshness(pull=PullSupport.NONE)
+PUSH = Freshness(pull=PullSupport.NONE, phases=Phases.ONE)
+UNKNOWN = Freshness(pull=PullSupport.NONE)
 SILENT = Freshness(pull=PullSupport.NONE, barrier="textDocument/documentSymbol", publishes_unchanged=False)
 COMMAND = Freshness(pull=PullSupport.NONE, on_demand=OnDemand("ts.request", ("syntactic", "semantic"), "tsserver"))
 

@@ -172,10 +172,10 @@ class Check:
             ledger.habits = observed(ledger.habits, sent_at=self._sent.at, publishes=tuple(self._publishes))
 
     def _learn_late(self) -> None:
-        """A publish without a version, after the file had settled and with nothing sent since, came late."""
+        """A second publish for a text that had settled, with nothing sent since, came late."""
         settled = self._ledger.settled.get(self._file.path)
         push = self._session.reports.of(self._file.path).get(Push())
-        if settled is None or settled.push is None or push is None or push.version is not None:
+        if settled is None or settled.push is None or push is None or push.version != settled.push.version:
             return
         if push is not settled.push and settled.coverage.changes == self._ledger.changes:
             self._ledger.habits = heard_late(self._ledger.habits, push.at - settled.push.at)

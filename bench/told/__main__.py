@@ -1,6 +1,7 @@
 """`bench/told/run [--project httpx] [--edits 10] [--subject plain,claude-code]`: see README.md."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -63,7 +64,7 @@ def watched(
     with tempfile.TemporaryDirectory(prefix="told-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")
-        setting = Setting(root, folder / "scratch", server, trusted=chosen.trust)
+        setting = Setting(root, folder / "scratch", server, trusted=chosen.trust, config=json.loads(chosen.config))
         with subjects.opened(subject, setting) as asked:
             for edit, what in zip(planned, true, strict=True):
                 if chosen.seconds and time.monotonic() - began > chosen.seconds:
@@ -96,6 +97,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--seconds", type=float, default=0.0, help="after so many, a subject gets no further edit")
     add("--pause", type=float, default=0.0, help="seconds between edits, in which a model thinks")
     add("--trust", action="store_true", help="the user trusts the project")
+    add("--config", default="{}", help="more of the user's lsp.json, as JSON")
     add("--all", action="store_true", help="explain every edit, not only those with a mistake")
     add("--text", action="store_true", help="print what was told, too")
     add("--quick", action="store_true", help="a few edits of a few projects")

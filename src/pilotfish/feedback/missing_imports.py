@@ -27,7 +27,7 @@ def without_missing_imports(
     """`codes` are those of unresolved imports; `is_own` says whether the project has a module of this name."""
     kept, packages = list[Diagnostic](), set[str]()
     for diagnostic in diagnostics:
-        module = _module(diagnostic) if diagnostic.code in codes else None
+        module = module_of(diagnostic) if diagnostic.code in codes else None
         if module is None or module.startswith((".", "/")) or is_own(module):
             kept.append(diagnostic)
         else:
@@ -40,7 +40,7 @@ def missing_imports_line(count: int) -> str:
     return f"{imports} could not be resolved: is the environment installed?"
 
 
-def _module(diagnostic: Diagnostic) -> str | None:
+def module_of(diagnostic: Diagnostic) -> str | None:
     """The module that a message is about: what it quotes first."""
     found = _QUOTED.search(diagnostic.message)
     return found[1].strip() if found else None

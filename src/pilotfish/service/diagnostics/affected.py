@@ -12,11 +12,9 @@ import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.feedback.changed_names import ChangedNames, changed_names, defined_names
+from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.project_words import ProjectWords
-
-STANDS_FOR_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
-"""Files that others import by the name of their folder."""
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of a file in which imports are looked for: they stand near the top."""
@@ -58,12 +56,12 @@ class AffectedFiles:
         broken: Collection[AbsPath] = (),
     ) -> Affected:
         """What these edits may have broken below a root. `broken`: files that were told to be, checked first."""
-        names = [(edit, names_of(edit)) for edit in edits]
-        if not any(found.all for _, found in names):
+        names = [(edit, found) for edit in edits if (found := names_of(edit)).all or edit.after is None]
+        if not names:
             return NOBODY
         changed = frozenset[str]().union(*(found.changed for _, found in names))
         defined = frozenset[str]().union(*(found.defined for _, found in names)) - changed
-        stems = {stem_of(edit.path): edit.path for edit, found in names if found.all}
+        stems = {stem_of(edit.path): edit.path for edit, _ in names}
         by_change = await self._words.mentions(root, changed, extensions, seconds)
         by_definition = await self._words.mentions(root, defined, extensions, seconds)
         by_stem = await self._words.mentions(root, stems, extensions, seconds)
@@ -95,8 +93,8 @@ class AffectedFiles:
 
 
 def names_of(edit: EditedText) -> ChangedNames:
-    """The names that an edit may have changed: all that the file defines where one of its texts is not known."""
-    if edit.before is not None and edit.after is not None:
+    """The names that an edit may have changed: all that the file defines where it is new, gone or was not known."""
+    if edit.before and edit.after is not None:
         return changed_names(edit.before, edit.after, os.path.splitext(edit.path)[1])
     return ChangedNames(frozenset(), defined_names(edit.before or edit.after or ""))
 

@@ -26,6 +26,10 @@ class Baselines:
             self._kept.put((verdict.path, client.host), _snapshot(verdict))
         return change
 
+    def deleted(self, path: AbsPath) -> None:
+        """The file is gone: should it come back, everything in it is new."""
+        self._kept.drop(lambda key: key[0] == path)
+
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Forget the state of these files: nobody compares it with a new one."""
         self._kept.drop(lambda key: is_meant(key[0]))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import anyio
 from msgspec import Struct, field
 
+from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
 from pilotfish.model import AbsPath, Severity
 from pilotfish.servers.spec import Role
@@ -156,18 +157,33 @@ class ProjectCheck:
             for path, change in changes.items()
             if isinstance(change, NoBaseline) and _has_findings(judged[path], wanted)
         }
-        before = {edit.path: edit.before for edit in edits}
-        known = {path: text for path, text in before.items() if text is not None}
-        if unknown and len(known) == len(before):
-            others = {path: verdict.text for path, verdict in unknown.items()}
-            left = max(_left(deadline), COMPARING_SECONDS)
-            time = ProposalTime(left, left)
-            for earlier in await self._proposal_runner.run(client, workspace, ProposedFiles(known, others), time):
-                if earlier.path in unknown and earlier.is_fresh:
-                    state = CheckedText(earlier.text, earlier.diagnostics)
-                    now = unknown[earlier.path]
-                    changes[earlier.path] = delta(state, CheckedText(now.text, now.diagnostics))
-        return changes
+        deleted = [edit.path for edit in edits if edit.after is None]
+        if unknown and deleted:
+            return changes | {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}
+        return changes | await self._compare_with_earlier(client, workspace, edits, unknown, deadline)
+
+    async def _compare_with_earlier(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        verdicts: Mapping[AbsPath, FileVerdict],
+        deadline: float,
+    ) -> dict[AbsPath, Comparison]:
+        """Judge these files once more, with the texts that the edited ones had; nothing where one is not known."""
+        before = {edit.path: edit.before for edit in edits if edit.before is not None}
+        if not verdicts or len(before) < len(edits):
+            return {}
+        others = {path: verdict.text for path, verdict in verdicts.items()}
+        left = max(_left(deadline), COMPARING_SECONDS)
+        judged = await self._proposal_runner.run(
+            client, workspace, ProposedFiles(before, others), ProposalTime(left, left)
+        )
+        return {
+            earlier.path: delta(_state(earlier), _state(verdicts[earlier.path]))
+            for earlier in judged
+            if earlier.path in verdicts and earlier.is_fresh
+        }
 
     def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
         key = client.host, workspace.root
@@ -199,6 +215,15 @@ def _targets(workspace: Workspace, edits: Sequence[EditedText]) -> list[_Target]
 
 def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[EditedText]) -> bool:
     return all(path != edit.path for edit in edits) and os.path.isfile(path) and workspace.serves(path)
+
+
+def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
+    codes = [workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes]
+    return broken_by_deletion(_state(verdict), deleted, frozenset[str]().union(*codes))
+
+
+def _state(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _introduced(change: Comparison) -> bool:

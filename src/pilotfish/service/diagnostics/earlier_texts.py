@@ -39,7 +39,7 @@ class EarlierTexts:
         if said is not None:
             return said
         seen = self._seen.get(path)
-        if seen is not None and seen != now:
+        if seen is not None and (seen != now or not now):
             return seen
         if committed is None:
             return None

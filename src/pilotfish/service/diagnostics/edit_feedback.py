@@ -5,7 +5,6 @@ can be told by then is told; what cannot is said in one line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -18,7 +17,7 @@ from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import Form, feedback_text
 from pilotfish.model import AbsPath
-from pilotfish.policy.boundary import admit
+from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
@@ -49,21 +48,26 @@ class EditFeedback:
         sorted_out = [without_missing_packages(workspace, verdict) for verdict in checked]
         edited = [one.verdict for one in sorted_out]
         packages = frozenset[str]().union(*(one.packages for one in sorted_out))
+        said = _said(workspace, touch)
         before = {one.path: self._baselines.text(client, one.path) for one in edited}
-        changes = {
-            verdict.path: self._baselines.compare(client, verdict) for verdict in edited if verdict.refused is None
-        }
+        changes = {one.path: self._compare(client, one, said.get(one.path)) for one in edited if one.refused is None}
         if touch.kind == "read":
-            self._remember(edited)
+            self._remember(workspace, edited)
             return _feedback("", edited, changes, BrokenFiles(), started)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
-        before |= await self._texts_before(workspace, touch, edited, before)
+        before |= await self._texts_before(workspace, edited, before, said)
         if limits.only_new:
             changes |= await self._compare_with_earlier(client, workspace, edited, changes, before)
-        self._remember(edited)
+        edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
+        deleted = await self._deleted(client, workspace, edited, said)
+        edits += deleted.values()
+        self._remember(workspace, edited)
+        edited = [one for one in edited if one.path not in deleted]
+        changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
         others = BrokenFiles()
-        if touch.kind in limits.other_files_after:
-            others = await self._check_others(client, workspace, edited, before, started)
+        if edits and touch.kind in limits.other_files_after:
+            deadline = max(started + _wait(workspace), current_time() + OTHERS_SECONDS)
+            others = await self._project.run(client, workspace, edits, deadline)
         notes = [*self._notices.take(client, workspace, edited)] if limits.no_verdict == "say" else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
@@ -76,26 +80,52 @@ class EditFeedback:
         self._earlier.texts.drop(is_meant)
         self._project.drop(is_meant)
 
-    def _remember(self, verdicts: Sequence[FileVerdict]) -> None:
+    def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
         for verdict in verdicts:
             if verdict.refused is None:
                 self._earlier.texts.saw(verdict.path, verdict.text)
             elif verdict.refused.code is Code.FILE_MISSING:
-                self._earlier.texts.saw(verdict.path, "")
+                self._earlier.texts.saw(_real(workspace, verdict.path), "")
+
+    def _compare(self, client: ClientSession, verdict: FileVerdict, said: str | None) -> Comparison:
+        """The change since the last fresh state, unless that is already the state after the edit.
+
+        A host tells that it is about to edit a file; the check that this causes may read it when the edit is made.
+        """
+        known = self._baselines.text(client, verdict.path)
+        change = self._baselines.compare(client, verdict)
+        is_late = said is not None and known == verdict.text != said
+        return NoBaseline(verdict.diagnostics) if is_late else change
+
+    async def _deleted(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edited: Sequence[FileVerdict],
+        said: Mapping[AbsPath, str],
+    ) -> dict[AbsPath, EditedText]:
+        """The files of a touch that are gone, with what they had; one that nobody has seen was not deleted."""
+        found = dict[AbsPath, EditedText]()
+        for one in edited:
+            if one.refused is None or one.refused.code is not Code.FILE_MISSING:
+                continue
+            path = _real(workspace, one.path)
+            text = said.get(path) or self._baselines.text(client, path)
+            text = text or await self._earlier.text_before(workspace, FileVerdict(path, "", ()), None)
+            self._baselines.deleted(path)
+            if text:
+                found[one.path] = EditedText(path, text, None)
+        return found
 
     async def _texts_before(
         self,
         workspace: Workspace,
-        touch: Touch,
         edited: Sequence[FileVerdict],
         known: Mapping[AbsPath, str | None],
+        said: Mapping[AbsPath, str],
     ) -> dict[AbsPath, str | None]:
         """The text of each file before the edit; None where nobody knows it."""
-        said = dict[AbsPath, str]()
-        for path, text in (touch.before or {}).items():
-            with suppress(Refused):  # it was refused before, and is said to be
-                said[admit(path, workspace.boundary).path] = text
         unknown = [one for one in edited if one.refused is None and known.get(one.path) is None]
         found = {one.path: await self._earlier.text_before(workspace, one, said.get(one.path)) for one in unknown}
         return {**said, **found}
@@ -121,19 +151,18 @@ class EditFeedback:
         texts = {verdict.path: known[verdict.path] for verdict in unknown}
         return await self._earlier.compare(client, workspace, unknown, texts, _wait(workspace)) if unknown else {}
 
-    async def _check_others(
-        self,
-        client: ClientSession,
-        workspace: Workspace,
-        edited: Sequence[FileVerdict],
-        before: Mapping[AbsPath, str | None],
-        started: float,
-    ) -> BrokenFiles:
-        edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
-        if not edits:
-            return BrokenFiles()
-        deadline = max(started + _wait(workspace), current_time() + OTHERS_SECONDS)
-        return await self._project.run(client, workspace, edits, deadline)
+
+def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:
+    """The texts before the edit that the host told."""
+    return {_real(workspace, path): text for path, text in (touch.before or {}).items()}
+
+
+def _real(workspace: Workspace, path: str) -> AbsPath:
+    """The path as it is checked; as it was given where it may not be used, which is said elsewhere."""
+    try:
+        return admit(path, workspace.boundary, Want.TARGET).path
+    except Refused:
+        return AbsPath(path)
 
 
 def _wait(workspace: Workspace) -> float:
@@ -188,6 +217,9 @@ def _feedback(
     deltas = [change for change in (*changes.values(), *others.changes.values()) if isinstance(change, Delta)]
     found = {verdict.path: verdict.diagnostics for verdict in edited}
     effort = _with_others(effort_of(edited, others.verdicts, started), others)
+    if not edited:
+        # Files were deleted: what others have to say about it is the answer, though nobody else may be concerned.
+        effort = replace(effort, server_hits=1)
     effort = replace(effort, caveats=(*effort.caveats, *caveats))
     meta = answer_from(Operation.DIAGNOSTICS, found, effort).meta
     # Feedback has no list of errors beside its reason.

@@ -1,0 +1,93 @@
+"""A file that is deleted or moved breaks those that import it, and mends them when it comes back."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Touch
+from pilotfish.feedback.deleted_modules import names_file
+from pilotfish.model import AbsPath
+from support.services.real import RealService, real_service
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
+
+LIB = "def total(values: list[int]) -> int:\n    return sum(values)\n"
+OTHER = "from package.lib import total\n\nprint(total([1]))\n\nundefined\n"
+"""With an error that is older than everything here."""
+
+CONFIG = {
+    "lsp": {one: {"disabled": True} for one in ("ruff", "ty", "pyrefly", "pyright", "pylsp", "jedi", "typos")},
+    "feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"]},
+    "timing": {"diagnosticsWaitTimeoutMs": 30_000, "firstTouchTimeoutMs": 60_000},
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real processes have no virtual time."""
+    return "asyncio"
+
+
+@pytest.fixture
+async def project(tmp_path: Path) -> AsyncGenerator[RealService]:
+    async with real_service(tmp_path, CONFIG) as ground:
+        (ground.root / "package").mkdir()
+        ground.write("pyproject.toml", "")
+        ground.write("package/__init__.py", "")
+        ground.write("package/lib.py", LIB)
+        ground.write("near.py", "from package import lib\n\nprint(lib.total([1]))\n")
+        ground.write("other.py", OTHER)
+        yield ground
+
+
+async def patched(ground: RealService, *names: str) -> Feedback:
+    return await ground.service.touched(Touch(names, "patch"), ground.client)
+
+
+async def test_importers_of_a_deleted_file_are_told_and_nothing_that_was_broken_before(project: RealService) -> None:
+    await project.service.touched(Touch(("package/lib.py",), "read"), project.client)
+    (project.root / "package/lib.py").unlink()
+    feedback = await patched(project, "package/lib.py")
+    assert '"package.lib" could not be resolved' in feedback.text
+    assert '"lib" is unknown import symbol' in feedback.text
+    assert "undefined" not in feedback.text
+    assert feedback.state is State.FRESH
+    project.write("package/lib.py", LIB)
+    back = await patched(project, "package/lib.py")
+    assert (back.text, back.state) == ("", State.FRESH)
+    assert back.fixed
+
+
+async def test_a_moved_file_is_a_deleted_one_and_a_new_one(project: RealService) -> None:
+    await project.service.touched(Touch(("package/lib.py",), "edit"), project.client)
+    (project.root / "package/lib.py").rename(project.root / "package/moved.py")
+    feedback = await patched(project, "package/lib.py", "package/moved.py")
+    assert '"package.lib" could not be resolved' in feedback.text
+    assert "undefined" not in feedback.text
+
+
+async def test_a_file_that_nobody_has_seen_is_missing_as_ever(project: RealService) -> None:
+    feedback = await patched(project, "package/never.py")
+    assert feedback.state is State.UNAVAILABLE
+    assert feedback.text == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "is_meant"),
+    [
+        ("._decoders", "/srv/p/httpx/_decoders.py", True),
+        ("httpx._decoders", "/srv/p/httpx/_decoders.py", True),
+        ("other._decoders", "/srv/p/httpx/_decoders.py", False),
+        ("../ajax/AjaxResponse", "/srv/p/src/ajax/AjaxResponse.ts", True),
+        ("./lib.js", "/srv/p/src/lib.js", True),
+        ("./lib", "/srv/p/src/lib.d.ts", True),
+        ("package", "/srv/p/package/__init__.py", True),
+        (".", "/srv/p/package/__init__.py", True),
+        (".", "/srv/p/package/helper.py", False),
+        ("decoders", "/srv/p/httpx/_decoders.py", False),
+    ],
+)
+def test_which_file_an_import_means(module: str, path: str, *, is_meant: bool) -> None:
+    assert names_file(module, AbsPath(path)) is is_meant

@@ -59,7 +59,7 @@ def options(server: str, root: AbsPath, *, trusted: bool) -> SessionOptions:
     path = search_path(os.pathsep.join((os.path.dirname(sys.executable), "/usr/bin", "/bin")), (root,), trusted=trusted)
     located = locate(spec.command[0], root, Lookup((root,), trusted, path))
     assert isinstance(located, ProgramFound)
-    environment = child_environment(os.environ, spec.env, path, () if trusted else (root,))
+    environment = child_environment(os.environ, spec.env, path, untrusted=() if trusted else (root,))
     launch = Launch((located.path, *spec.command[1:]), root, environment, server)
     return SessionOptions(server, root, launch, dict(spec.initialization), spec.settings, initialize_seconds=60)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.system.ownership import is_foreign
 
 MAX_BYTES = 262_144
 """A hand-written config file is a few KiB; this bounds what one load costs."""
@@ -72,7 +73,10 @@ class WorkspaceFiles:
             for folder in folders:
                 descriptor = _step_into(descriptor, folder, OPEN_FOLDER)
             descriptor = _step_into(descriptor, last, OPEN_FILE)
-            return _read_all(descriptor, os.fstat(descriptor))
+            status = os.fstat(descriptor)
+            if is_foreign(status):
+                raise UnreadableFile(f"it belongs to another user (uid {status.st_uid})")
+            return _read_all(descriptor, status)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -152,7 +156,7 @@ def _hash_file(descriptor: int, status: os.stat_result) -> str | None:
 
 
 def _tampering(status: os.stat_result) -> str | None:
-    if status.st_uid not in {os.geteuid(), 0}:
+    if is_foreign(status):
         return f"it belongs to another user (uid {status.st_uid})"
     if status.st_mode & stat.S_IWOTH:
         return "every user may write it"

@@ -20,6 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import below, is_dependency, is_inside, is_library
 from pilotfish.policy.openat import open_beneath
 from pilotfish.policy.protected import protected
+from pilotfish.system.worktree import top_of
 
 MAX_PATH = 4_096
 """What Linux takes as a path."""
@@ -88,7 +89,7 @@ def boundary_of(
         raise Refused(Code.ROOT_GONE, f"the workspace {workspace} is not a folder")
     return Boundary(
         workspace=AbsPath(real),
-        worktree=AbsPath(_worktree(real)),
+        worktree=AbsPath(top_of(real)),
         cwd=AbsPath(os.path.normpath(cwd) if cwd and os.path.isabs(cwd) else real),
         allow_external=allow_external,
         private=tuple(AbsPath(os.path.realpath(folder)) for folder in private),
@@ -229,20 +230,6 @@ def _refuse_protected(admitted: Admitted, boundary: Boundary) -> None:
         raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: {part} decides what other programs do")
     if any(is_inside(admitted.path, folder) for folder in boundary.private):
         raise Refused(Code.PROTECTED, f"{admitted.path} is not changed: it is pilotfish's own")
-
-
-def _worktree(workspace: str) -> str:
-    """The nearest folder upwards with a `.git`, whatever that is: what it points at is not followed (T3).
-
-    A home folder kept in git does not open the whole home to every folder in it.
-    """
-    home = os.path.realpath(os.path.expanduser("~"))
-    folder = workspace
-    while folder not in {home, "/"}:
-        if os.path.lexists(os.path.join(folder, ".git")):
-            return folder
-        folder = os.path.dirname(folder)
-    return workspace
 
 
 def _ignores_case(folder: str) -> bool:

@@ -1,14 +1,16 @@
 """What a server's process inherits: an allow-list, so that tokens and agent sockets stay with us (T12, T35).
 
-What leads into an untrusted workspace is left out, `PATH` entries above all: it would let the project decide which
-program runs (T9).
+What leads into an untrusted workspace is left out (`servers.leading`), `PATH` entries above all: it would let the
+project decide which program runs (T9, T47).
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.servers.leading import leads_into, lies_in, outside_entries
+from pilotfish.system.ownership import is_own_folder
 
 INHERITED = frozenset({
     # Who and where.
@@ -33,33 +35,36 @@ INHERITED = frozenset({
 })  # fmt: skip
 """Names that reach a server. Everything else does not: no rule by pattern would know every token."""
 
-SEARCHED = frozenset({
-    "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH", "ERL_LIBS", "GEM_PATH", "JULIA_DEPOT_PATH", "LD_LIBRARY_PATH",
-    "LIBRARY_PATH", "LUA_CPATH", "LUA_PATH", "NODE_PATH", "OCAMLPATH", "PERL5LIB", "PKG_CONFIG_PATH", "PSModulePath",
-    "PYTHONPATH", "RUBYLIB", "R_LIBS", "R_LIBS_USER",
-})  # fmt: skip
-"""Lists of folders with code: a relative or empty entry means the server's own folder, the root."""
-
 INHERITED_FAMILIES = ("LC_", "XDG_", "ASDF_", "MISE_")
 """The same for names that start so; `MISE_` and `ASDF_` shims find their tools by them."""
 
 NEVER = ("XDG_RUNTIME_DIR", "XDG_SESSION_")
 """Exceptions from the families: they lead to the sockets of the user's session."""
 
+PASSING = frozenset({"LOGNAME", "MISE_SHELL", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "USER", "USERNAME"})
+"""What differs from terminal to terminal and changes nothing that a server does."""
+
+TOOLCHAINS = (
+    "bundle", "cargo", "cc", "clang", "composer", "dart", "deno", "dotnet", "elixir", "erl", "gcc", "ghc", "git", "go",
+    "java", "julia", "lua", "node", "npm", "ocaml", "opam", "perl", "php", "python", "python3", "R", "ruby", "rustc",
+    "rustup", "shellcheck", "swift", "zig",
+)  # fmt: skip
+"""Programs that language servers run: which of them `PATH` leads to is part of what a server is."""
+
 
 def child_environment(
-    base: Mapping[str, str], added: Mapping[str, str], path: Iterable[AbsPath], untrusted: Iterable[AbsPath] = ()
+    base: Mapping[str, str], added: Mapping[str, str], path: Iterable[AbsPath], *, untrusted: Iterable[AbsPath]
 ) -> dict[str, str]:
     """The whole environment of a server. `added` is the spec's own and wins; `path` becomes `PATH`.
 
-    A variable that names a place in `untrusted` is left out: an activated `VIRTUAL_ENV` is the project's, too.
+    A variable that names a place in `untrusted` is left out: an activated `VIRTUAL_ENV` is the project's, too. Of a
+    list of folders the other entries stay.
     """
     folders = tuple(untrusted)
-    inherited = {
-        name: value
-        for name, value in base.items()
-        if _is_inherited(name) and not (folders and _leads_into(name, value, folders))
-    }
+    inherited = {name: value for name, value in base.items() if _is_inherited(name)}
+    if folders:
+        kept = ((name, _outside(name, value, folders)) for name, value in inherited.items())
+        inherited = {name: value for name, value in kept if value is not None}
     return {**inherited, "PATH": os.pathsep.join(path), **added}
 
 
@@ -71,26 +76,52 @@ def inheritable(entries: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ..
 def search_path(path: str, territory: Iterable[AbsPath], *, trusted: bool) -> tuple[AbsPath, ...]:
     """The entries of `PATH` that may decide what runs.
 
-    Never a relative or empty one. In an untrusted workspace none inside `territory`, whatever name it goes by.
+    Never a relative or empty one. In an untrusted workspace only the user's own places: none inside `territory`,
+    whatever name it goes by, and none that another user can write to (T48).
     """
     folders = tuple(territory)
-    entries = dict.fromkeys(
-        AbsPath(os.path.normpath(entry)) for entry in path.split(os.pathsep) if os.path.isabs(entry)
-    )
-    return tuple(entry for entry in entries if trusted or not lies_in(entry, folders))
+    entries = _absolute_entries(path)
+    return tuple(entry for entry in entries if trusted or not (lies_in(entry, folders) or _is_anyones(entry)))
 
 
-def lies_in(path: str, territory: Iterable[str]) -> bool:
-    """Whether `path` is inside one of the folders, by its name or by where it really leads."""
-    real = os.path.realpath(path)
-    return any(is_inside(one, folder) for folder in territory for one in (path, real))
+def foreign_path(path: str) -> tuple[AbsPath, ...]:
+    """The entries of `PATH` that are not the user's own places: looked at only to say that a program is there."""
+    return tuple(entry for entry in _absolute_entries(path) if _is_anyones(entry))
 
 
-def _leads_into(name: str, value: str, folders: tuple[AbsPath, ...]) -> bool:
-    entries = value.split(os.pathsep)
-    if name in SEARCHED and not all(map(os.path.isabs, entries)):
-        return True
-    return any(os.path.isabs(entry) and lies_in(entry, folders) for entry in entries)
+def fingerprint(environment: Mapping[str, str], programs: Iterable[str]) -> str:
+    """Differs when a server would do something else in another environment (T48).
+
+    Of `PATH` counts only to which `programs` it leads: hosts put folders of their own in front, one for each session.
+    """
+    said = sorted((name, value) for name, value in environment.items() if name != "PATH" and not _is_passing(name))
+    digest = hashlib.sha256()
+    for part in (*(part for pair in said for part in pair), *programs):
+        encoded = os.fsencode(part)
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()[:16]
+
+
+def _outside(name: str, value: str, folders: tuple[AbsPath, ...]) -> str | None:
+    """What is left of a variable when nothing in it leads into the folders; None when nothing is."""
+    entries = outside_entries(name, value, folders)
+    if entries is not None:
+        return os.pathsep.join(entries) or None
+    return None if leads_into(name, value, folders) else value
+
+
+def _absolute_entries(path: str) -> Iterable[AbsPath]:
+    # `normpath` keeps two slashes at the front, which mean one everywhere that we run.
+    absolute = (os.path.normpath(entry) for entry in path.split(os.pathsep) if os.path.isabs(entry))
+    return dict.fromkeys(AbsPath("/" + entry.lstrip("/")) for entry in absolute)
+
+
+def _is_anyones(entry: str) -> bool:
+    return os.path.isdir(entry) and not is_own_folder(entry)
+
+
+def _is_passing(name: str) -> bool:
+    return name in PASSING or (name.startswith("XDG_") and not name.endswith(("_HOME", "_DIRS")))
 
 
 def _is_inherited(name: str) -> bool:

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
-from pilotfish.servers.environment import lies_in
+from pilotfish.servers.leading import lies_in
+from pilotfish.system.ownership import is_foreign
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
@@ -45,6 +46,8 @@ class Lookup(Struct, frozen=True):
     """What `environment.search_path` leaves of `PATH`."""
     tools: tuple[AbsPath, ...] = ()
     """Folders of programs that we installed ourselves."""
+    foreign: tuple[AbsPath, ...] = ()
+    """Folders of `PATH` that another user can write to: what is there is not run for an untrusted workspace (T48)."""
 
 
 class ProgramFound(Struct, frozen=True):
@@ -108,11 +111,12 @@ def find_npm_file(name: str, root: AbsPath, lookup: Lookup, beside: AbsPath | No
 
 
 def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
-    """An untrusted project's own folders come last: only to be able to say that the program is there."""
+    """An untrusted project's own and other users' folders come last: only to say that the program is there."""
     own = [(folder, Origin.PROJECT) for folder in _project_folders(root, lookup.territory)]
     others = [(folder, Origin.TOOLS) for folder in lookup.tools]
     others += [(folder, Origin.PATH) for folder in lookup.path]
-    yield from (*own, *others) if lookup.trusted else (*others, *own)
+    foreign = [(folder, Origin.PATH) for folder in lookup.foreign]
+    yield from (*own, *others) if lookup.trusted else (*others, *own, *foreign)
 
 
 def _project_folders(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[AbsPath]:
@@ -148,6 +152,8 @@ def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> ProgramLocation:
         return replace(missing, unusable=path)
     if not lookup.trusted and lies_in(path, lookup.territory):
         return Gated(path, "the program lies inside the workspace, which is not trusted")
+    if not lookup.trusted and (os.path.dirname(path) in lookup.foreign or is_foreign(status)):
+        return Gated(path, "other users can change the program, and the workspace is not trusted")
     from pilotfish.system.ports import Identity  # Only what is found needs it, and `servers` finds little.
 
     return ProgramFound(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))

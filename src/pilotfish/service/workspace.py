@@ -5,6 +5,7 @@ It answers which servers serve a file and how to start each; it starts nothing a
 
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from functools import cached_property
@@ -28,7 +29,7 @@ from pilotfish.protocol.wire import Json
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
-from pilotfish.servers.environment import child_environment, search_path
+from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import (
     Gated,
@@ -67,6 +68,8 @@ class _Whereabouts(Struct):
     )
     installed: dict[str, bool] = field(default_factory=dict[str, bool])
     """Whether each package manager is installed."""
+    surroundings: str = ""
+    """The result of `Workspace._surroundings`, which searches for every toolchain."""
     shortcomings: Mapping[str, str] | None = None
     """The result of `Workspace.shortcomings`, which searches for every program of the catalogue."""
     keys: dict[tuple[str, AbsPath, str], Key] = field(default_factory=dict[tuple[str, AbsPath, str], Key])
@@ -91,6 +94,7 @@ class Workspace:
             trusted=self.config.trusted,
             path=search_path(environment.get("PATH", os.defpath), territory, trusted=self.config.trusted),
             tools=tool_folders(places.state),
+            foreign=() if self.config.trusted else foreign_path(environment.get("PATH", "")),
         )
         self._pythons = PythonEnvironments(boundary.workspace, environment, os.path.join(places.state, "pythons"))
         self._tree = DiskTree()
@@ -267,9 +271,23 @@ class Workspace:
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
-            config = f"{self._configured(spec.id)} {self.config.trusted} {program} {python}"
+            config = f"{self._configured(spec.id)} {self.config.trusted} {program} {python} {self._surroundings()}"
             self._whereabouts.keys[place] = Key(spec.id, root, config)
         return self._whereabouts.keys[place]
+
+    def _surroundings(self) -> str:
+        """Differs for two clients whose environments would make two different servers of one program."""
+        if not self._whereabouts.surroundings:
+            toolchains = (shutil.which(name, path=os.pathsep.join(self._lookup.path)) or "" for name in TOOLCHAINS)
+            self._whereabouts.surroundings = fingerprint(self._child_environment({}), toolchains)
+        return self._whereabouts.surroundings
+
+    def _child_environment(self, added: Mapping[str, str]) -> dict[str, str]:
+        untrusted = () if self.config.trusted else self._lookup.territory
+        environment = child_environment(self._environment, added, self._lookup.path, untrusted=untrusted)
+        # A home in the workspace is the user's own, and no server starts without one; any other there is not.
+        environment.setdefault("HOME", self._places.home)
+        return environment
 
     def _configured(self, server: str) -> str:
         if server not in self._fingerprints:
@@ -283,7 +301,7 @@ class Workspace:
         if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self.why_unavailable(candidate)
         ready = self._filled(allowed, root, located)
-        environment = child_environment(self._environment, ready.env, self._lookup.path)
+        environment = self._child_environment(ready.env)
         return SessionOptions(
             server=spec.id,
             root=root,
@@ -314,7 +332,7 @@ class Workspace:
         program = locate(command[0], root, self._lookup)
         if not isinstance(program, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{command[0]} is not installed, or may not run here", scene=scene)
-        environment = child_environment(self._environment, spec.env, self._lookup.path)
+        environment = self._child_environment(spec.env)
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: ProgramFound) -> ServerSpec:

@@ -178,7 +178,12 @@ async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:
     try:
         with anyio.fail_after(VERSION_SECONDS):
             done = await anyio.run_process(
-                argv, cwd=options.root, env=options.launch.environment, stderr=subprocess.DEVNULL, check=False
+                # Outside of the project, which must not decide what a version is (T8).
+                argv,
+                cwd="/",
+                env=options.launch.environment,
+                stderr=subprocess.DEVNULL,
+                check=False,
             )
     except (OSError, TimeoutError):
         return ""

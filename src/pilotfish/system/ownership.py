@@ -1,0 +1,39 @@
+"""Whose a file is. What another user made decides nothing for this one: no root, no program, no configuration (T56)."""
+
+import os
+import stat
+from functools import cache
+
+
+def is_foreign(status: os.stat_result) -> bool:
+    """Whether neither this user nor the system owns a file."""
+    return status.st_uid != os.geteuid() and status.st_uid not in _system_users()
+
+
+def is_own_folder(path: str) -> bool:
+    """Whether only this user and the system decide what is in a folder, now or by swapping one above it."""
+    folder = os.path.realpath(path)
+    try:
+        if os.stat(folder).st_mode & stat.S_IWOTH:
+            return False
+        while not is_foreign(status := os.stat(folder)):
+            if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+                return False
+            if folder == os.path.dirname(folder):
+                return True
+            folder = os.path.dirname(folder)
+    except OSError:
+        pass  # what cannot be looked at is not known to be ours
+    return False
+
+
+@cache
+def _system_users() -> frozenset[int]:
+    """Who owns the system: root; in a sandbox with users of its own, whoever root looks like there."""
+    users = {0}
+    for folder in ("/", "/usr"):
+        try:
+            users.add(os.stat(folder).st_uid)
+        except OSError:
+            continue
+    return frozenset(users)

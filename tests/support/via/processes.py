@@ -1,0 +1,113 @@
+"""Every way in as the user's own programs use it: real processes and a real daemon, nothing of this process between.
+
+Each way has the servers of one file say what they find, and returns everything that was printed or answered.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from support.clients.http import http_served
+from support.clients.raw_llxprt import framed
+from support.daemon.homes import WAIT_SECONDS, DaemonHome
+
+Way = Callable[[DaemonHome, str], str]
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def run(home: DaemonHome, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """`pilotfish ARGUMENTS` in the workspace. `-I`: what the variables do to this Python is not what is tested."""
+    return subprocess.run(
+        [sys.executable, "-I", "-m", "pilotfish", *arguments],
+        input=given,
+        capture_output=True,
+        cwd=home.root,
+        env=home.environment,
+        timeout=2 * WAIT_SECONDS,
+        check=False,
+    )
+
+
+def _printed(done: subprocess.CompletedProcess[bytes]) -> str:
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def _hook(home: DaemonHome, file: str) -> str:
+    return _printed(home.run_hook(json.dumps({"files": [file], "kind": "edit"}).encode()))
+
+
+def _check(home: DaemonHome, file: str) -> str:
+    return _printed(run(home, "check", file))
+
+
+def _without_daemon(home: DaemonHome, file: str) -> str:
+    return _printed(run(home, "check", "--no-daemon", file))
+
+
+def _doctor(home: DaemonHome, _file: str) -> str:
+    return _printed(run(home, "doctor"))
+
+
+def _mcp(home: DaemonHome, file: str) -> str:
+    call = {"name": "lsp_diagnostics", "arguments": {"filePath": file}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    given = "".join(json.dumps(message) + "\n" for message in messages)
+    return _answered(home, "mcp", given.encode(), b'"id":2')
+
+
+def _http(home: DaemonHome, file: str) -> str:
+    with http_served(home) as served:
+        served.ask("PUT", "/conversations/a/cwd", {"cwd": str(home.root)})
+        return served.ask("POST", "/conversations/a/lsp", {"operation": "diagnostics", "filePath": file}).body.decode()
+
+
+def _service(home: DaemonHome, file: str) -> str:
+    """LLxprt's, which it starts and ends itself."""
+    start: dict[str, Any] = {"workspaceRoot": str(home.root), "config": {}}
+    told = DaemonHome(home.root, {**home.environment, "LSP_BOOTSTRAP": json.dumps(start)})
+    params = {"filePath": str(home.root / file)}
+    asked = framed({"jsonrpc": "2.0", "id": 2, "method": "lsp/checkFile", "params": params})
+    return _answered(told, "service", asked, b'"id":2')
+
+
+def _answered(home: DaemonHome, verb: str, given: bytes, answer: bytes) -> str:
+    """What `pilotfish VERB` says up to the end of the message in which `answer` stands."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-m", "pilotfish", verb],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=home.root,
+        env=home.environment,
+    ) as host:
+        assert host.stdin is not None
+        assert host.stdout is not None
+        try:
+            host.stdin.write(given)
+            host.stdin.flush()
+            heard = b""
+            while answer not in heard or heard.count(b"{") != heard.count(b"}"):
+                more = os.read(host.stdout.fileno(), 65536)
+                assert more, heard
+                heard += more
+            return heard.decode()
+        finally:
+            host.terminate()
+
+
+WAYS: dict[str, Way] = {
+    "hook": _hook,
+    "check": _check,
+    "check without a daemon": _without_daemon,
+    "MCP": _mcp,
+    "HTTP": _http,
+    "service": _service,
+    "doctor": _doctor,
+}

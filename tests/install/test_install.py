@@ -227,6 +227,23 @@ def test_install_scripts_of_npm_packages_do_not_run(tmp_path: Path, here: dict[s
     assert not (tmp_path / "shop" / "pwned").exists()
 
 
+@pytest.mark.proves("REG-7")
+@needs_npm
+@pytest.mark.parametrize("place", ["the root of the file system", "the home folder"])
+def test_npm_is_found_wherever_the_person_stands(
+    tmp_path: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    npm = tmp_path / "home" / "bin" / "npm"
+    npm.parent.mkdir(parents=True)
+    npm.symlink_to(shutil.which("npm") or "")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir("/" if place == "the root of the file system" else tmp_path / "home")
+    tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
+    bundle = bundle_of(wheels={}, lock=node_package(tmp_path / "shop"))
+    install(bundle, tools, {**here, "PATH": f"{npm.parent}:{here['PATH']}"}, nothing)
+    assert tools.is_installed(bundle)
+
+
 @pytest.mark.proves("T39", "T40")
 @needs_npm
 def test_an_npm_package_with_another_hash_is_refused_and_nothing_stays(tmp_path: Path, here: dict[str, str]) -> None:

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
+from support.files.repositories import commit_everything, run_git
 from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
 
 Captured = pytest.CaptureFixture[str]
@@ -333,17 +333,10 @@ def test_folders_that_are_skipped_on_purpose_are_one_line(
 # --- What git lists -------------------------------------------------------------------------------------------------
 
 
-def git(folder: Path, *words: str) -> None:
-    settings = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tree: Path) -> Path:
     shutil.rmtree(tree / ".git")
-    git(tree, "init", "--quiet")
-    git(tree, "add", ".")
-    git(tree, "commit", "--quiet", "-m", "x")
+    commit_everything(tree)
     return tree
 
 
@@ -375,8 +368,8 @@ def test_only_changed_and_untracked_files_are_checked(
 
 def test_without_a_commit_every_file_has_changed(tree: Path, workspace: ScriptedWorkspace) -> None:
     shutil.rmtree(tree / ".git")
-    git(tree, "init", "--quiet")
-    git(tree, "add", "a.py")
+    run_git(tree, "init", "--quiet")
+    run_git(tree, "add", "a.py")
     assert workspace.run("check", "--changed") == 0
     assert {Path(path).name for path, _ in workspace.checked} == {"a.py", "b.py", "c.py"}
 
@@ -394,7 +387,7 @@ def test_listing_changes_runs_nothing_of_the_repository(
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\ncat\n")
     program.chmod(0o755)
     for key in ("core.fsmonitor", "filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "diff.external"):
-        git(repository, "config", key, str(program))
+        run_git(repository, "config", key, str(program))
     (repository / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
     (repository / "a.py").write_text("x = 1\n")
     assert workspace.run("check", "--changed") == 0

@@ -110,11 +110,16 @@ def test_a_rename_is_a_preview_of_every_file(user: User) -> None:
 
 @pytest.mark.proves("FMT-2", "HOOK-1")
 def test_touched_prints_feedback_and_ends_with_0(user: User) -> None:
-    broken = pilotfish(user, "touched", "main.py", "--kind", "edit")
-    assert broken.returncode == 0
-    assert re.search(r'^<diagnostics file="main.py">\nERROR \[3:16\] .*\n</diagnostics>$', broken.stdout, re.MULTILINE)
-    fine = pilotfish(user, "touched", "clean.py")
+    file = user.workspace / "edited.py"
+    file.write_text("VALUE: int = 1\n")
+    fine = pilotfish(user, "touched", "edited.py", "--kind", "write")
     assert (fine.returncode, fine.stdout, fine.stderr) == (0, "", "")
+    file.write_text("VALUE: int = 'x'\n")
+    broken = pilotfish(user, "touched", "edited.py", "--kind", "edit")
+    file.unlink()
+    assert broken.returncode == 0
+    block = r'^<diagnostics file="edited.py">\nERROR \[1:14\] .*\n</diagnostics>$'
+    assert re.search(block, broken.stdout, re.MULTILINE)
 
 
 @pytest.mark.proves("REG-6")

@@ -35,9 +35,9 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
         max_total_lines=50,
         max_bytes=None,
         other_files_order="severity",
-        other_files_after=("write",),
-        only_new=False,
-        no_verdict="silent",
+        other_files_after=("edit", "write", "patch"),
+        only_new=True,
+        no_verdict="say",
     )
     assert config.pool == PoolSettings(10, None, None)
     assert config.navigation_tools
@@ -174,7 +174,8 @@ def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> Non
         max_bytes=2048,
         other_files_order="severity",
         other_files_after=("edit", "write", "patch"),
-        only_new=False,
+        only_new=True,
+        no_verdict="say",
     )
     assert pi.feedback.severities == {Severity.ERROR, Severity.WARNING}
     assert pi.origins["feedback", "maxBytes"] == ValueOrigin(ConfigSource.HOST, preset="pi")
@@ -191,7 +192,8 @@ def test_whether_a_missing_verdict_is_said_is_not_part_of_a_preset(home: Home) -
     def no_verdict(host: str | None) -> str:
         return home.load(host=host).config.feedback.no_verdict
 
-    assert {no_verdict(host) for host in (None, "pi", "opencode", "llxprt")} == {"silent"}
+    assert {no_verdict(host) for host in (None, "pi", "opencode")} == {"say"}
+    assert no_verdict("llxprt") == "silent"
     home.user({"feedback": {"noVerdict": "say", "preset": "llxprt"}})
     assert (no_verdict("pi"), no_verdict("llxprt")) == ("say", "say")
     home.project({"feedback": {"noVerdict": "silent"}})

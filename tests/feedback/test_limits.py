@@ -13,7 +13,7 @@ LLXPRT = FeedbackSettings(
     max_total_lines=50,
     max_bytes=None,
     other_files_order="path",
-    other_files_after=("write",),
+    other_files_after=("edit", "write", "patch"),
     only_new=False,
 )
 

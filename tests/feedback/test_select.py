@@ -14,6 +14,8 @@ from pilotfish.model import AbsPath, Diagnostic, Severity
 from support.values.findings import WORKSPACE, checked, compared, diagnostic, errors
 from support.values.limits import LLXPRT, SEEDS
 
+WRITES = replace(LLXPRT, other_files_after=("write",))
+"""The seeds' own rule: other files after a write alone."""
 BOTH = replace(LLXPRT, include_severities=("error", "warning"))
 
 
@@ -35,7 +37,7 @@ def shown(file: Chosen) -> list[str]:
 @pytest.mark.parametrize(
     ("edited", "others", "kind", "limits", "expected"),
     [
-        pytest.param([checked("a", errors(1))], [checked("b", errors(1))], "edit", LLXPRT, [("a", 1, 0)], id="BR-2"),
+        pytest.param([checked("a", errors(1))], [checked("b", errors(1))], "edit", WRITES, [("a", 1, 0)], id="BR-2"),
         pytest.param(
             [checked("a", errors(1))],
             [checked("b", errors(1))],
@@ -75,6 +77,14 @@ def shown(file: Chosen) -> list[str]:
         ),
         pytest.param([], [checked("b", errors(3))], "patch", SEEDS["pi"], [], id="BR-11 EC-37 EC-38"),
         pytest.param(
+            [],
+            [compared("b", introduced=errors(1), older=errors(2)), checked("c", errors(3))],
+            "patch",
+            LLXPRT,
+            [("b", 1, 0)],
+            id="FMT-7 what a deletion broke is shown",
+        ),
+        pytest.param(
             [checked("z", errors(1))],
             [checked("c", errors(1)), checked("a", errors(1)), checked("b", errors(1))],
             "write",
@@ -86,7 +96,7 @@ def shown(file: Chosen) -> list[str]:
             [checked("b", errors(1)), checked("a", errors(2))],
             [checked("c", errors(1))],
             "patch",
-            LLXPRT,
+            WRITES,
             [("b", 1, 0), ("a", 2, 0)],
             id="BR-17",
         ),

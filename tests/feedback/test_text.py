@@ -218,8 +218,9 @@ def test_a_line_reads_like_this(items: list[Diagnostic], limits: FeedbackSetting
 def test_where_there_is_nothing_to_say_nothing_is_said(
     edited: list[Checked], others: list[Checked], kind: TouchKind
 ) -> None:
+    limits = replace(LLXPRT, other_files_after=("write",))
     for form in (FORM, PLAIN, replace(FORM, marks=True), replace(FORM, max_bytes=0)):
-        assert said(edited, others, kind=kind, form=form) == ""
+        assert said(edited, others, kind=kind, limits=limits, form=form) == ""
     assert appended("Edit applied.\n", "") == "Edit applied.\n"
 
 
@@ -400,6 +401,7 @@ SELECTIONS = st.builds(
         max_total_lines=st.none() | st.integers(0, 9),
         other_files_order=st.sampled_from(["path", "severity"]),
         other_files_after=st.sampled_from([(), ("write",), ("edit", "write")]),
+        only_new=st.booleans(),
     ),
 )
 FORMS = st.builds(
@@ -407,8 +409,11 @@ FORMS = st.builds(
 )
 TAGGED_LINE = re.compile(
     r'<diagnostics file="[^<>"]*">|</diagnostics>|(ERROR|WARNING|INFO|HINT) \[\d+:\d+\][^<>]*|\.\.\. and \d+ more[^<>]*'
-    r"|LSP (errors|diagnostics) detected in (this file, please fix|other files):|\d+ introduced by this edit .*"
-    r"|The edit was applied and need not be repeated; please fix [^<>]*|"
+    r"|LSP (errors|diagnostics) detected in (this file, (please fix|possibly older than this edit)|other files):"
+    r"|\d+ introduced by this edit .*"
+    r"|The edit was applied and need not be repeated; please fix [^<>]*"
+    r"|\d+ older (error|diagnostic)s? in (this file|these files) (is|are) not shown\."
+    r"|\d+ (error|diagnostic)s? (was|were) fixed\.|\d+ more files? (has|have) new (error|diagnostic)s: [^<>]*|"
 )
 
 

@@ -21,6 +21,7 @@ from support.servers.complaining import complaining, silent
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import ScriptedServer
 from support.services.scripted import SERVER, ScriptedService, scripted_service
+from support.values.settings import listing_every_error
 
 pytestmark = pytest.mark.anyio
 
@@ -476,7 +477,10 @@ async def test_diagnostics_of_no_file_are_fresh_for_every_file_that_had_some(tmp
 
 @pytest.mark.proves("HOOK-1", "FMT-8")
 async def test_the_hidden_tool_gives_the_feedback_after_an_edit(tmp_path: Path) -> None:
-    async with scripted_service(tmp_path, complaining) as scripted, client_on(scripted) as client:
+    async with (
+        scripted_service(tmp_path, complaining, config=listing_every_error({})) as scripted,
+        client_on(scripted) as client,
+    ):
         scripted.write("a.fake", "wrong\n")
         told = await client.call_tool("hook_post_edit", {"filePath": "a.fake"})
         assert '<diagnostics file="a.fake">\nERROR [1:1] wrong (E1)\n</diagnostics>' in text_of(told)

@@ -64,7 +64,8 @@ async def test_the_answer_says_what_became_of_the_changed_files(tmp_path: Path) 
     assert (found.introduced, found.fixed) == (2, 0)
     assert '<diagnostics file="a.fake">' in found.text
     assert "bad = 1" in found.text
-    assert "bad before" in found.text
+    assert "bad before" not in found.text
+    assert "1 older error in these files is not shown." in found.text
 
 
 @pytest.mark.proves("T37", "DOC-4", "C106")

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from pilotfish.api.answers import Feedback
 from pilotfish.model import AbsPath
 from pilotfish.system.git import committed_content
+from support.files.repositories import commit_everything, offer_git, run_git
 from support.services.several import BY_LINE, Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-8")]
@@ -30,15 +30,9 @@ def shown(feedback: Feedback) -> list[str]:
 
 def repository(ground: Ground, text: str) -> None:
     """The workspace as a git repository whose last commit has `a.x` with this text."""
-    git = shutil.which("git")
-    assert git is not None
-    bin_folder = ground.root.parent / "bin"
-    bin_folder.mkdir(exist_ok=True)
-    (bin_folder / "git").symlink_to(git)
+    offer_git(ground.root.parent / "bin")
     ground.write("a.x", text)
-    run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(ground.root)]
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
-        subprocess.run([*run, *arguments], check=True)
+    commit_everything(ground.root)
 
 
 async def test_the_host_s_own_word_comes_first(tmp_path: Path) -> None:
@@ -109,9 +103,7 @@ def test_git_runs_nothing_of_the_repository(tmp_path: Path) -> None:
     root = tmp_path / "repository"
     root.mkdir()
     (root / "a.py").write_text("x = 1\n")
-    run = [git, "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(root)]
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a"]):
-        subprocess.run([*run, *arguments], check=True)
+    commit_everything(root)
     command = f"touch {trap}"
     for name in (
         "core.fsmonitor",
@@ -122,7 +114,7 @@ def test_git_runs_nothing_of_the_repository(tmp_path: Path) -> None:
         "alias.cat-file",
     ):
         value = f"!{command}" if name.startswith("alias") else command
-        subprocess.run([*run, "config", name, value], check=True)
+        run_git(root, "config", name, value)
     (root / ".gitattributes").write_text("* filter=x diff=x\n")
     assert committed_content(git, AbsPath(str(root / "a.py"))) == b"x = 1\n"
     # A partial clone fetches what is missing by whatever its configuration names.
@@ -130,10 +122,8 @@ def test_git_runs_nothing_of_the_repository(tmp_path: Path) -> None:
         "remote.origin.url": f"ext::sh -c 'touch% {trap}'", "remote.origin.promisor": "true",
         "extensions.partialClone": "origin", "core.repositoryFormatVersion": "1", "protocol.ext.allow": "always",
     }.items():  # fmt: skip
-        subprocess.run([*run, "config", name, value], check=True)
-    objects = subprocess.run(
-        [*run, "rev-parse", "HEAD:a.py"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+        run_git(root, "config", name, value)
+    objects = run_git(root, "rev-parse", "HEAD:a.py").strip()
     os.remove(root / ".git" / "objects" / objects[:2] / objects[2:])
     assert committed_content(git, AbsPath(str(root / "a.py"))) is None
     assert committed_content(git, AbsPath(str(root / "gone.py"))) is None

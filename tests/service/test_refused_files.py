@@ -13,6 +13,7 @@ from pilotfish.api.answers import State
 from pilotfish.errors import Code
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
 from support.clients.mcp import client_on
+from support.files.repositories import commit_everything, offer_git
 from support.servers.complaining import complaining
 from support.servers.real import User, make_user, require
 from support.services.scripted import ScriptedService, scripted_service
@@ -30,9 +31,12 @@ def user(tmp_path: Path) -> User:
     """`main.py` and the Latin-1 `legacy.py` import `greeting.py`, of which the argument has become a number."""
     require(["basedpyright"])
     made = make_user(tmp_path, ["basedpyright"], {"timing": {"diagnosticsWaitTimeoutMs": 60_000}}, trusted=False)
-    (made.workspace / "greeting.py").write_text("def greet(times: int) -> int:\n    return times\n")
+    (made.workspace / "greeting.py").write_text("def greet(name: str) -> str:\n    return name\n")
     (made.workspace / "main.py").write_text('from greeting import greet\n\nprint(greet("x"))\n')
     (made.workspace / "legacy.py").write_bytes(b"# caf\xe9\nfrom greeting import greet\n")
+    offer_git(Path(made.environment["PATH"]))
+    commit_everything(made.workspace)
+    (made.workspace / "greeting.py").write_text("def greet(times: int) -> int:\n    return times\n")
     return made
 
 

@@ -18,7 +18,7 @@ LLXPRT_FEEDBACK: Mapping[str, Json] = {
     "maxTotalLines": 50,
     "maxBytes": None,
     "otherFilesOrder": "path",
-    "otherFilesAfter": ["write"],
+    "otherFilesAfter": ["edit", "write", "patch"],
 }
 
 PRESETS: Mapping[str, Mapping[str, Json]] = {
@@ -31,7 +31,6 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
         "maxOtherFiles": 3,
         "maxBytes": 2048,
         "otherFilesOrder": "severity",
-        "otherFilesAfter": ["edit", "write", "patch"],
     },
 }
 """The named sets of limits and order. Each sets the same keys, so that choosing one in a project undoes whatever

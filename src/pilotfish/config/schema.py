@@ -163,11 +163,11 @@ class FeedbackSettings(Section, frozen=True):
     other_files_order: Annotated[Literal["path", "severity"], _about("How other files are ordered.")] = "severity"
     other_files_after: Annotated[
         tuple[TouchKind, ...], _about("After which kinds of change other files are shown too.")
-    ] = ("write",)
-    only_new: Annotated[bool, _about("Show only what the edit introduced.")] = False
+    ] = ("edit", "write", "patch")
+    only_new: Annotated[bool, _about("Show only what the edit introduced.")] = True
     no_verdict: Annotated[
         Literal["say", "silent"], _about("Whether one line says that a file could not be checked, and why.")
-    ] = "silent"
+    ] = "say"
 
     @property
     def severities(self) -> frozenset[Severity]:

@@ -77,12 +77,16 @@ class Selection(Struct, frozen=True):
 def selection(
     edited: Sequence[Checked], others: Sequence[Checked], kind: TouchKind, limits: FeedbackSettings
 ) -> Selection:
-    """The findings of the `edited` files in their order, then of the `others`. Without an edited file, nothing."""
+    """The findings of the `edited` files in their order, then of the `others`.
+
+    Without an edited file (some were deleted or moved), only what that broke is shown.
+    """
     errors_only = limits.severities == frozenset({Severity.ERROR})
     changed = {file.path: file for file in edited}
     first = _allotted((_within(file, limits) for file in changed.values()), limits.max_total_lines)
-    if not changed or kind not in limits.other_files_after:
+    if kind not in limits.other_files_after:
         return Selection(errors_only, limits.only_new, first)
+    limits = limits if changed else replace(limits, only_new=True)
     left = None if limits.max_total_lines is None else limits.max_total_lines - sum(len(file.shown) for file in first)
     related = {file.path: file for file in others if file.path not in changed and _is_known(file, limits)}
     candidates = [file for file in (_within(file, limits) for file in related.values()) if file.shown]

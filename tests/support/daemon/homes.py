@@ -16,6 +16,7 @@ from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.surfaces import hook
 from pilotfish.system.strays import TAG
 from support.process_tree import alive, ends, environment, pids
+from support.values.settings import listing_every_error
 
 TESTS = Path(__file__).parents[2]
 HOOK = hook.__file__
@@ -53,7 +54,7 @@ class DaemonHome:
     def configure(self, scenario: str = "answering", **more: Any) -> None:
         file = Path(self.environment["HOME"]) / ".config" / "pilotfish" / "lsp.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"lsp": {"toy": fake_server(scenario)}, **more}))
+        file.write_text(json.dumps(listing_every_error({"lsp": {"toy": fake_server(scenario)}, **more})))
 
     def write(self, name: str, text: str) -> None:
         (self.root / name).write_text(text)

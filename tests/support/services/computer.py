@@ -12,6 +12,7 @@ from pilotfish.system.files import DiskFiles
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
 from support.servers.scripted import ScriptedServer, spawning
+from support.values.settings import listing_every_error
 
 PLACE = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 9}}
 
@@ -65,7 +66,7 @@ def scripted_shell(folder: Path, config: dict[str, Any] | None = None) -> Script
     program.write_text("")
     program.chmod(0o755)
     servers = {"toy": {"command": [str(program)], "extensions": [".toy"], "languageId": {".toy": "toy"}}}
-    file.write_text(json.dumps({"lsp": servers, **(config or {})}))
+    file.write_text(json.dumps(listing_every_error({"lsp": servers, **(config or {})})))
     environment = {"HOME": str(home), "PATH": str(home / "nothing"), "PILOTFISH_HOME": str(home / "pilotfish")}
     started: list[ScriptedServer] = []
     spawner = spawning(lambda script: _scenario(script, f"file://{root}/a.toy"), servers=started)

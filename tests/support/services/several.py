@@ -24,6 +24,7 @@ from support.servers.pools import FakeVitals
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedProcess, ScriptedServer
 from support.services.checks import full, server_with
+from support.values.settings import listing_every_error
 
 PROGRAM = "/bin/true"
 """Something that is there: what it would do does not matter."""
@@ -91,7 +92,8 @@ async def service_on(
     places = user_places(environment)
     user_file = Path(places.global_file)
     user_file.parent.mkdir(parents=True, exist_ok=True)
-    user_file.write_text(json.dumps({"lsp": {server: custom() for server in scenarios}} if config is None else config))
+    settings = {"lsp": {server: custom() for server in scenarios}} if config is None else config
+    user_file.write_text(json.dumps(listing_every_error(settings)))
     launches: list[Launch] = []
     started: dict[str, list[ScriptedServer]] = {}
     spawn = _spawner(scenarios, launches, started)

@@ -15,7 +15,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
-from pilotfish.feedback.text import Form, feedback_text
+from pilotfish.feedback.text import MAX_NAMED, Form, feedback_text, named
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
@@ -71,9 +71,10 @@ class EditFeedback:
         notes = [*self._notices.take(client, workspace, edited)] if limits.no_verdict == "say" else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
-        notes += _unchecked(others)
+        older = _older_line(workspace, _possibly_older(limits, others))
+        notes += [*_unchecked(others), *older]
         text = _text(workspace, touch, limits, changes, others, notes)
-        return _feedback(text, edited, changes, others, started, _untold(packages, limits, others))
+        return _feedback(text, edited, changes, others, started, [*_untold(packages), *older])
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""
@@ -176,17 +177,30 @@ def _unchecked(others: BrokenFiles) -> list[str]:
     return [f"{others.unchecked} of {others.candidates} possibly affected {files} not checked yet."]
 
 
-def _untold(packages: frozenset[str], limits: FeedbackSettings, others: BrokenFiles) -> list[str]:
-    """What was found and is not told as an error: the answer is not the whole one then."""
-    older = [
-        change
-        for change in others.changes.values()
-        if limits.only_new
-        and isinstance(change, NoBaseline)
-        and any(found.severity in limits.severities for found in change.diagnostics)
+def _possibly_older(limits: FeedbackSettings, others: BrokenFiles) -> list[AbsPath]:
+    """Other files with findings of which nobody knows whether the edit caused them."""
+    if not limits.only_new:
+        return []
+    unknown = {path: change for path, change in others.changes.items() if isinstance(change, NoBaseline)}
+    return [
+        path
+        for path, change in unknown.items()
+        if any(found.severity in limits.severities for found in change.diagnostics)
     ]
-    caveats = [missing_imports_line(len(packages))] if packages else []
-    return caveats + ([f"{len(older)} other files have errors that may be older"] if older else [])
+
+
+def _older_line(workspace: Workspace, paths: Sequence[AbsPath]) -> list[str]:
+    """Once: from then on it is known what these files had."""
+    if not paths:
+        return []
+    names = [named(path, workspace.root) for path in paths[:MAX_NAMED]] + ["…"] * (len(paths) > MAX_NAMED)
+    files = "1 other file has" if len(paths) == 1 else f"{len(paths)} other files have"
+    return [f"{files} errors that may be older than this edit: {', '.join(names)}"]
+
+
+def _untold(packages: frozenset[str]) -> list[str]:
+    """What was found and is not told as an error: the answer is not the whole one then."""
+    return [missing_imports_line(len(packages))] if packages else []
 
 
 def _text(

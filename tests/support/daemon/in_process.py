@@ -27,6 +27,7 @@ from support.daemon.scenarios import answering
 from support.servers.pools import FakeVitals
 from support.servers.scripted import Scenario, ScriptedServer, spawning
 from support.services.several import custom
+from support.values.settings import listing_every_error
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ async def alive(folder: Path, scenario: Scenario = answering) -> AsyncGenerator[
     places = user_places(environment)
     file = Path(places.global_file)
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"lsp": {"toy": custom()}}))
+    file.write_text(json.dumps(listing_every_error({"lsp": {"toy": custom()}})))
     servers: list[ScriptedServer] = []
     spawn = spawning(scenario, servers=servers)
     system = System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment)

@@ -7,7 +7,8 @@ before, it is judged once more with the text that the edited file had.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 from msgspec import Struct, field
@@ -16,8 +17,9 @@ from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
 from pilotfish.model import AbsPath, Severity
 from pilotfish.servers.spec import Role
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
+from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -29,6 +31,12 @@ from pilotfish.system.tasks import owned_tasks
 
 AT_ONCE = 4
 """Files that are checked side by side: a server has something to do while we read the next one, and no long queue."""
+
+FIRST_PART = 8
+"""Files that are checked before the first are compared with their state before the edit."""
+
+COMPARING_SHARE = 0.35
+"""Of the time that is left, for comparing: the second check of a file finds much done by the first."""
 
 COMPARING_SECONDS = 1.0
 """What comparing with the state before the edit gets at least: without it, a finished verdict could not be told."""
@@ -60,6 +68,35 @@ class _Target(Struct, frozen=True):
     extensions: frozenset[str]
 
 
+class _Search:
+    """One run: the files that wait for their check, and what was found so far."""
+
+    def __init__(self, edits: Sequence[EditedText], deadline: float) -> None:
+        self.edits = edits
+        self.deadline = deadline
+        self.waiting: deque[AbsPath] = deque()
+        self.found: dict[AbsPath, FileVerdict] = {}
+        self.changes: dict[AbsPath, Comparison] = {}
+        self._candidates: set[AbsPath] = {edit.path for edit in edits}
+        self._complete = True
+
+    @property
+    def left(self) -> float:
+        return self.deadline - current_time()
+
+    def add(self, workspace: Workspace, affected: Affected) -> None:
+        self._complete = self._complete and affected.complete
+        for path in affected.files:
+            if path not in self._candidates and os.path.isfile(path) and workspace.serves(path):
+                self._candidates.add(path)
+                self.waiting.append(path)
+
+    def result(self) -> BrokenFiles:
+        candidates = len(self._candidates) - len({edit.path for edit in self.edits})
+        complete = self._complete and len(self.found) == candidates
+        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete)
+
+
 class ProjectCheck:
     def __init__(
         self,
@@ -83,40 +120,43 @@ class ProjectCheck:
         self, client: ClientSession, workspace: Workspace, edits: Sequence[EditedText], deadline: float
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
-        broken = self._broken_of(client, workspace)
-        found: dict[AbsPath, FileVerdict] = {}
-        changes: dict[AbsPath, Comparison] = {}
-        candidates: dict[AbsPath, None] = {}
-        complete = True
+        broken, search = self._broken_of(client, workspace), _Search(edits, deadline)
         for target in _targets(workspace, edits):
             if not self._is_followed(target.root):
                 self._words.lost(target.root)
-            affected = await self._affected.of_edits(
-                target.root, edits, target.extensions, _left(deadline), broken=broken
-            )
-            complete = complete and affected.complete
-            wave: Iterable[AbsPath] = affected.files
+            affected = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
+            search.add(workspace, affected)
             for _ in range(MAX_WAVES):
-                fresh = [path for path in wave if path not in candidates and _is_meant(workspace, path, edits)]
-                candidates |= dict.fromkeys(fresh)
-                verdicts = await self._check(client, workspace, fresh, deadline)
-                found |= verdicts
-                judged = await self._compare(client, workspace, edits, verdicts, deadline)
-                changes |= judged
-                worse = [path for path, change in judged.items() if _introduced(change)]
-                if not worse or _left(deadline) <= 0:
+                worse = await self._judge_waiting(client, workspace, search)
+                if not worse or search.left <= 0:
                     break
-                following = await self._affected.of_broken(target.root, worse, target.extensions, _left(deadline))
-                complete = complete and following.complete
-                wave = following.files
-        self._remember(broken, changes)
-        complete = complete and len(found) == len(candidates)
-        return BrokenFiles(tuple(found.values()), changes, len(candidates), complete)
+                following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
+                search.add(workspace, following)
+        self._remember(broken, search.changes)
+        return search.result()
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots, and what was told of them, no longer."""
         self._words.drop(is_meant)
         self._broken.drop(lambda key: is_meant(key[1]))
+
+    async def _judge_waiting(self, client: ClientSession, workspace: Workspace, search: "_Search") -> list[AbsPath]:
+        """Check what waits, the likeliest first, and compare it; returns the files that are worse than before.
+
+        In growing parts: a state before the edits is had for a whole part at once, and the first ones matter most.
+        """
+        worse, size = list[AbsPath](), FIRST_PART
+        while search.waiting and search.left > 0:
+            part = [search.waiting.popleft() for _ in range(min(size, len(search.waiting)))]
+            is_known = all(self._baselines.text(client, path) is not None for path in part)
+            until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
+            verdicts = await self._check(client, workspace, part, until)
+            changes = await self._compare(client, workspace, search, verdicts)
+            search.found |= verdicts
+            search.changes |= changes
+            worse += [path for path, change in changes.items() if _introduced(change)]
+            size *= 2
+        return worse
 
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
@@ -127,26 +167,21 @@ class ProjectCheck:
 
         async def work() -> None:
             for path in waiting:
-                left = _left(deadline)
+                left = deadline - current_time()
                 if left <= 0:
                     return
                 for verdict in await self._runner.run(client, workspace, [path], patience=Patience(left, left)):
                     if verdict.is_fresh or verdict.refused is not None:
-                        found[path] = verdict
+                        found[path] = without_missing_packages(workspace, verdict).verdict
 
-        with anyio.move_on_after(max(0.0, _left(deadline))):
+        with anyio.move_on_after(max(0.0, deadline - current_time())):
             async with owned_tasks() as tasks:
                 for _ in range(min(AT_ONCE, len(paths))):
                     tasks.start_soon(work)
         return found
 
     async def _compare(
-        self,
-        client: ClientSession,
-        workspace: Workspace,
-        edits: Sequence[EditedText],
-        verdicts: Mapping[AbsPath, FileVerdict],
-        deadline: float,
+        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
@@ -157,32 +192,25 @@ class ProjectCheck:
             for path, change in changes.items()
             if isinstance(change, NoBaseline) and _has_findings(judged[path], wanted)
         }
-        deleted = [edit.path for edit in edits if edit.after is None]
+        deleted = [edit.path for edit in search.edits if edit.after is None]
         if unknown and deleted:
             return changes | {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}
-        return changes | await self._compare_with_earlier(client, workspace, edits, unknown, deadline)
+        return changes | await self._compare_with_earlier(client, workspace, search, unknown)
 
     async def _compare_with_earlier(
-        self,
-        client: ClientSession,
-        workspace: Workspace,
-        edits: Sequence[EditedText],
-        verdicts: Mapping[AbsPath, FileVerdict],
-        deadline: float,
+        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
     ) -> dict[AbsPath, Comparison]:
         """Judge these files once more, with the texts that the edited ones had; nothing where one is not known."""
-        before = {edit.path: edit.before for edit in edits if edit.before is not None}
-        if not verdicts or len(before) < len(edits):
+        before = {edit.path: edit.before for edit in search.edits if edit.before is not None}
+        if not verdicts or len(before) < len(search.edits):
             return {}
-        others = {path: verdict.text for path, verdict in verdicts.items()}
-        left = max(_left(deadline), COMPARING_SECONDS)
-        judged = await self._proposal_runner.run(
-            client, workspace, ProposedFiles(before, others), ProposalTime(left, left)
-        )
+        files = ProposedFiles(before, {path: verdict.text for path, verdict in verdicts.items()})
+        left = max(search.left, COMPARING_SECONDS)
+        judged = await self._proposal_runner.run(client, workspace, files, ProposalTime(left, left))
         return {
-            earlier.path: delta(_state(earlier), _state(verdicts[earlier.path]))
+            earlier.path: delta(_state(without_missing_packages(workspace, earlier).verdict), _state(now))
             for earlier in judged
-            if earlier.path in verdicts and earlier.is_fresh
+            if earlier.is_fresh and (now := verdicts.get(earlier.path)) is not None
         }
 
     def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
@@ -213,10 +241,6 @@ def _targets(workspace: Workspace, edits: Sequence[EditedText]) -> list[_Target]
     return [_Target(root, extensions) for root, extensions in found.items()]
 
 
-def _is_meant(workspace: Workspace, path: AbsPath, edits: Sequence[EditedText]) -> bool:
-    return all(path != edit.path for edit in edits) and os.path.isfile(path) and workspace.serves(path)
-
-
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
     codes = [workspace.specs[outcome.server].imports.unresolved for outcome in verdict.outcomes]
     return broken_by_deletion(_state(verdict), deleted, frozenset[str]().union(*codes))
@@ -232,7 +256,3 @@ def _introduced(change: Comparison) -> bool:
 
 def _has_findings(verdict: FileVerdict, wanted: frozenset[Severity]) -> bool:
     return any(found.severity in wanted for found in verdict.diagnostics)
-
-
-def _left(deadline: float) -> float:
-    return deadline - current_time()

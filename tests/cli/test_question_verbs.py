@@ -112,15 +112,6 @@ def test_a_rename_by_symbol_takes_the_last_word_as_the_new_name(workspace: Scrip
     ]
 
 
-def test_for_a_symbol_anywhere_the_most_frequent_kinds_of_files_are_made_ready(
-    workspace: ScriptedWorkspace, folder: Path
-) -> None:
-    for name in ("b.py", "x.txt", "y.txt", "z.txt"):
-        (folder / name).write_text("")
-    workspace.run("references", "greet")
-    assert workspace.warmed == [str(folder / "a.py")]
-
-
 def test_servers_settle_before_the_question(workspace: ScriptedWorkspace) -> None:
     workspace.run("definition", "a.py:1:5")
     assert workspace.warmed == ["a.py"]

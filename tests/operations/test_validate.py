@@ -79,7 +79,6 @@ WRONG = [
     pytest.param({**AT, "colum": 1}, '"colum" is not a field here (did you mean character?)', id="misspelt"),
     pytest.param({**AT, "file_path": "a"}, '"file_path" is not a field here (did you mean filePath?)', id="snake"),
     pytest.param({**AT, "path": "a"}, '"path" is not a field here (did you mean filePath?)', id="other word"),
-    pytest.param({**AT, "symbol": "f"}, "symbol does not go with filePath, line, character", id="two places"),
     pytest.param({"filePath": "a.py", "character": 1}, "line is missing", id="half a position"),
     pytest.param({"symbol": "f", "line": 1}, "filePath is missing", id="line of which file"),
     pytest.param({"filePath": "a.py"}, "line is missing; character is missing", id="file alone"),
@@ -93,7 +92,8 @@ def test_what_is_wrong_is_said_in_words(given_: dict[str, Any], said: str) -> No
     refusal = refused(DEFINITION, given_)
     assert said in refusal.message
     assert refusal.hint == (
-        "It takes filePath, line, character; or filePath, line; or filePath, symbol (optional: line); or symbol."
+        "It takes filePath, line, character; or filePath, line; or filePath, symbol (optional: line, character); "
+        "or symbol."
     )
 
 
@@ -117,6 +117,15 @@ def test_a_string_of_digits_is_a_number_and_a_spelling_is_no_other_field() -> No
     )
     renamed = question(NAMED["lsp_rename"], {"FilePath": "a.py", "line": 1, "character": 1, "new_name": "b"})
     assert (renamed.file_path, renamed.new_name) == ("a.py", "b")
+
+
+def test_a_field_goes_by_other_words_and_what_was_only_filled_in_is_left_out() -> None:
+    asked = question(DEFINITION, {"relative_path": "a.py", "name": "Class.method", "line": 0, "character": 0})
+    assert asked == Question(operation=Operation.DEFINITION, file_path="a.py", symbol="Class.method")
+    assert question(DEFINITION, {"filePath": "", "symbol": "f", "line": None}).file_path is None
+    everything = question(DEFINITION, {**AT, "symbol": "f"})
+    assert (everything.line, everything.character, everything.symbol) == (1, 1, "f")
+    assert question(NAMED["lsp_rename"], {"symbol": "f", "to": "g"}).new_name == "g"
 
 
 def test_a_line_alone_is_a_place() -> None:

@@ -1,7 +1,7 @@
 """Every operation as a typed method over the one way to ask.
 
 A place is given by file, line and character; by file and `symbol` (`Class.method`), on a line of it where that helps;
-or by `symbol` alone, which is looked up with the running servers. Lines and characters count from 1, and a character is
+or by `symbol` alone, which is looked up in the whole workspace. Lines and characters count from 1, and a character is
 a Unicode code point.
 """
 
@@ -129,7 +129,7 @@ class Questions(ABC):
         return await self.ask(Operation.DOCUMENT_SYMBOL, place(file))
 
     async def workspace_symbols(self, query: str, file: FilePath | None = None) -> Symbols:
-        """Symbols by name, at the servers that run; with a file, at its servers, which are then started."""
+        """Symbols by name in the whole workspace; with a file, at its servers alone."""
         return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | {"query": query})
 
     # --- Hierarchies -----------------------------------------------------------------------------------------------

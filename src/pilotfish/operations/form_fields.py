@@ -57,7 +57,7 @@ class QuestionForm(Struct, frozen=True):
 
 AT = QuestionForm(("filePath", "line", "character"))
 ON_LINE = QuestionForm(("filePath", "line"))
-NAMED = QuestionForm(("filePath", "symbol"), ("line",))
+NAMED = QuestionForm(("filePath", "symbol"), ("line", "character"))
 ANYWHERE = QuestionForm(("symbol",))
 
 PLACE = (AT, ON_LINE, NAMED, ANYWHERE)

@@ -102,6 +102,21 @@ def located_on_line(name: Name, text: Text, path: str, line: int, symbols: Seque
     return _chosen(said, name.index, [(str(Name(name.parts)), _location(range_, path)) for range_ in ranges])
 
 
+def mentions(text: Text, name: Name) -> list[Position]:
+    """Every place of a text where the last part of a name stands as a whole word, the qualified ones first."""
+    places = [range_ for line in range(text.line_count) for range_ in occurrences(text, line, name.parts[-1])]
+    ordered = sorted(places, key=lambda range_: not _is_qualified(range_, text, name.parts[:-1]))
+    return [range_.start for range_ in ordered]
+
+
+def at_character(finding: Ambiguous, character: int) -> SymbolLookup:
+    """Of several places on a line, the one that a character (from 1) is in."""
+    for one in finding.candidates:
+        if one.location.character <= character <= one.location.end_character:
+            return LocatedSymbol(one.location)
+    return finding
+
+
 def line_in(text: Text, path: str, line: int) -> Range:
     """All of a line (from 1) of a text; raises `Refused` when there is no such line."""
     return Range(Position(line - 1, 0), Position(line - 1, _length(text, path, line)))

@@ -85,6 +85,8 @@ class OperationRow(Struct, frozen=True):
     """Its name in the Opta tool set, if it is there."""
     writes: bool = False
     """Whether it may change files, when asked to."""
+    is_wide: bool = False
+    """Whether its answer needs the whole project: every use, every implementation, every name."""
     cap: int = MAX_RESULTS
     order: ResultOrder = ResultOrder.BY_PLACE
 
@@ -148,6 +150,7 @@ _ROWS = (
         tool="lsp_goto_implementation",
         verb="implementation",
         description="What implements an interface or method.",
+        is_wide=True,
     ),
     OperationRow(
         Operation.REFERENCES,
@@ -159,6 +162,7 @@ _ROWS = (
         description="Every use of a symbol in the workspace.",
         optional=("includeDeclaration",),
         opta="lsp_references",
+        is_wide=True,
     ),
     OperationRow(
         Operation.HOVER,
@@ -203,6 +207,7 @@ _ROWS = (
         description="Find symbols by name in the whole workspace.",
         opta="lsp_symbols",
         order=ResultOrder.BY_MATCH,
+        is_wide=True,
     ),
     OperationRow(
         Operation.PREPARE_CALLS,
@@ -221,6 +226,7 @@ _ROWS = (
         tool="lsp_incoming_calls",
         verb="calls in",
         description="Who calls a function, and where.",
+        is_wide=True,
     ),
     OperationRow(
         Operation.OUTGOING_CALLS,
@@ -248,6 +254,7 @@ _ROWS = (
         tool="lsp_subtypes",
         verb="types sub",
         description="What is derived from a type.",
+        is_wide=True,
     ),
     OperationRow(
         Operation.DIAGNOSTICS,
@@ -272,6 +279,7 @@ _ROWS = (
         opta="lsp_rename",
         writes=True,
         order=ResultOrder.AS_GIVEN,
+        is_wide=True,
     ),
     OperationRow(
         Operation.RENAME_FILE,

@@ -24,17 +24,22 @@ MAX_SHOWN = 60
 """Characters of a wrong value in a message: enough to recognise it."""
 
 _ALSO = {
-    "filePath": ("path", "file", "filename", "uri"),
-    "line": ("row",),
-    "character": ("column", "col", "offset"),
-    "symbol": ("name", "identifier"),
-    "newPath": ("to", "target"),
+    "filePath": ("path", "file", "filename", "relativePath", "absolutePath", "targetFile", "uri"),
+    "line": ("row", "lineNumber", "startLine"),
+    "character": ("column", "col", "columnNumber"),
+    "symbol": ("name", "identifier", "symbolName", "namePath", "function", "class"),
+    "query": ("pattern", "search", "q"),
+    "newName": ("to", "newSymbolName", "replacement"),
+    "newPath": ("to", "target", "destination", "newFilePath"),
     "callHierarchyItem": ("item",),
     "typeHierarchyItem": ("item",),
-    "text": ("content",),
+    "text": ("content", "code", "body"),
 }
-"""What people and models call a field when it is not called that here."""
+"""What people and models call a field when it is not called that here: taken where nothing else can be meant."""
 
+
+KEPT_EMPTY = frozenset({"query", "text"})
+"""An empty query asks for everything and an empty text is a text; an empty path or name is a mistake."""
 
 _DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
 
@@ -44,7 +49,7 @@ _ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields
 
 def question(tool: OperationTool, arguments: Mapping[str, object]) -> Question:
     """The question that a tool was called with; raises `Refused` that names everything wrong with it."""
-    given = _with_own_names(tool, {name: value for name, value in arguments.items() if value is not None})
+    given = _without_blanks(tool, _with_own_names(tool, {k: v for k, v in arguments.items() if v is not None}))
     ours = tool.own_names
     problems = [] if frozenset(given) in tool.fitting else _misfits(tool, given)
     values: dict[str, Any] = {}
@@ -79,10 +84,21 @@ def _with_own_names(tool: OperationTool, given: Mapping[str, object]) -> Mapping
     ours = tool.own_names
     if given.keys() <= ours.keys():
         return given
-    spelling = {_plain(name): name for name in ours}
+    also = {_plain(word): said for said, own in ours.items() for word in _ALSO.get(own, ())}
+    spelling = also | {_plain(name): name for name in ours}
     meant = {name: name if name in ours else spelling.get(_plain(name), name) for name in given}
     # A field that is given twice is left for `_misfits` to name.
     return given if len(set(meant.values())) < len(meant) else {meant[name]: value for name, value in given.items()}
+
+
+def _without_blanks(tool: OperationTool, given: Mapping[str, object]) -> Mapping[str, object]:
+    """Without what a model filled in because the schema names it: an empty string, a line 0 beside a symbol."""
+    needed = {tool.dialect.said(name) for name in tool.required}
+    kept = {name: value for name, value in given.items() if value != "" or name in needed or name in KEPT_EMPTY}
+    if kept.get(tool.dialect.said("symbol")):
+        numbers = {tool.dialect.said("line"), tool.dialect.said("character")} - needed
+        kept = {name: value for name, value in kept.items() if name not in numbers or value not in {0, "0"}}
+    return kept
 
 
 def usage(tool: OperationTool) -> str:
@@ -154,8 +170,7 @@ def _string(name: str, value: object) -> str:
         return str(value)
     if not isinstance(value, str):
         raise _Wrong(f"must be a string, not {_shown(value)}")
-    # An empty query asks for everything and an empty text is a text; an empty path or name is a mistake.
-    if not value.strip() and name not in {"query", "text"}:
+    if not value.strip() and name not in KEPT_EMPTY:
         raise _Wrong("must not be empty")
     return value
 

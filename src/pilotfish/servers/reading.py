@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pilotfish.servers.language import Language, language_ids
 from pilotfish.servers.spec import (
     ORDINARY_PREFERENCE,
+    Completeness,
     DerivedWatch,
     Environment,
     FileRule,
     Freshness,
     Grouping,
     Imports,
+    LoadedFiles,
     Manager,
     NpmRequirement,
     OnDemand,
     Phases,
+    ProjectRequests,
     PullSupport,
     Rank,
     Restricted,
@@ -62,6 +65,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         restricted=_restricted(table.table("restricted")),
         freshness=_freshness(table.table("freshness")),
         imports=_imports(table.table("imports")),
+        completeness=_completeness(table.table("completeness")),
         install=table.lists("install", Manager),
         needs=table.texts("needs"),
         version_args=table.texts("versionArgs"),
@@ -132,6 +136,29 @@ def _imports(table: TomlTable | None) -> Imports:
     imports = Imports(table.texts("unresolved"), table.choice("environment", Environment))
     table.close()
     return imports
+
+
+def _completeness(table: TomlTable | None) -> Completeness:
+    if table is None:
+        return Completeness()
+    completeness = Completeness(
+        loads=table.choice("loads", LoadedFiles) or LoadedFiles.OPENED,
+        needs=table.texts("needs"),
+        narrowed_by=table.texts("narrowedBy"),
+        skipped_paths=table.text("skippedPaths"),
+        skipped_lines=table.text("skippedLines"),
+        requests=_project_requests(table.table("requests")),
+    )
+    table.close()
+    return completeness
+
+
+def _project_requests(table: TomlTable | None) -> ProjectRequests | None:
+    if table is None:
+        return None
+    requests = ProjectRequests(*(table.required_text(key) for key in ("command", "files", "symbols", "shape")))
+    table.close()
+    return requests
 
 
 def _restricted(table: TomlTable | None) -> Restricted | None:

@@ -155,6 +155,41 @@ class Imports(Struct, frozen=True):
     environment: Environment | None = None
 
 
+class LoadedFiles(StrEnum):
+    """Which files a server has read when it answers a question over the whole project."""
+
+    PROJECT = "project"
+    """Every source file below its root."""
+    OPENED = "opened"
+    """Those that were opened and what these import, as far as is known."""
+
+
+class ProjectRequests(Struct, frozen=True):
+    """Requests of `workspace/executeCommand` about projects. `shape` says how the answers are read."""
+
+    command: str
+    files: str
+    """Lists the files of the project that a file belongs to."""
+    symbols: str
+    """Finds symbols in every project that is open, where `workspace/symbol` looks in one."""
+    shape: str
+
+
+class Completeness(Struct, frozen=True):
+    """Whether a server knows the whole project when it is asked for every use of something."""
+
+    loads: LoadedFiles = LoadedFiles.OPENED
+    needs: tuple[str, ...] = ()
+    """The files by which a project says what belongs to it; without one, only opened files are loaded."""
+    narrowed_by: tuple[str, ...] = ()
+    """Markers of a project that may leave files out: what is loaded is then not known."""
+    skipped_paths: str | None = None
+    """A pattern of paths, relative to the root, that it may not load."""
+    skipped_lines: str | None = None
+    """A pattern of a line by which a file says that it is only part of some builds."""
+    requests: ProjectRequests | None = None
+
+
 class NpmRequirement(Struct, frozen=True):
     """The server fits only some major versions of a package in the project's `node_modules`.
 
@@ -242,6 +277,7 @@ class ServerSpec(Struct, frozen=True):
     restricted: Restricted | None = None
     freshness: Freshness = Freshness()
     imports: Imports = Imports()
+    completeness: Completeness = Completeness()
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()
     """Programs that it needs beside itself, in words for people."""

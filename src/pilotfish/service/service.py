@@ -52,6 +52,7 @@ from pilotfish.service.diagnostics.related_files import RelatedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.disk_changes import DiskChanges
 from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.find_file import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
@@ -103,7 +104,8 @@ class Service:
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
         self._others = RelatedFiles(self.pool, self._runner)
-        self._questions = QuestionRunner(access)
+        files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
+        self._questions = QuestionRunner(access, files)
         self._baselines = Baselines()
         proposal_runner = ProposalRunner(access)
         self._previews = Previews(self._runner, self._others, proposal_runner, self._baselines)
@@ -184,9 +186,9 @@ class Service:
         started = current_time()
         try:
             workspace = await self._in_step(workspace or self.workspaces.of(client))
+            question = await with_existing_file(question, client)
             if changes_files(question):
                 return await self._change_runner.run(question, client, workspace)
-            question = await with_existing_file(question, client)
             if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
                 texts = None if question.text is None else {question.file_path: question.text}
                 return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)

@@ -4,8 +4,9 @@ An edit of a server is about texts that it was sent. It is staged strictly, writ
 servers are notified, and the changed files are checked: the answer has the changes and the feedback.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import anyio
@@ -24,7 +25,7 @@ from pilotfish.operations.lenient import is_null
 from pilotfish.operations.results import View
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.protocol.codec import Malformed
-from pilotfish.protocol.edits import EditPlan
+from pilotfish.protocol.edits import EditPlan, TextChange
 from pilotfish.protocol.positions import Text
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.changes.code_actions import CodeActions
@@ -95,16 +96,21 @@ class ChangeRunner:
 
     async def _rename(self, job: Job) -> Intent:
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
-        candidates = self._questions.candidates(job.question, subject, job.workspace)
-        request = _rename_request()
+        candidates = await self._questions.candidates(job.question, subject, job.workspace)
+        request, caveats = _rename_request(), dict[str, str]()
 
         async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
                 return None
             self._proposals.expect(session, FileToSend(subject.path, candidate.language_id, subject.text.string))
-            asked = await self._questions.request_context(session, request, job.question, subject)
-            answer = await session.request(request.method, request.build(asked), about=subject.path)
-            return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
+            with ExitStack() as held:
+                searched = await self._questions.load(session, candidate, job.workspace, job.question, subject, held)
+                asked = await self._questions.request_context(session, request, job.question, subject)
+                answer = await session.request(request.method, request.build(asked), about=subject.path)
+            plan = EditPlan(()) if is_null(answer) else plan_of(session.server, answer)
+            if caveat := searched.caveat(session.server, _changed_files(plan), job.workspace.root):
+                caveats[session.server] = caveat
+            return ProposedEdit(plan)
 
         collected = await self._proposals.collect(job, candidates, ask)
         if not collected.proposals:
@@ -112,8 +118,14 @@ class ChangeRunner:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
-        hits = len(collected.proposals)
-        return Intent(proposal.edit.plan, proposal, hits=hits, failures=collected.failures, doubts=collected.doubts)
+        return Intent(
+            proposal.edit.plan,
+            proposal,
+            hits=len(collected.proposals),
+            failures=collected.failures,
+            doubts=collected.doubts,
+            caveats=tuple(caveats.values()),
+        )
 
     # --- Showing -----------------------------------------------------------------------------------------------------
 
@@ -209,6 +221,11 @@ def _view(job: Job, intent: Intent) -> View:
         return View(root, "", Encoding.UTF16, {})
     texts = {path: Text(text) for path, text in proposal.seen.items()}
     return View(root, proposal.candidate.spec.id, proposal.encoding, texts)
+
+
+def _changed_files(plan: EditPlan) -> set[AbsPath]:
+    changed = {one.resource.path for one in plan.operations if isinstance(one, TextChange)}
+    return {AbsPath(os.path.realpath(path)) for path in changed if path is not None}
 
 
 def _rename_request() -> Request:

@@ -7,7 +7,7 @@ come first. If no server answers, the file is moved all the same, and the answer
 from msgspec import Struct
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.operations.lenient import is_null
 from pilotfish.policy.boundary import Want, admit
@@ -87,7 +87,7 @@ class FileMoves:
         if source.text is not None:
             choice = job.workspace.servers_for(moved.old, source.text.partition("\n")[0])
             candidates = {(one.spec.id, one.root): one for one in choice.servers}
-        for one in self._running(job):
+        for one in self._questions.main_servers.running(job.workspace):
             candidates.setdefault((one.spec.id, one.root), one)
 
         async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
@@ -100,12 +100,6 @@ class FileMoves:
             return ProposedEdit(EditPlan(()) if is_null(answer) else plan_of(session.server, answer))
 
         return await self._proposals.collect(job, tuple(candidates.values()), ask)
-
-    def _running(self, job: Job) -> tuple[Candidate, ...]:
-        try:
-            return self._questions.running_servers(job.workspace)
-        except Unavailable:
-            return ()
 
 
 def _with_move(plan: EditPlan, moved: Moved) -> EditPlan:

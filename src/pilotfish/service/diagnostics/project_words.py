@@ -84,17 +84,26 @@ class ProjectWords:
 
         None when the index is not there in time; it is then still being built.
         """
+        known = await self._up_to_date(root, seconds)
+        if known is None:
+            return None
+        wanted = tuple(extensions)
+        files = known.index.mentions(words)
+        return Found({path: count for path, count in files.items() if path.endswith(wanted)}, known.complete)
+
+    async def files(self, root: AbsPath, seconds: float) -> Found | None:
+        """Every source file below a root, as `mentions` has them."""
+        known = await self._up_to_date(root, seconds)
+        return None if known is None else Found(dict.fromkeys(known.index, 0), known.complete)
+
+    async def _up_to_date(self, root: AbsPath, seconds: float) -> _Root | None:
         known = self._roots.get(root)
         if known is None:
             known = _Root()
             self._roots.put(root, known)
         with anyio.move_on_after(seconds) as scope:
             await self._bring_up_to_date(root, known)
-        if scope.cancelled_caught:
-            return None
-        wanted = tuple(extensions)
-        files = known.index.mentions(words)
-        return Found({path: count for path, count in files.items() if path.endswith(wanted)}, known.complete)
+        return None if scope.cancelled_caught else known
 
     async def _bring_up_to_date(self, root: AbsPath, known: _Root) -> None:
         async with known.scanning:

@@ -4,7 +4,7 @@ A server that fails becomes an error of the answer, never an empty list; one tha
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
+from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import overlapping
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
@@ -32,17 +32,20 @@ from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult
 from pilotfish.operations.rows import ROWS, OperationRow, Request
 from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
+from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import word_at
 from pilotfish.policy.boundary import Place, classify
-from pilotfish.pool.plan import Running
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.protocol.positions import Text, position_to_wire, range_to_wire
-from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.wire import WireDiagnostic, WireRange
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import Raw, WireDiagnostic, WireRange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.questions.completeness import ProjectFiles, SearchedFiles
+from pilotfish.service.questions.main_servers import MainServers
+from pilotfish.service.questions.project_requests import symbols_of_projects
 from pilotfish.service.questions.subject import Subject, SubjectFinder
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
@@ -62,15 +65,19 @@ class Reply(Struct, frozen=True):
     reading: Reading[ServerResult] | None = None
     caveat: str | None = None
     failure: Failure | None = None
+    searched: SearchedFiles | None = None
+    """What the server had read, where the question is about the whole project."""
 
 
 class QuestionRunner:
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, files: ProjectFiles) -> None:
         self._access = access
         self._pool = access.pool
         self._ledgers = access.ledgers
         self._texts = access.texts
-        self.subjects = SubjectFinder(access.texts, self.run)
+        self.files = files
+        self.main_servers = MainServers(access.pool, files)
+        self.subjects = SubjectFinder(access.texts, files, self.run)
 
     async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
@@ -78,8 +85,8 @@ class QuestionRunner:
         workspace.require_enabled()
         row = ROWS[question.operation]
         subject = await self.subjects.find(question, client, workspace)
-        candidates = self.candidates(question, subject, workspace)
-        work = partial(self._ask, row, question, subject)
+        candidates = await self.candidates(question, subject, workspace)
+        work = partial(self._ask, row, question, subject, workspace)
         replies = await self._replies(work, candidates, client, workspace)
         answer = await self._answer(row, question, replies, workspace, started)
         about = () if subject.path is None else (subject.path,)
@@ -87,9 +94,9 @@ class QuestionRunner:
 
     # --- The servers -------------------------------------------------------------------------------------------------
 
-    def candidates(self, question: Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
+    async def candidates(self, question: Question, subject: Subject, workspace: Workspace) -> tuple[Candidate, ...]:
         if subject.path is None:
-            return self.running_servers(workspace)
+            return await self.main_servers.of(workspace, question.query)
         first_line = subject.text.line(0) if subject.text else None
         choice = workspace.servers_for(subject.path, first_line)
         item = question.call_hierarchy_item or question.type_hierarchy_item
@@ -106,19 +113,6 @@ class QuestionRunner:
             raise not_allowed(question, why, word)
         install = workspace.install_hint(choice.expected.spec)
         raise no_server(question, Expected(choice.expected.spec.id, install), word)
-
-    def running_servers(self, workspace: Workspace) -> tuple[Candidate, ...]:
-        """The servers that run for this workspace; a question about the whole workspace starts none."""
-        found = [
-            Candidate(workspace.specs[key.server], key.root, "")
-            for key, entry in self._pool.entries().items()
-            if isinstance(entry.slot, Running) and key.server in workspace.specs and workspace.holds(key.root)
-        ]
-        if not found:
-            message = "No language server is running yet, so the whole workspace cannot be searched."
-            hint = "Name a file (filePath) to start its servers."
-            raise Unavailable(Code.SERVER_MISSING, message, hint=hint)
-        return tuple(found)
 
     async def _replies(
         self,
@@ -152,23 +146,29 @@ class QuestionRunner:
         row: OperationRow,
         question: Question,
         subject: Subject,
+        workspace: Workspace,
         candidate: Candidate,
         session: Session,
     ) -> Reply:
         request = row.request
         if request is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not a request to a server")
-        ledger, path = self._ledgers.of(session), subject.path
+        ledger, path, searched = self._ledgers.of(session), subject.path, None
         async with ledger.shared():
-            with nullcontext() if path is None else ledger.using(path):
+            with ExitStack() as held, nullcontext() if path is None else ledger.using(path):
                 if path is not None and subject.text is not None:
                     is_old = self._ledgers.is_older(path, session)
                     ledger.send(session, FileToSend(path, candidate.language_id, subject.text.string, is_old=is_old))
+                if path is None:
+                    # Without a document the server has nothing to index.
+                    searched = await self.load(session, candidate, workspace, question, subject, held)
                 caveat = await self.wait_for_index(session, candidate)
                 if not session.supports(request.prepare or request.method, path):
                     return Reply(session.server)
+                if row.is_wide and searched is None:
+                    searched = await self.load(session, candidate, workspace, question, subject, held)
                 asked = await self.request_context(session, request, question, subject)
-                answer = await session.request(request.method, request.build(asked), about=path)
+                answer = await self._request(session, candidate, request, asked)
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)
@@ -177,7 +177,31 @@ class QuestionRunner:
         except Malformed as malformed:
             message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
-        return Reply(session.server, session.encoding, reading, caveat)
+        return Reply(session.server, session.encoding, reading, caveat, searched=searched)
+
+    async def load(
+        self,
+        session: Session,
+        candidate: Candidate,
+        workspace: Workspace,
+        question: Question,
+        subject: Subject,
+        held: ExitStack,
+    ) -> SearchedFiles:
+        """Let the server read what mentions the name that a question is about."""
+        name = name_asked_about(question, subject)
+        searched = await self.files.load(session, candidate, workspace, name, subject.path, held)
+        if name is not None and searched.indexed and not searched.mentioning and question.query is not None:
+            # Part of a name, perhaps: any file may have it.
+            searched = await self.files.load(session, candidate, workspace, None, subject.path, held)
+        return searched
+
+    @staticmethod
+    async def _request(session: Session, candidate: Candidate, request: Request, asked: RequestContext) -> Raw:
+        requests = candidate.spec.completeness.requests
+        if requests is not None and asked.question.operation is Operation.WORKSPACE_SYMBOL:
+            return await symbols_of_projects(session, requests, asked.query)
+        return await session.request(request.method, request.build(asked), about=path_of(asked.uri or ""))
 
     async def wait_for_index(self, session: Session, candidate: Candidate) -> str | None:
         """Wait until a server that was just started has read the project; an answer before that is partial.
@@ -243,11 +267,16 @@ class QuestionRunner:
             message = f"No server of this file offers {row.operation}."
             errors.append(Error(OURSELVES, message, Code.UNSUPPORTED))
         data = resolved(row, selection, backdrop)
+        searched = [_judged(reply, workspace) for reply in answered]
         effort = Effort(
             duration_ms=round((current_time() - started) * 1000),
             server_hits=len(answered),
             errors=tuple(errors),
-            caveats=(*(reply.caveat for reply in answered if reply.caveat), *selection.caveats),
+            caveats=(
+                *(reply.caveat for reply in answered if reply.caveat),
+                *(caveat for caveat in searched if caveat),
+                *selection.caveats,
+            ),
             truncated=selection.truncated,
             warnings=selection.warnings,
         )
@@ -268,6 +297,27 @@ class QuestionRunner:
                 continue
         encodings: Mapping[str, Encoding] = {reply.server: reply.encoding for reply in replies}
         return Backdrop(workspace.root, texts, encodings, frozenset(outside))
+
+
+def name_asked_about(question: Question, subject: Subject) -> str | None:
+    """The word whose uses a question asks for, where there is one."""
+    item = question.call_hierarchy_item or question.type_hierarchy_item
+    if item is not None:
+        return bare_name(item.name)
+    if subject.text is not None and subject.position is not None:
+        return word_at(subject.text, subject.position)
+    return bare_name(question.query) if question.query else None
+
+
+def _judged(reply: Reply, workspace: Workspace) -> str | None:
+    """Why the server's answer may not be whole."""
+    if reply.searched is None or reply.reading is None:
+        return None
+    return reply.searched.caveat(reply.server, _paths(reply.reading), workspace.root)
+
+
+def _paths(reading: Reading[ServerResult]) -> set[AbsPath]:
+    return {spot.path for found in reading.found for spot in found.spots if spot.path is not None}
 
 
 def _place(asked: RequestContext) -> dict[str, object]:

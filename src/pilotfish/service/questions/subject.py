@@ -1,21 +1,28 @@
 """What a question is about: a file, a place in it, or a symbol that is named and must be found first."""
 
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Symbol, error_text
+from pilotfish.api.answers import Answer, Location, Symbol, error_text
 from pilotfish.api.questions import Operation, Question
-from pilotfish.errors import Code, Unavailable
+from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath, Position, Range
 from pilotfish.operations.locate import (
+    MAX_CANDIDATES,
+    Ambiguous,
     LocatedSymbol,
+    Name,
+    UnknownSymbol,
+    at_character,
     first_name_in,
     line_in,
     located,
     located_on_line,
+    mentions,
     name_of,
     place_in,
     refusal,
@@ -24,9 +31,17 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import path_of
+from pilotfish.service.questions.completeness import ProjectFiles
+from pilotfish.service.questions.main_servers import is_code
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+
+MAX_PLACES = 5
+"""Places that mention a name of which the first is taken that means something."""
+
+MAX_OUTLINES = 20
+"""Files that mention a name whose outline is looked at where no server finds it by name."""
 
 AskQuestion = Callable[[Question, ClientSession, Workspace], Awaitable[Answer[Any]]]
 
@@ -42,9 +57,10 @@ class Subject(Struct, frozen=True):
 
 
 class SubjectFinder:
-    def __init__(self, texts: Texts, ask: AskQuestion) -> None:
+    def __init__(self, texts: Texts, files: ProjectFiles, ask: AskQuestion) -> None:
         """`ask`: answers the questions by which a symbol is found."""
         self._texts = texts
+        self._files = files
         self._ask = ask
 
     async def find(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
@@ -81,28 +97,96 @@ class SubjectFinder:
     async def _named(
         self, question: Question, subject: Subject, client: ClientSession, workspace: Workspace
     ) -> Subject:
-        """A symbol of one file: by its outline, or on the line that was named."""
-        outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=question.file_path)
-        symbols = await self._symbols(outline, client, workspace)
+        """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
         name, path = name_of(question.symbol or ""), question.file_path or ""
+        symbols = await self._outline(path, client, workspace)
         if question.line is not None and subject.text is not None:
             finding = located_on_line(name, subject.text, path, question.line, symbols)
-        else:
-            finding = located(name, symbols)
-        if not isinstance(finding, LocatedSymbol):
-            raise refusal(finding)
-        return replace(subject, position=finding.position)
+            if isinstance(finding, Ambiguous) and question.character is not None:
+                finding = at_character(finding, question.character)
+            if isinstance(finding, LocatedSymbol):
+                return replace(subject, position=finding.position)
+        declared = located(name, symbols)
+        if isinstance(declared, LocatedSymbol):
+            return replace(subject, position=declared.position)
+        if isinstance(declared, Ambiguous):
+            return replace(subject, position=(await self._same(declared, client, workspace)).position)
+        used = await self._used(name, subject, client, workspace)
+        if used is not None:
+            return used
+        try:
+            return await self._named_anywhere(question, client, workspace)
+        except Failure as elsewhere:
+            raise refusal(declared) if declared.nearest else elsewhere from None
+
+    async def _used(self, name: Name, subject: Subject, client: ClientSession, workspace: Workspace) -> Subject | None:
+        """The first place of a file that mentions the name and means something: no comment, no string."""
+        places = [] if subject.text is None else mentions(subject.text, name)[:MAX_PLACES]
+        for place in places:
+            line, character = place.line + 1, place.character + 1
+            there = Question(operation=Operation.DEFINITION, file_path=subject.path, line=line, character=character)
+            answer = await self._ask(there, client, workspace)
+            if answer.data:
+                return replace(subject, position=place)
+        return replace(subject, position=places[0]) if places else None
 
     async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
-        """A symbol of the workspace, wherever it is declared."""
+        """A symbol of the workspace, wherever it is declared; else where it is used first."""
         name = name_of(question.symbol or "")
         everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
         inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
         finding = located(name, inside)
-        if not isinstance(finding, LocatedSymbol):
+        if isinstance(finding, UnknownSymbol):
+            mentioning = await self._mentioning(name, workspace)
+            outlines = [await self._outline(path, client, workspace) for path in mentioning]
+            declared = located(name, [symbol for outline in outlines for symbol in outline])
+            if not isinstance(declared, UnknownSymbol):
+                finding = declared
+            elif used := await self._used_anywhere(name, mentioning, client, workspace):
+                return used
+            else:
+                near = replace(everywhere, query=name.parts[-1][: max(2, len(name.parts[-1]) // 2)])
+                finding = located(name, await self._symbols(near, client, workspace))
+        if isinstance(finding, UnknownSymbol):
             raise refusal(finding)
+        if isinstance(finding, Ambiguous):
+            finding = await self._same(finding, client, workspace)
         subject = await self._file(finding.location.path, workspace)
         return replace(subject, position=finding.position)
+
+    async def _same(self, finding: Ambiguous, client: ClientSession, workspace: Workspace) -> LocatedSymbol:
+        """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
+        places: list[tuple[Location, frozenset[tuple[str, int]]]] = []
+        for one in finding.candidates[:MAX_CANDIDATES]:
+            at = one.location
+            there = Question(operation=Operation.DEFINITION, file_path=at.path, line=at.line, character=at.character)
+            answer = await self._ask(there, client, workspace)
+            found = frozenset((place.path, place.line) for place in answer.data or ())
+            places.append((at, found or frozenset({(at.path, at.line)})))
+        common = frozenset[tuple[str, int]].intersection(*(found for _, found in places))
+        if not common or len(finding.candidates) > MAX_CANDIDATES:
+            raise refusal(finding)
+        return LocatedSymbol(next((at for at, _ in places if (at.path, at.line) in common), places[0][0]))
+
+    async def _used_anywhere(
+        self, name: Name, paths: Sequence[AbsPath], client: ClientSession, workspace: Workspace
+    ) -> Subject | None:
+        for path in paths[:MAX_PLACES]:
+            used = await self._used(name, await self._file(path, workspace), client, workspace)
+            if used is not None:
+                return used
+        return None
+
+    async def _mentioning(self, name: Name, workspace: Workspace) -> Sequence[AbsPath]:
+        """Source files that mention a name, such as are named like it first."""
+        word = name.parts[-1]
+        found = await self._files.mentioning(workspace, workspace.root, word, ("",)) or frozenset()
+        served = sorted(path for path in found if is_code(path, workspace))
+        return sorted(served, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
+
+    async def _outline(self, path: str, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
+        outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
+        return await self._symbols(outline, client, workspace)
 
     async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
         answer = await self._ask(question, client, workspace)

@@ -6,9 +6,7 @@ import functools
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import click
@@ -16,7 +14,6 @@ import click
 from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
-from pilotfish.model import AbsPath
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.open_workspace import with_workspace
@@ -33,12 +30,6 @@ NUMBERED = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<character>\d+))?:?", 
 
 COLON = re.compile(r"(?<!:):(?!:)")
 """A single one: `::` is part of a symbol."""
-
-MAX_FILES_COUNTED = 5_000
-"""Enough to know which kinds of files a workspace has most of."""
-
-MAX_KINDS = 3
-"""Kinds of files whose servers are started for a question without a file."""
 
 ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE"}
 """Required fields as arguments."""
@@ -111,8 +102,7 @@ def _ask_and_print(
         given = {_camel(name): value for name, value in fields.items()}
         given |= {} if place is None else place_of(place)
         given |= {} if line_place is None else numbered(line_place)
-        # Without a file, `_warm` walks the workspace in a thread, which needs an event loop.
-        sequential = not sys.stderr.isatty() and given.get("filePath") is not None
+        sequential = not sys.stderr.isatty()
         answer, folder = with_workspace(root, ask if sequential else ask_with_spinner, sequential=sequential)
     except Failure as failure:
         answer, folder = refusal(operation, failure), ""
@@ -158,35 +148,12 @@ def _refuse_words_for_numbers(word: str, is_file: Callable[[str], bool]) -> None
 
 
 async def _warm(workspace: OpenWorkspace, path: object) -> None:
-    """Start the servers of the file, or of the most frequent kinds of files, and wait until each has answered once.
+    """Start the servers of the file, and wait until each has answered once.
 
     Before that, a server answers from what it has read so far, which is not the whole workspace.
     """
-    chosen = [path] if isinstance(path, str) else await _examples(workspace)
-    if chosen:
-        await workspace.warm(*chosen)
-
-
-async def _examples(workspace: OpenWorkspace) -> list[str]:
-    """One file of each of the most frequent kinds that have an installed server."""
-    import anyio.to_thread
-
-    examples = await anyio.to_thread.run_sync(_first_of_each_kind, workspace.root)
-    unserved = await workspace.unserved(examples)
-    return [path for path in examples if path not in unserved][:MAX_KINDS]
-
-
-def _first_of_each_kind(root: str) -> list[str]:
-    """The first file of each extension, the most frequent extension first."""
-    from pilotfish.system.source_files import files_below
-
-    examples: dict[str, str] = {}
-    kinds = Counter[str]()
-    for path in islice(files_below(AbsPath(root)), MAX_FILES_COUNTED):
-        if kind := os.path.splitext(path)[1]:
-            kinds[kind] += 1
-            examples.setdefault(kind, path)
-    return [examples[kind] for kind, _ in kinds.most_common()]
+    if isinstance(path, str):
+        await workspace.warm(path)
 
 
 def _snake(field: str) -> str:

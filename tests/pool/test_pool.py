@@ -1,9 +1,11 @@
 """The pool at work, in virtual time."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.config.schema import RestartPolicy
@@ -25,10 +27,12 @@ from pilotfish.pool.plan import (
     upkeep,
 )
 from pilotfish.pool.pool import Pool
+from pilotfish.servers.inputs import InputEvidence, input_evidence
+from pilotfish.servers.spec import Inputs
 from support.servers.pools import KEY, FakeVitals, hover, pool_on, recipe
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedServer
-from support.servers.sessions import FILE
+from support.servers.sessions import FILE, options
 
 pytestmark = pytest.mark.anyio
 
@@ -252,6 +256,50 @@ async def test_a_client_that_comes_with_another_configuration_leaves_the_old_ser
         assert stopped_for(pool, old) is Why.CONFIG
         assert isinstance(pool.entries()[new].slot, Running)
         assert servers[0].gone
+
+
+def read_by(path: Path) -> Callable[[], InputEvidence | None]:
+    place = AbsPath(str(path.parent))
+    return lambda: input_evidence(Inputs((path.name,)), place, place)
+
+
+@pytest.mark.proves("F96")
+async def test_a_server_whose_inputs_have_changed_is_started_anew_with_the_documents_it_had(tmp_path: Path) -> None:
+    steering = tmp_path / "config.json"
+    steering.write_text("one")
+    inputs = read_by(steering)
+    renewed = replace(recipe(), options=lambda: options(inputs=inputs()))
+    async with pool_on(working) as (pool, servers):
+        await pool.use(renewed, hover, lease="one")
+        await pool.use(renewed, hover, lease="one")
+        assert len(servers) == 1
+        steering.write_text("two")
+        await pool.use(renewed, hover, lease="two")
+        assert len(servers) == 2
+        assert servers[0].gone
+        assert [message.method for message in servers[1].received].count("textDocument/didOpen") == 1
+        assert not isinstance(pool.entries()[KEY].slot, Broken)
+
+
+@pytest.mark.proves("F96", "POOL-2")
+async def test_what_was_under_way_at_a_server_that_is_replaced_is_done_on_the_next_one(tmp_path: Path) -> None:
+    steering = tmp_path / "config.json"
+    steering.write_text("one")
+    inputs = read_by(steering)
+    renewed = replace(recipe(), options=lambda: options(inputs=inputs()))
+    answers: list[bytes] = []
+
+    async def ask(lease: str) -> None:
+        answers.append(await pool.use(renewed, hover, lease=lease))
+
+    async with pool_on(mute, working) as (pool, servers), anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, "one")
+        await anyio.sleep(1)
+        steering.write_text("two")
+        tasks.start_soon(ask, "two")
+        await anyio.sleep(9)
+        assert answers == [b'"fine"'] * 2
+        assert len(servers) == 2
 
 
 @pytest.mark.proves("F1", "REG-5")

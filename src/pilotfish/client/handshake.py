@@ -14,6 +14,7 @@ from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
 
@@ -36,6 +37,8 @@ class SessionOptions(Struct, frozen=True):
     """It looks at the files that its open documents depend on only after a `didSave`."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
+    inputs: InputEvidence | None = None
+    """What it reads besides sources, as it is before the start; None: nothing is known of that."""
     tap: Tap = field(default_factory=Tap)
 
 

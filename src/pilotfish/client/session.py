@@ -44,6 +44,7 @@ from pilotfish.protocol.wire import (
     TextDocumentIdentifier,
     WorkspaceFolder,
 )
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Process, Spawner
 from pilotfish.system.tasks import owned_tasks, side_by_side
@@ -119,6 +120,11 @@ class Session:
     def failure(self) -> Failure | None:
         """Why it ended; None while it lives."""
         return self._connection.failure
+
+    @property
+    def inputs(self) -> InputEvidence | None:
+        """What it reads besides sources, as it was before its start."""
+        return self._options.inputs
 
     @property
     def waiting(self) -> int:

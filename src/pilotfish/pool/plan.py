@@ -46,6 +46,7 @@ class Why(StrEnum):
     MEMORY = "memory budget"
     CROWDED = "made room for another"
     CONFIG = "configuration changed"
+    INPUTS = "what it had read has changed"
     ASKED = "stopped by hand"
 
 

@@ -18,7 +18,7 @@ from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session, open_session
 from pilotfish.client.tap import Tap
 from pilotfish.config.schema import RestartPolicy
-from pilotfish.errors import Bug, Code, Failure, ServerFailed
+from pilotfish.errors import Bug, Code, Failure
 from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry, Recipe
@@ -107,15 +107,18 @@ class Pool:
     ) -> T:
         """Run `work` on the session of a key, starting it if need be.
 
-        `work` must be safe to do twice: when the server dies under it, it is done once more on the next one. The
-        caller bounds the time; cancelling it cancels the work and nothing else.
+        A server whose inputs have changed since it started is started anew first. `work` must be safe to do twice: when
+        the server dies or is replaced under it, it is done once more on the next one. The caller bounds the time;
+        cancelling it cancels the work and nothing else.
         """
         demand = Demand(restart, recipe.fingerprint)
         entry = await self._admit(recipe, demand, lease)
         try:
             return await self._work(entry, work)
-        except ServerFailed as failed:
-            if failed.code not in {Code.SERVER_CRASHED, Code.SERVER_HUNG} or restart is RestartPolicy.NEVER:
+        except Failure as failed:
+            renewed = entry.stopping_for is Why.INPUTS
+            crashed = failed.code in {Code.SERVER_CRASHED, Code.SERVER_HUNG} and restart is not RestartPolicy.NEVER
+            if not (renewed or crashed):
                 raise
             entry = await self._admit(recipe, demand, lease)
             return await self._work(entry, work)
@@ -198,7 +201,9 @@ class Pool:
             slots = {key: known.slot for key, known in self._entries.items()}
             match admission(recipe.key, slots, demand, self.limits, current_time()):
                 case Join() if entry is not None and entry.usable:
-                    return entry
+                    if _is_current(entry):
+                        return entry
+                    entry.stop(Why.INPUTS)
                 case Start():
                     entry, joined = self._start(recipe), True
                     self._lease(entry, lease)
@@ -259,3 +264,8 @@ class Pool:
                 self._monitor.look_again()
                 return await session.ended()
         return None
+
+
+def _is_current(entry: Entry) -> bool:
+    inputs = None if entry.session is None else entry.session.inputs
+    return inputs is None or inputs.holds()

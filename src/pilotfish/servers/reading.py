@@ -15,6 +15,7 @@ from pilotfish.servers.spec import (
     Freshness,
     Grouping,
     Imports,
+    Inputs,
     LoadedFiles,
     Manager,
     NpmRequirement,
@@ -66,6 +67,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         freshness=_freshness(table.table("freshness")),
         imports=_imports(table.table("imports")),
         completeness=_completeness(table.table("completeness")),
+        inputs=_inputs(table.table("inputs")),
         install=table.lists("install", Manager),
         needs=table.texts("needs"),
         version_args=table.texts("versionArgs"),
@@ -159,6 +161,14 @@ def _project_requests(table: TomlTable | None) -> ProjectRequests | None:
     requests = ProjectRequests(*(table.required_text(key) for key in ("command", "files", "symbols", "shape")))
     table.close()
     return requests
+
+
+def _inputs(table: TomlTable | None) -> Inputs:
+    if table is None:
+        return Inputs()
+    inputs = Inputs(table.texts("steering"), table.texts("extends"), table.choice("environment", Environment))
+    table.close()
+    return inputs
 
 
 def _restricted(table: TomlTable | None) -> Restricted | None:

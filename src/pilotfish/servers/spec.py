@@ -190,6 +190,17 @@ class Completeness(Struct, frozen=True):
     requests: ProjectRequests | None = None
 
 
+class Inputs(Struct, frozen=True):
+    """What the server reads besides sources, and notices late or never when it changes: it is then started anew."""
+
+    steering: tuple[str, ...] = ()
+    """Files that configure it, in its root; `pyproject.toml#tool.pyright` is one section of a file."""
+    extends: tuple[str, ...] = ()
+    """Members by which these name others: `extends`, `references.path`."""
+    environment: Environment | None = None
+    """Where the packages are that it reads."""
+
+
 class NpmRequirement(Struct, frozen=True):
     """The server fits only some major versions of a package in the project's `node_modules`.
 
@@ -278,6 +289,7 @@ class ServerSpec(Struct, frozen=True):
     freshness: Freshness = Freshness()
     imports: Imports = Imports()
     completeness: Completeness = Completeness()
+    inputs: Inputs = Inputs()
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()
     """Programs that it needs beside itself, in words for people."""

@@ -323,6 +323,7 @@ class _Root:
         try:
             async with member.delivering, ledger.shared():
                 flush, member.has_news = member.pending.flush(), False
+                _note_inputs(session, flush.changes)
                 if flush.rescan:
                     session.fail("missed too many changes on disk at once")
                 elif session.tell_changes(flush.changes) and not _are_all_open(session, flush.changes):
@@ -341,6 +342,12 @@ class _Root:
                     del left[path]
         finally:
             _add(member, left.values())
+
+
+def _note_inputs(session: Session, changes: Iterable[PathChange]) -> None:
+    if session.inputs is not None:
+        for found in changes:
+            session.inputs.note(found.path)
 
 
 def _are_all_open(session: Session, changes: Iterable[PathChange]) -> bool:

@@ -30,6 +30,7 @@ from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
+from pilotfish.servers.inputs import InputEvidence, input_evidence
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
 from pilotfish.servers.locate import (
     Gated,
@@ -314,7 +315,14 @@ class Workspace:
             watches=own_files(spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             death_signs=spec.death_signs,
+            inputs=self._inputs(spec, root),
         )
+
+    def _inputs(self, spec: ServerSpec, root: AbsPath) -> InputEvidence | None:
+        """What the server is about to read besides sources, as it is now."""
+        is_python = spec.inputs.environment is Environment.PYTHON
+        environment = self._pythons.of(root) if is_python else None
+        return input_evidence(spec.inputs, root, self.root, () if environment is None else environment.packages)
 
     def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
         """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""

@@ -12,10 +12,12 @@ from pilotfish.config.places import user_places
 from pilotfish.model import AbsPath
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Limits
+from pilotfish.servers.catalogue import load
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
+from pilotfish.system.ports import OpenWatcher
 from pilotfish.system.process import spawn
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import open_watcher
@@ -44,7 +46,10 @@ class RealService:
 
 @asynccontextmanager
 async def real_service(
-    folder: Path, config: dict[str, Any] | None = None, limits: Limits | None = None
+    folder: Path,
+    config: dict[str, Any] | None = None,
+    limits: Limits | None = None,
+    watch: OpenWatcher = open_watcher,
 ) -> AsyncGenerator[RealService]:
     """`config` is the user's own file: it may name commands, and trusts the workspace."""
     root, home = folder / "workspace", folder / "home"
@@ -58,9 +63,12 @@ async def real_service(
         "PATH": os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
     }
-    system = System(
-        spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=open_watcher
-    )
+    system = System(spawn, DiskFiles(), WallClock(), SystemVitals(), user_places(environment), environment, watch=watch)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     async with Service(system, limits).running() as service:
         yield RealService(service, root, client)
+
+
+def only(server: str) -> dict[str, Any]:
+    """A configuration in which no other server of the catalogue runs."""
+    return {"lsp": {other: {"disabled": True} for other in load() if other != server}}

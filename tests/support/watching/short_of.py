@@ -2,8 +2,13 @@
 
 import errno
 import os
+from functools import partial
 
 from asyncinotify import Event, Inotify, Mask, Watch
+
+from pilotfish.system.clock import WallClock
+from pilotfish.system.ports import OpenWatcher
+from pilotfish.system.watching.inotify import open_inotify_watcher
 
 
 class TinyQueue(Inotify):
@@ -41,3 +46,8 @@ class FewWatches(Inotify):
             self.rm_watch(watch)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return watch
+
+
+def watches_for(limit: int) -> OpenWatcher:
+    """Opens watchers with room for `limit` folders each."""
+    return lambda: open_inotify_watcher(WallClock(), partial(FewWatches, limit))

@@ -167,8 +167,9 @@ class CheckRunner:
 
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)
-        if entry is not None and isinstance(entry.slot, Stopping | Rested):
-            # It was stopped and starts again, with the limit of a first use. One that failed has had it.
+        inputs = None if entry is None or entry.session is None else entry.session.inputs
+        if entry is not None and (isinstance(entry.slot, Stopping | Rested) or (inputs and not inputs.holds())):
+            # It was stopped, or will be, and starts again with the limit of a first use. One that failed has had it.
             self._touched.discard(key)
         if key not in self._touched:
             return patience.first or timing.first_touch_timeout_ms / 1000

@@ -1,0 +1,77 @@
+"""Is an error ever called clean? Every server × case of `tests/support/services/clean.py`, by the hook and by `check`.
+
+`python bench/clean.py [--only TEXT] [--path FOLDER] [--write]` prints one row for each case; `--write` puts the table
+into docs/RELIABILITY.md. `--path` names a folder with further servers. Exits 1 after a false clean.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+
+CLONE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(CLONE / "tests"))
+
+from pilotfish.servers.catalogue import load
+from support.services.clean import CASES, WAYS, WRONG, Case, play
+from support.services.real import PROGRAMS
+
+PAGE = CLONE / "docs" / "RELIABILITY.md"
+BLOCK = re.compile(r"(<!-- begin of the matrix -->\n).*?(<!-- end of the matrix -->)", re.DOTALL)
+
+
+def main() -> int:
+    options = _options()
+    if options.path:
+        os.environ["PATH"] = os.pathsep.join([options.path, os.environ["PATH"]])
+    rows: list[tuple[Case, list[str]]] = []
+    for case in CASES:
+        if options.only and not re.search(options.only, str(case)):
+            continue
+        if not _is_installed(case.server):
+            rows.append((case, ["not installed"] * len(WAYS)))
+            continue
+        rows.append((case, [_played(case, way) for way in WAYS]))
+        print(f"{case!s:45}", *(f"{way}: {said:60}" for way, said in zip(WAYS, rows[-1][1], strict=True)), flush=True)
+    false = [case for case, said in rows if any(one.startswith(WRONG) for one in said)]
+    print(f"{len(rows)} cases, {len(false)} with a false clean")
+    if options.write:
+        PAGE.write_text(BLOCK.sub(lambda found: found[1] + _table(rows) + found[2], PAGE.read_text()))
+    return 1 if false else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", help="a regular expression that `server: case` must match")
+    parser.add_argument("--path", help="a folder with programs")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/RELIABILITY.md")
+    return parser.parse_args()
+
+
+def _is_installed(server: str) -> bool:
+    path = os.pathsep.join([*map(str, PROGRAMS), os.environ["PATH"]])
+    return shutil.which(load()[server].command[0], path=path) is not None
+
+
+def _played(case: Case, way: str) -> str:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return anyio.run(play, case, way, Path(folder).resolve())
+
+
+def _table(rows: list[tuple[Case, list[str]]]) -> str:
+    head = f"| server | case | {' | '.join(WAYS)} |\n|---|---|{'---|' * len(WAYS)}\n"
+    cells = [[case.server, case.name, *(_cell(one) for one in said)] for case, said in rows]
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def _cell(said: str) -> str:
+    return said.replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

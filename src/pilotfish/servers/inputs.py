@@ -1,0 +1,209 @@
+"""What a server reads besides the sources that it is told of, and whether that is still as it was when it started.
+
+Configuration files, the files that those name, and the folders of installed packages: the catalogue says which. Each is
+looked at by `stat` before every answer, and only where that differs is its content compared. Servers notice such
+changes late or never, so one whose inputs have changed is started anew (`pool.pool`), and no answer is of the old ones.
+"""
+
+import hashlib
+import json
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from pilotfish.config.jsonc import BadJson, parse
+from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
+from pilotfish.servers.cache_evidence import DOUBT_NANOSECONDS, Sight, sight
+from pilotfish.servers.spec import Environment, Inputs
+from pilotfish.servers.tree import DiskTree
+
+MAX_BYTES = 1024 * 1024
+"""Of a configuration file; lock files of package managers are compared by `stat` alone."""
+
+MAX_FILES = 64
+"""Files that configuration files name, directly or through each other."""
+
+LOCKS = (".package-lock.json", ".modules.yaml", ".yarn-integrity", ".yarn-state.yml")
+"""What npm, pnpm and yarn write into `node_modules` at the end of every installation."""
+
+Digest = Callable[[], str | None]
+
+
+class _Seen(Struct):
+    """How one input looked, and what it said; `sight` is None where the same sight may hide another content."""
+
+    sight: Sight
+    certain: bool
+    digest: str | None
+    say: Digest
+
+
+class InputEvidence:
+    """The inputs of one server, as they were when it was made: before the server started."""
+
+    def __init__(self, steering: Sequence[str], digests: Mapping[str, Digest]) -> None:
+        self._names = frozenset(name.partition("#")[0] for name in steering)
+        self._seen = {path: _look(path, say) for path, say in digests.items()}
+        self.changed: str | None = None
+        """The first that was found to have changed; then the server must be started anew."""
+
+    def holds(self) -> bool:
+        """Whether all is as it was. Some microseconds for each input."""
+        if self.changed is None:
+            self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
+        return self.changed is None
+
+    def note(self, path: AbsPath) -> None:
+        """A file below the root has changed: one that steers the server in a folder of its own counts, too."""
+        if path not in self._seen and os.path.basename(path) in self._names:
+            self.changed = self.changed or path
+
+
+def input_evidence(
+    inputs: Inputs, root: AbsPath, workspace: AbsPath, packages: Iterable[AbsPath] = ()
+) -> InputEvidence | None:
+    """The evidence for a server that starts in `root`; None for one of which no inputs are known.
+
+    `packages` are the folders with the packages of the Python environment.
+    """
+    digests: dict[str, Digest] = dict(_steering(inputs, root))
+    if inputs.environment is Environment.NODE:
+        for folder in ancestors(root, workspace):
+            digests |= _node_packages(os.path.join(folder, "node_modules"))
+    if inputs.environment is Environment.PYTHON:
+        digests |= {folder: lambda folder=folder: _listing(folder) for folder in packages}
+    return InputEvidence(inputs.steering, digests) if digests else None
+
+
+def _look(path: str, say: Digest) -> _Seen:
+    seen = sight(path)
+    certain = seen is None or max(seen[2], seen[3]) < time.time_ns() - DOUBT_NANOSECONDS
+    return _Seen(seen, certain, say(), say)
+
+
+def _differs(path: str, known: _Seen) -> bool:
+    if known.certain and sight(path) == known.sight:
+        return False
+    now = _look(path, known.say)
+    known.sight, known.certain = now.sight, now.certain
+    return now.digest != known.digest
+
+
+# --- Configuration files ---------------------------------------------------------------------------------------------
+
+
+def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
+    sections: dict[str, list[str]] = {}
+    for name in inputs.steering:
+        file, _, section = name.partition("#")
+        sections.setdefault(os.path.join(root, file), []).append(section)
+    waiting = list(sections)
+    for number, path in enumerate(waiting):
+        meant = tuple(sections.get(path, [""]))
+        yield path, lambda path=path, meant=meant: _content(path, meant)
+        if number < MAX_FILES:
+            named = (found for member in inputs.extends for found in _named(path, member))
+            waiting += [found for found in dict.fromkeys(named) if found not in waiting]
+
+
+def _content(path: str, sections: Sequence[str]) -> str | None:
+    """Differs when the file, or one of these sections of it, does; None without the file."""
+    text = DiskTree().read(path, MAX_BYTES)
+    if text is None:
+        return None
+    if "" not in sections and (table := _table(path)) is not None:
+        text = json.dumps([_at(table, section.split(".")) for section in sections], sort_keys=True, default=str)
+    return _hash(text)
+
+
+def _named(path: str, member: str) -> Iterator[str]:
+    """The files that one names in a member such as `extends` or `references.path`."""
+    table, folder = _table(path), os.path.dirname(path)
+    for value in _texts(_at(table, member.split("."))):
+        yield from _places(value, folder)
+
+
+def _places(value: str, folder: str) -> Iterator[str]:
+    """Where the file may be, up to where it is: beside the one that names it, or in an installed package."""
+    places = [folder]
+    if not value.startswith((".", os.sep)):
+        places += [os.path.join(above, "node_modules") for above in _up(folder)]
+    candidates = [os.path.normpath(os.path.join(place, value) + ending) for place in places for ending in ("", ".json")]
+    for candidate in candidates:
+        path = os.path.join(candidate, "tsconfig.json") if os.path.isdir(candidate) else candidate
+        yield path
+        if os.path.isfile(path):
+            return
+
+
+def _up(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _table(path: str) -> object:
+    text = DiskTree().read(path, MAX_BYTES)
+    if text is None:
+        return None
+    try:
+        return tomllib.loads(text) if path.endswith(".toml") else parse(text.encode()).value
+    except (tomllib.TOMLDecodeError, BadJson):
+        return None
+
+
+def _at(value: object, members: Sequence[str]) -> object:
+    """The value below members; of a list, those of all its items."""
+    if not members:
+        return value
+    if isinstance(value, list):
+        return [_at(item, members) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return _at(cast("dict[str, object]", value).get(members[0]), members[1:])
+    return None
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _texts(item)
+
+
+# --- Installed packages ----------------------------------------------------------------------------------------------
+
+
+def _node_packages(folder: str) -> dict[str, Digest]:
+    """`node_modules` itself, the scopes in it, and what package managers write there last."""
+    scopes = sorted(name for name in DiskTree().names(folder) if name.startswith("@"))
+    folders = [folder, *(os.path.join(folder, scope) for scope in scopes)]
+    listed: dict[str, Digest] = {path: lambda path=path: _listing(path) for path in folders}
+    locks = [os.path.join(folder, name) for name in LOCKS]
+    return listed | {path: lambda path=path: str(sight(path)) for path in locks}
+
+
+def _listing(folder: str) -> str | None:
+    """Differs when a package in the folder is added, removed or replaced; caches and hidden names do not count."""
+    try:
+        with os.scandir(folder) as entries:
+            rows = [
+                (entry.name, entry.inode(), entry.stat(follow_symlinks=False).st_mtime_ns)
+                for entry in entries
+                if entry.name != "__pycache__" and not entry.name.startswith((".", "@"))
+            ]
+    except OSError:
+        return None
+    return _hash(repr(sorted(rows)))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

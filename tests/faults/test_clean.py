@@ -1,0 +1,23 @@
+"""A sample of the matrix of `bench/clean.py`: a change that a server notices late, and a question at once."""
+
+from pathlib import Path
+
+import pytest
+
+from support.servers.real import require
+from support.services.clean import CASES, RIGHT, Case, Way, play
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
+
+SAMPLE: dict[str, Way] = {
+    "basedpyright: configuration": "hook",
+    "basedpyright: package upgraded": "check",
+    "typescript: extended configuration": "check",
+}
+
+
+@pytest.mark.proves("F95", "F96", "P7")
+@pytest.mark.parametrize("case", [case for case in CASES if str(case) in SAMPLE], ids=str)
+async def test_an_error_is_never_called_clean(case: Case, tmp_path: Path) -> None:
+    require([case.server])
+    assert await play(case, SAMPLE[str(case)], tmp_path.resolve()) == RIGHT

@@ -1,0 +1,134 @@
+"""What a server has read besides sources: does the evidence see every change that counts, and no other?"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pilotfish.model import AbsPath
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.inputs import InputEvidence, input_evidence
+from pilotfish.servers.spec import Environment, Inputs
+
+pytestmark = pytest.mark.proves("F95", "F96")
+
+PYRIGHT = Inputs(("pyrightconfig.json", "pyproject.toml#tool.pyright"), ("extends",), Environment.PYTHON)
+TYPESCRIPT = Inputs(("tsconfig.json",), ("extends", "references.path"), Environment.NODE)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def evidence(root: Path, inputs: Inputs) -> InputEvidence:
+    place = AbsPath(str(root))
+    found = input_evidence(inputs, place, place, (AbsPath(str(root / "site-packages")),))
+    assert found is not None
+    return found
+
+
+def upgraded(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    write(folder / "__init__.py", "two")
+
+
+def in_place(path: Path, text: str) -> None:
+    before = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+COUNTS: dict[str, tuple[Inputs, Callable[[Path], object]]] = {
+    "a configuration file": (PYRIGHT, lambda root: write(root / "pyrightconfig.json", '{"strict": ["x"]}')),
+    "with the same size and time": (PYRIGHT, lambda root: in_place(root / "base.json", '{"a": 2}')),
+    "one that is deleted": (PYRIGHT, lambda root: (root / "pyrightconfig.json").unlink()),
+    "one that it extends": (PYRIGHT, lambda root: write(root / "base.json", '{"a": 3}')),
+    "its own section": (PYRIGHT, lambda root: write(root / "pyproject.toml", "[tool.pyright]\nstrict = ['x']\n")),
+    "a section that cannot be read": (PYRIGHT, lambda root: write(root / "pyproject.toml", "[tool.pyright\n")),
+    "a package that is added": (PYRIGHT, lambda root: write(root / "site-packages" / "new" / "__init__.py", "")),
+    "a package that is replaced": (PYRIGHT, lambda root: upgraded(root / "site-packages" / "old")),
+    "one in a package": (TYPESCRIPT, lambda root: write(root / "node_modules/@x/base/tsconfig.json", '{"b": 2}')),
+    "one outside of the root": (TYPESCRIPT, lambda root: write(root.parent / "outer.json", '{"c": 2}')),
+    "one of another project": (TYPESCRIPT, lambda root: write(root / "lib/tsconfig.json", '{"d": 2}')),
+    "one that is missing, and appears": (TYPESCRIPT, lambda root: write(root / "later.json", "{}")),
+    "what npm writes last": (TYPESCRIPT, lambda root: write(root / "node_modules/.package-lock.json", "{ }")),
+    "a package of a scope": (TYPESCRIPT, lambda root: write(root / "node_modules/@x/new/package.json", "{}")),
+}
+DOES_NOT: dict[str, tuple[Inputs, Callable[[Path], object]]] = {
+    "nothing": (PYRIGHT, lambda root: None),
+    "a touch": (PYRIGHT, lambda root: os.utime(root / "pyrightconfig.json", (1, 1))),
+    "the same text again": (PYRIGHT, lambda root: write(root / "pyrightconfig.json", '{"extends": "base.json"}')),
+    "another section": (PYRIGHT, lambda root: write(root / "pyproject.toml", "[tool.pyright]\n[tool.black]\na = 1\n")),
+    "a cache beside the packages": (PYRIGHT, lambda root: write(root / "site-packages/__pycache__/x.pyc", "")),
+    "a cache in node_modules": (TYPESCRIPT, lambda root: write(root / "node_modules/.cache/x", "")),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    write(root / "pyrightconfig.json", '{"extends": "base.json"}')
+    write(root / "base.json", '{"a": 1}')
+    write(root / "pyproject.toml", "[tool.pyright]\n[tool.black]\n")
+    write(root / "site-packages/old/__init__.py", "one")
+    extends = '["@x/base/tsconfig.json", "../outer", "./later"]'
+    write(root / "tsconfig.json", f'{{"extends": {extends}, /* and */ "references": [{{"path": "./lib"}}],}}')
+    write(root / "node_modules/@x/base/tsconfig.json", '{"b": 1}')
+    write(root / "node_modules/.package-lock.json", "{}")
+    write(root.parent / "outer.json", '{"c": 1}')
+    write(root / "lib/tsconfig.json", '{"d": 1}')
+    return root
+
+
+@pytest.mark.parametrize("settled", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize("what", COUNTS)
+def test_a_change_that_counts_is_seen(what: str, project: Path, settled: bool) -> None:
+    inputs, change = COUNTS[what]
+    if settled:
+        # Times that are certain: no change bears the same one.
+        for path in project.parent.rglob("*"):
+            os.utime(path, (1, 1))
+    known = evidence(project, inputs)
+    assert known.holds()
+    change(project)
+    assert not known.holds()
+    assert known.changed is not None
+    assert evidence(project, inputs).holds()
+
+
+@pytest.mark.parametrize("what", DOES_NOT)
+def test_a_change_that_does_not_count_is_not(what: str, project: Path) -> None:
+    inputs, change = DOES_NOT[what]
+    known = evidence(project, inputs)
+    change(project)
+    assert known.holds()
+
+
+def test_a_configuration_file_in_a_folder_below_counts_when_it_is_told_of(project: Path) -> None:
+    known = evidence(project, TYPESCRIPT)
+    for name in ("lib/main.ts", "tsconfig.json"):
+        known.note(AbsPath(str(project / name)))
+    assert known.holds(), "the one in the root is looked at"
+    known.note(AbsPath(str(project / "packages/a/tsconfig.json")))
+    assert not known.holds()
+
+
+def test_files_that_extend_each_other_are_read_once(tmp_path: Path) -> None:
+    write(tmp_path / "tsconfig.json", '{"extends": "./other"}')
+    write(tmp_path / "other.json", '{"extends": "./tsconfig.json"}')
+    known = evidence(tmp_path, TYPESCRIPT)
+    assert known.holds()
+    write(tmp_path / "other.json", "{}")
+    assert not known.holds()
+
+
+def test_a_server_of_which_no_inputs_are_known_needs_no_evidence(tmp_path: Path) -> None:
+    assert input_evidence(Inputs(), AbsPath(str(tmp_path)), AbsPath(str(tmp_path))) is None
+
+
+def test_the_catalogue_names_only_members_of_files_that_it_names() -> None:
+    assert [spec.id for spec in load().values() if spec.inputs.extends and not spec.inputs.steering] == []

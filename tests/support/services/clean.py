@@ -1,0 +1,339 @@
+"""Is a file with an error ever called clean and fresh? A case: a project without errors, a change, a question at once.
+
+The matrix is server × case (`CASES`), each asked as the hook asks (`touched`) and as a person does (`check`).
+`bench/clean.py` plays all of it, `tests/faults/test_clean.py` a sample.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Touch
+from pilotfish.system.ports import OpenWatcher
+from pilotfish.system.watching.watcher import open_watcher
+from support.services.real import CLONE, RealService, only, real_service
+from support.watching.short_of import watches_for
+
+Way = Literal["check", "hook"]
+WAYS: tuple[Way, ...] = ("check", "hook")
+
+RIGHT, WRONG = "fresh", "FALSE CLEAN"
+
+Change = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`files` are below the workspace, which they may leave with `..`; the first one is asked about."""
+
+    server: str
+    name: str
+    files: Mapping[str, str]
+    change: Change
+    error: str
+    """What the server says of the file that is asked about, after the change and not before."""
+    prepare: Change = field(default=lambda _root: None)
+    cold: bool = False
+    """Nothing is asked before the change."""
+    watch: OpenWatcher = open_watcher
+
+    @property
+    def main(self) -> str:
+        return next(iter(self.files))
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.name}"
+
+
+async def play(case: Case, way: Way, folder: Path) -> str:
+    """What came of it: `fresh` and right, another state with its reason, or a false clean."""
+    root = folder / "workspace"
+    root.mkdir(parents=True)
+    for name, text in case.files.items():
+        write(root / name, text)
+    case.prepare(root)
+    async with real_service(folder, only(case.server), watch=case.watch) as real:
+        if not case.cold:
+            before, found = await _ask(real, case, way)
+            if before is not State.FRESH or case.error in found:
+                return f"not clean before: {before} {found[:200]}"
+        case.change(root)
+        state, found = await _ask(real, case, way)
+    if case.error in found:
+        return RIGHT if state is State.FRESH else f"{state}, right"
+    return f"{WRONG} {found[:120]}" if state is State.FRESH else f"{state}: {found[:120]}"
+
+
+async def _ask(real: RealService, case: Case, way: Way) -> tuple[State, str]:
+    if way == "hook":
+        feedback = await real.service.touched(Touch((case.main,), "edit"), real.client)
+        return feedback.state, feedback.text or feedback.reason or ""
+    answer = await real.service.check(real.client, (case.main,))
+    found = [one.message for items in (answer.data or {}).values() for one in items if one.severity != "hint"]
+    return answer.meta.state, "; ".join(found) or answer.meta.reason or ""
+
+
+# --- Changes ---------------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def writes(name: str, text: str) -> Change:
+    return lambda root: write(root / name, text)
+
+
+def in_place(name: str, text: str) -> Change:
+    """The same size and time, another text."""
+
+    def change(root: Path) -> None:
+        path, before = root / name, (root / name).stat()
+        assert before.st_size == len(text.encode())
+        with path.open("r+") as file:
+            file.write(text)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    return change
+
+
+def replaces_folder(name: str, files: Mapping[str, str]) -> Change:
+    """As package managers do: the old one is removed and the new one put in its place."""
+
+    def change(root: Path) -> None:
+        shutil.rmtree(root / name)
+        for inside, text in files.items():
+            write(root / name / inside, text)
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(root: Path) -> None:
+        for one in changes:
+            one(root)
+
+    return change
+
+
+def links(name: str, target: str) -> Change:
+    return lambda root: (root / name).symlink_to(target)
+
+
+def links_hard(name: str, target: str) -> Change:
+    return lambda root: os.link(root / target, root / name)
+
+
+def repository(root: Path) -> None:
+    (root / ".git").mkdir()
+
+
+# --- Cases -----------------------------------------------------------------------------------------------------------
+
+PYTHON_WRONG = {
+    "basedpyright": "is not assignable to declared type",
+    "pyright": "is not assignable to declared type",
+    "ty": "is not assignable to",
+    "pyrefly": "is not assignable to",
+}
+PYTHON_CONFIGURATION = {
+    "basedpyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
+    "pyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
+    "ty": ("ty.toml", '[rules]\ninvalid-assignment = "ignore"\n', '[rules]\ninvalid-assignment = "error"\n'),
+    "pyrefly": ("pyrefly.toml", "[errors]\nbad-assignment = false\n", "[errors]\nbad-assignment = true\n"),
+}
+OUTSIDE_PYTHON = {
+    "basedpyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
+    "pyright": {"pyrightconfig.json": '{"extraPaths": ["../lib"]}'},
+    "ty": {"ty.toml": '[environment]\nextra-paths = ["../lib"]\n'},
+    "pyrefly": {"pyrefly.toml": 'search-path = [".", "../lib"]\n'},
+}
+FINE, BAD = "value: int = 1\n", 'value: str = "a"\n'
+PROJECT = {"pyproject.toml": '[project]\nname = "x"\nversion = "1"\n'}
+SITE = ".venv/lib/python3.11/site-packages"
+
+
+def python_cases(server: str) -> list[Case]:
+    error = PYTHON_WRONG[server]
+    make = partial(Case, server, error=error)
+    name, off, on = PYTHON_CONFIGURATION[server]
+    uses = {"main.py": "from {} import value\n\nx: int = value\n"}
+
+    def using(module: str) -> dict[str, str]:
+        return {"main.py": uses["main.py"].format(module), **PROJECT}
+
+    cases = [
+        make("same size and time", {"main.py": "x: int = 12345\n", **PROJECT},
+             change=in_place("main.py", 'x: int = "123"\n')),
+        make("another file", {**using("lib"), "lib.py": FINE}, change=writes("lib.py", BAD)),
+        make("configuration", {"main.py": 'x: int = "a"\n', **PROJECT, name: off}, change=writes(name, on)),
+        make("generated, ignored", {**using("gen.api"), "gen/__init__.py": "", "gen/api.py": FINE,
+                                    ".gitignore": "gen/\n"},
+             change=writes("gen/api.py", BAD), prepare=repository),
+        make("package upgraded", {**using("pkg"), ".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n",
+                                  f"{SITE}/pkg/__init__.py": FINE, f"{SITE}/pkg/py.typed": "",
+                                  f"{SITE}/pkg-1.dist-info/METADATA": "Name: pkg\nVersion: 1\n",
+                                  ".gitignore": ".venv/"},
+             change=both(replaces_folder(f"{SITE}/pkg", {"__init__.py": BAD, "py.typed": ""}),
+                         lambda root: os.rename(root / SITE / "pkg-1.dist-info", root / SITE / "pkg-2.dist-info")),
+             prepare=repository),
+        make("outside folder", {**using("outer"), **OUTSIDE_PYTHON[server], "../lib/outer.py": FINE},
+             change=writes("../lib/outer.py", BAD)),
+        make("linked folder", {**using("linked.lib"), "../elsewhere/__init__.py": "", "../elsewhere/lib.py": FINE},
+             change=writes("../elsewhere/lib.py", BAD), prepare=links("linked", "../elsewhere")),
+        make("hard link", {**using("lib"), "../other/lib.py": FINE},
+             change=writes("../other/lib.py", BAD), prepare=links_hard("lib.py", "../other/lib.py")),
+        make("few watches", {**using("a.b.c.lib"), "a/b/c/lib.py": FINE}, change=writes("a/b/c/lib.py", BAD),
+             watch=watches_for(1)),
+    ]  # fmt: skip
+    if "pyright" in server:
+        extending = {"pyrightconfig.json": '{"extends": "base/base.json"}', "base/base.json": off}
+        cases.append(
+            make("extended configuration", {"main.py": 'x: int = "a"\n', **PROJECT, **extending},
+                 change=writes("base/base.json", on))
+        )  # fmt: skip
+    return cases
+
+
+def typescript_cases(server: str) -> list[Case]:
+    make = partial(Case, server, error="is not assignable to type")
+    strict, loose = '{"compilerOptions": {"strict": true}}', '{"compilerOptions": {"strict": false}}'
+    fine, bad = "export const value: number = 1;\n", 'export const value: string = "a";\n'
+    project = {"tsconfig.json": strict, "package.json": '{"name": "x"}'}
+    package = {"package.json": '{"name": "pkg", "version": "1.0.0", "types": "index.d.ts"}'}
+
+    def using(module: str) -> dict[str, str]:
+        return {"main.ts": f'import {{ value }} from "{module}";\nexport const x: number = value;\n', **project}
+
+    null = {"main.ts": "export const x: number = null;\n"}
+    return [
+        make("same size and time", {"main.ts": "export const x: number = 12345;\n", **project},
+             change=in_place("main.ts", 'export const x: number = "123";\n')),
+        make("another file", {**using("./lib"), "lib.ts": fine}, change=writes("lib.ts", bad)),
+        make("configuration", {**null, **project, "tsconfig.json": loose}, change=writes("tsconfig.json", strict)),
+        make("extended configuration", {**null, **project, "tsconfig.json": '{"extends": "../base/tsconfig.json"}',
+                                        "../base/tsconfig.json": loose},
+             change=writes("../base/tsconfig.json", strict)),
+        make("generated, ignored", {**using("./gen/api"), "gen/api.ts": fine, ".gitignore": "gen/\n"},
+             change=writes("gen/api.ts", bad), prepare=repository),
+        make("package upgraded", {**using("pkg"), "node_modules/pkg/package.json": package["package.json"],
+                                  "node_modules/pkg/index.d.ts": "export declare const value: number;\n",
+                                  "node_modules/.package-lock.json": '{"packages": {"pkg": "1"}}\n'},
+             change=both(replaces_folder("node_modules/pkg", {
+                 **package, "index.d.ts": "export declare const value: string;\n"}),
+                 writes("node_modules/.package-lock.json", '{"packages": {"pkg": "2"}}\n'))),
+        make("outside folder", {**using("../lib/outer"), "../lib/outer.ts": fine},
+             change=writes("../lib/outer.ts", bad)),
+        make("linked folder", {**using("./linked/lib"), "../elsewhere/lib.ts": fine},
+             change=writes("../elsewhere/lib.ts", bad), prepare=links("linked", "../elsewhere")),
+        make("hard link", {**using("./lib"), "../other/lib.ts": fine},
+             change=writes("../other/lib.ts", bad), prepare=links_hard("lib.ts", "../other/lib.ts")),
+        make("few watches", {**using("./a/b/c/lib"), "a/b/c/lib.ts": fine}, change=writes("a/b/c/lib.ts", bad),
+             watch=watches_for(1)),
+    ]  # fmt: skip
+
+
+def go_cases() -> list[Case]:
+    make = partial(Case, "gopls", error="cannot use")
+    mod = "module example.com/x\n\ngo 1.19\n"
+    fine, bad = "package {}\n\nconst Value int = 1\n", 'package {}\n\nconst Value string = "a"\n'
+
+    def using(module: str, package: str) -> dict[str, str]:
+        imports = (
+            f'package main\n\nimport "{module}"\n\nfunc main() {{\n\tvar x int = {package}.Value\n\tprintln(x)\n}}\n'
+        )
+        return {"main.go": imports, "go.mod": mod}
+
+    replaced = f"{mod}\nrequire example.com/y v0.0.0\n\nreplace example.com/y => ../y\n"
+    return [
+        make("another file", {**using("example.com/x/lib", "lib"), "lib/lib.go": fine.format("lib")},
+             change=writes("lib/lib.go", bad.format("lib"))),
+        make("generated, ignored", {**using("example.com/x/gen", "gen"), "gen/gen.go": fine.format("gen"),
+                                    ".gitignore": "gen/\n"},
+             change=writes("gen/gen.go", bad.format("gen")), prepare=repository),
+        make("outside folder", {**using("example.com/y", "y"), "go.mod": replaced,
+                                "../y/go.mod": mod.replace("/x", "/y"), "../y/y.go": fine.format("y")},
+             change=writes("../y/y.go", bad.format("y"))),
+        make("hard link", {**using("example.com/x/lib", "lib"), "../other/lib.go": fine.format("lib"), "lib/doc.go":
+                           "package lib\n"}, change=writes("../other/lib.go", bad.format("lib")),
+             prepare=links_hard("lib/lib.go", "../other/lib.go")),
+        make("few watches", {**using("example.com/x/a/b/c", "c"), "a/b/c/c.go": fine.format("c")},
+             change=writes("a/b/c/c.go", bad.format("c")), watch=watches_for(1)),
+        make("cgo, first answer", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
+                                   'func main() { var x int = "a"; println(x, C.one()) }\n', "go.mod": mod},
+             change=lambda _root: None, cold=True),
+    ]  # fmt: skip
+
+
+def c_cases() -> list[Case]:
+    make = partial(Case, "clangd", error="too few arguments")
+    fine, bad = "int shared(int a);\n", "int shared(int a, int b);\n"
+    main = {"main.c": '#include "shared.h"\n\nint used(void) { return shared(1); }\n'}
+    return [
+        make("another file", {**main, "shared.h": fine, "compile_flags.txt": "-xc\n"}, change=writes("shared.h", bad)),
+        make("generated, ignored", {**main, "build/gen/shared.h": fine, "compile_flags.txt": "-xc\n-Ibuild/gen\n",
+                                    ".gitignore": "build/\n"},
+             change=writes("build/gen/shared.h", bad), prepare=repository),
+        make("outside folder", {**main, "../ext/shared.h": fine, "compile_flags.txt": "-xc\n-I../ext\n"},
+             change=writes("../ext/shared.h", bad)),
+        make("configuration", {"main.c": "#ifdef WRONG\nint used(void) { return shared(1); }\n#endif\n"
+                               "int shared(int a, int b);\nint other(void) { return shared(1 ONE); }\n",
+                               "compile_flags.txt": "-xc\n-DONE=,1\n"},
+             change=writes("compile_flags.txt", "-xc\n-DONE=\n")),
+    ]  # fmt: skip
+
+
+def data_cases() -> list[Case]:
+    number, text = '{"properties": {"a": {"type": "number"}}}', '{"properties": {"a": {"type": "string"}}}'
+    return [
+        Case("json", "generated, ignored", {"main.json": '{"$schema": "./gen/s.json", "a": 1}\n', "gen/s.json": number,
+                                            "package.json": "{}", ".gitignore": "gen/\n"},
+             writes("gen/s.json", text), "Incorrect type", prepare=repository),
+        Case("json", "schema", {"main.json": '{"$schema": "./s.json", "a": 1}\n', "s.json": number,
+                                "package.json": "{}"}, writes("s.json", text), "Incorrect type"),
+        Case("yaml", "schema", {"main.yaml": "# yaml-language-server: $schema=./s.json\na: 1\n", "s.json": number},
+             writes("s.json", text), "Incorrect type"),
+        Case("yaml", "generated, ignored", {"main.yaml": "# yaml-language-server: $schema=./gen/s.json\na: 1\n",
+                                            "gen/s.json": number, ".gitignore": "gen/\n"},
+             writes("gen/s.json", text), "Incorrect type", prepare=repository),
+    ]  # fmt: skip
+
+
+def framework_cases() -> list[Case]:
+    web = {"package.json": '{"name": "x"}', "tsconfig.json": '{"compilerOptions": {"strict": true}}'}
+    script = 'const x: number = "a";'
+    rules = "export default [{{ rules: {{ 'no-undef': '{}' }} }}];\n"
+    eslint = {"main.js": "missing();\n", "package.json": '{"name": "x", "type": "module"}'}
+    return [
+        Case("vue", "script in TypeScript", {"main.vue": f'<script setup lang="ts">\n{script}\n</script>\n', **web},
+             lambda _root: None, "is not assignable to type", cold=True),
+        Case("astro", "first answer", {"main.astro": f"---\n{script}\n---\n<p>hello</p>\n", **web},
+             lambda _root: None, "is not assignable to type", cold=True),
+        Case("svelte", "script in TypeScript", {"main.svelte": f'<script lang="ts">\n{script}\n</script>\n', **web},
+             lambda _root: None, "is not assignable to type", cold=True),
+        Case("eslint", "configuration", {**eslint, "eslint.config.js": rules.format("off")},
+             writes("eslint.config.js", rules.format("error")), "is not defined", prepare=npm_packages("eslint")),
+        Case("eslint", "configuration throws", {**eslint, "eslint.config.js": "throw new Error('on purpose');\n"},
+             lambda _root: None, "is not defined", prepare=npm_packages("eslint"), cold=True),
+    ]  # fmt: skip
+
+
+def npm_packages(_name: str) -> Change:
+    """The packages of this clone, as those of the project."""
+    return links("node_modules", str(CLONE / ".tools" / "npm" / "node_modules"))
+
+
+CASES: tuple[Case, ...] = (
+    *(case for server in PYTHON_WRONG for case in python_cases(server)),
+    *(case for server in ("typescript", "vtsls") for case in typescript_cases(server)),
+    *go_cases(),
+    *c_cases(),
+    *data_cases(),
+    *framework_cases(),
+)

@@ -6,7 +6,7 @@ file, a server or a configuration does.
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -34,6 +34,7 @@ from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.wire import Json
@@ -45,6 +46,8 @@ from pilotfish.service.diagnostics.earlier import Earlier
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.ledgers import Ledgers
+from pilotfish.service.diagnostics.likely_files import LikelyFiles
+from pilotfish.service.diagnostics.preparation import Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
@@ -111,6 +114,10 @@ class Service:
         self._previews = Previews(self._runner, self._others, proposal_runner, self._baselines)
         project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
         self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
+        likely = LikelyFiles(
+            self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step
+        )
+        self._preparation = Preparation(likely.prepare)
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
             access, self._questions, system.files, journals=self._journals, touched=self.touched
@@ -120,7 +127,7 @@ class Service:
     async def running(self) -> AsyncGenerator["Service"]:
         await self._recover()
         self.details.begin()
-        async with self.disk_changes.running(), self.pool.running():
+        async with self.disk_changes.running(), self.pool.running(), self._preparation.running():
             yield self
 
     def _stop_untrusted(self, workspace: Workspace) -> None:
@@ -152,12 +159,16 @@ class Service:
 
     def end(self, client: ClientSession) -> None:
         """End a client session; ending it twice is harmless."""
+        self._preparation.drop(client)
         self.pool.release(client.id)
 
     async def touched(self, touch: Touch, client: ClientSession) -> Feedback:
         """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say."""
-        feedback = await self._feedback_or_reason(touch, client)
-        if touch.kind != "read":
+        with self._preparation.giving_way():
+            feedback = await self._feedback_or_reason(touch, client)
+        if touch.kind == "read":
+            self._prepare(touch, client)
+        else:
             self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback))
         return feedback
 
@@ -172,6 +183,15 @@ class Service:
                 )
         except Failure as failure:
             return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
+
+    def _prepare(self, touch: Touch, client: ClientSession) -> None:
+        """Know the files that an edit of those just read may break, before it comes."""
+        with suppress(Failure):
+            workspace = self.workspaces.of(client)
+            if not workspace.config.feedback.other_files_after:
+                return
+            read = [admit(path, workspace.boundary).path for path in touch.paths]
+            self._preparation.add([Prepared(client, workspace, path, is_read=True) for path in read])
 
     def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file that was checked; a fresh verdict becomes the next baseline."""

@@ -60,16 +60,16 @@ class AffectedFiles:
         if not names:
             return NOBODY
         changed = frozenset[str]().union(*(found.changed for _, found in names))
-        defined = frozenset[str]().union(*(found.defined for _, found in names)) - changed
+        defined = frozenset[str]().union(*(found.defined for _, found in names))
         stems = {stem_of(edit.path): edit.path for edit, _ in names}
-        by_change = await self._words.mentions(root, changed, extensions, seconds)
-        by_definition = await self._words.mentions(root, defined, extensions, seconds)
+        by_redefinition = await self._words.mentions(root, changed & defined, extensions, seconds)
+        by_word = await self._words.mentions(root, changed ^ defined, extensions, seconds)
         by_stem = await self._words.mentions(root, stems, extensions, seconds)
-        if by_change is None or by_definition is None or by_stem is None:
+        if by_redefinition is None or by_word is None or by_stem is None:
             return Affected((), complete=False)
         importers = await self._importers(by_stem.files, stems)
         own = {edit.path for edit in edits}
-        score = _scored(by_change.files, by_definition.files, importers, frozenset(broken))
+        score = _scored(by_redefinition.files, by_word.files, importers, frozenset(broken))
         near = edits[0].path
         files = sorted(score.keys() - own, key=lambda path: (-score[path], _distance(path, near), path))
         return Affected(tuple(files), by_stem.complete)
@@ -107,15 +107,18 @@ def stem_of(path: AbsPath) -> str:
 
 
 def _scored(
-    by_change: Mapping[AbsPath, int],
-    by_definition: Mapping[AbsPath, int],
+    by_redefinition: Mapping[AbsPath, int],
+    by_word: Mapping[AbsPath, int],
     importers: frozenset[AbsPath],
     broken: frozenset[AbsPath],
 ) -> dict[AbsPath, int]:
-    """How likely each file is affected: known as broken, then by names that changed, imports, names defined."""
-    paths = by_change.keys() | by_definition.keys() | importers | broken
+    """How likely each file is affected: it was broken, it names what was defined anew, it imports, it mentions."""
+    paths = by_redefinition.keys() | by_word.keys() | importers | broken
     return {
-        path: 100 * (path in broken) + 5 * by_change.get(path, 0) + 3 * (path in importers) + by_definition.get(path, 0)
+        path: 1000 * (path in broken)
+        + 20 * min(by_redefinition.get(path, 0), 10)
+        + 15 * (path in importers)
+        + min(by_word.get(path, 0), 20)
         for path in paths
     }
 

@@ -16,13 +16,13 @@ from msgspec import Struct, field
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
 from pilotfish.model import AbsPath, Severity
-from pilotfish.servers.spec import Role
 from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.searched_roots import searched_roots
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -59,13 +59,6 @@ class BrokenFiles(Struct, frozen=True):
     @property
     def unchecked(self) -> int:
         return self.candidates - len(self.verdicts)
-
-
-class _Target(Struct, frozen=True):
-    """Where candidates are looked for: the root of a server that judged an edited file, and its kinds of files."""
-
-    root: AbsPath
-    extensions: frozenset[str]
 
 
 class _Search:
@@ -121,7 +114,7 @@ class ProjectCheck:
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
         broken, search = self._broken_of(client, workspace), _Search(edits, deadline)
-        for target in _targets(workspace, edits):
+        for target in searched_roots(workspace, (edit.path for edit in edits)):
             if not self._is_followed(target.root):
                 self._words.lost(target.root)
             affected = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
@@ -228,17 +221,6 @@ class ProjectCheck:
                 broken.add(path)
             elif isinstance(change, Delta) and change.fixed:
                 broken.discard(path)
-
-
-def _targets(workspace: Workspace, edits: Sequence[EditedText]) -> list[_Target]:
-    """The roots of the servers that understand the language. A linter of the catalogue judges one file at a time."""
-    found: dict[AbsPath, frozenset[str]] = {}
-    for edit in edits:
-        for candidate in workspace.servers_for(edit.path).servers:
-            spec = candidate.spec
-            if (spec.rank.role is Role.MAIN or spec.rank.named) and spec.serves_code:
-                found[candidate.root] = found.get(candidate.root, frozenset()) | frozenset(spec.files.extensions)
-    return [_Target(root, extensions) for root, extensions in found.items()]
 
 
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:

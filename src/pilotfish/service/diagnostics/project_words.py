@@ -50,6 +50,7 @@ class _Root(Struct):
     outdated: bool = True
     """Something was not followed: the whole root has to be looked at."""
     complete: bool = False
+    changes: int = 0
     scanning: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -59,10 +60,13 @@ class ProjectWords:
 
     def changed(self, root: AbsPath, paths: Iterable[AbsPath]) -> None:
         """These files below a root were written, created or deleted."""
-        known = self._roots.get(root)
-        if known is None or known.outdated:
+        known, found = self._roots.get(root), tuple(paths)
+        if known is None or not found:
             return
-        known.dirty.update(paths)
+        known.changes += 1
+        if known.outdated:
+            return
+        known.dirty.update(found)
         if len(known.dirty) > MAX_DIRTY:
             self.lost(root)
 
@@ -70,8 +74,14 @@ class ProjectWords:
         """Changes below a root may have been missed."""
         known = self._roots.get(root)
         if known is not None:
+            known.changes += 1
             known.outdated = True
             known.dirty.clear()
+
+    def changes(self, root: AbsPath) -> int:
+        """Rises with whatever is noticed below a root; while it stays, nothing was."""
+        known = self._roots.get(root)
+        return -1 if known is None else known.changes
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots no longer."""

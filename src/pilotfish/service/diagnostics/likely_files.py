@@ -1,0 +1,73 @@
+"""Files that the next edit may break, and what they have now: known before the edit comes (DIAG-11)."""
+
+from collections.abc import Awaitable, Callable
+
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.missing_packages import without_missing_packages
+from pilotfish.service.diagnostics.preparation import Prepared
+from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.diagnostics.searched_roots import searched_roots
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+
+MAX_LIKELY = 60
+"""For one file that is read: some seconds of a server that nobody waits for."""
+
+SECONDS = 10.0
+"""For the words of the project, and for one file."""
+
+
+class LikelyFiles:
+    def __init__(
+        self,
+        runner: CheckRunner,
+        texts: Texts,
+        baselines: Baselines,
+        words: ProjectWords,
+        is_followed: Callable[[AbsPath], bool],
+        in_step: Callable[[Workspace], Awaitable[Workspace]],
+    ) -> None:
+        """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
+        self._runner = runner
+        self._texts = texts
+        self._baselines = baselines
+        self._words = words
+        self._affected = AffectedFiles(words)
+        self._is_followed = is_followed
+        self._in_step = in_step
+
+    async def prepare(self, one: Prepared) -> list[AbsPath]:
+        """Check one, or say which to check for one that was read."""
+        if one.is_read:
+            return await self._likely(one.client, one.workspace, one.path)
+        await self._check(one)
+        return []
+
+    async def _likely(self, client: ClientSession, workspace: Workspace, path: AbsPath) -> list[AbsPath]:
+        """Those that are not known, the likeliest first; none where changes on disk are not noticed."""
+        found = list[AbsPath]()
+        edit = EditedText(path, None, (await self._texts.current(path)).text)
+        for target in searched_roots(workspace, [path]):
+            affected = await self._affected.of_edits(target.root, [edit], target.extensions, SECONDS)
+            found += affected.files if self._is_followed(target.root) else ()
+        unknown = [one for one in found if self._baselines.text(client, one) is None and workspace.serves(one)]
+        return unknown[:MAX_LIKELY]
+
+    async def _check(self, one: Prepared) -> None:
+        """Check one, and keep what it has, unless something changed meanwhile: then it may be broken already."""
+        if self._baselines.text(one.client, one.path) is not None:
+            return
+        roots = [target.root for target in searched_roots(one.workspace, [one.path])]
+        await self._in_step(one.workspace)
+        before = [self._words.changes(root) for root in roots]
+        verdicts = await self._runner.run(one.client, one.workspace, [one.path], patience=Patience(SECONDS, SECONDS))
+        await self._in_step(one.workspace)
+        if before != [self._words.changes(root) for root in roots]:
+            return
+        for verdict in verdicts:
+            if verdict.is_fresh and self._baselines.text(one.client, verdict.path) is None:
+                self._baselines.compare(one.client, without_missing_packages(one.workspace, verdict).verdict)

@@ -1,0 +1,96 @@
+"""The state of files before an edit may break them, found while nobody waits (DIAG-11).
+
+When a host reads a file, it may be about to edit it. Whatever that edit breaks mentions a name that the file defines,
+or imports it: these files are checked one after the other, and are then known when the edit comes. Anything that a
+client waits for goes first.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+from msgspec import Struct
+
+from pilotfish.client.pulse import Pulse
+from pilotfish.errors import Failure
+from pilotfish.model import AbsPath
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING = 400
+"""Files that wait to be checked; the ones that have waited longest are left out."""
+
+
+class Prepared(Struct, frozen=True):
+    """One file to check, for one client; or one that it has read (`is_read`), to find those that may follow from it."""
+
+    client: ClientSession
+    workspace: Workspace
+    path: AbsPath
+    is_read: bool = False
+
+
+class Preparation:
+    def __init__(self, prepare: Callable[[Prepared], Awaitable[Sequence[AbsPath]]]) -> None:
+        """`prepare` returns further files to check."""
+        self._prepare = prepare
+        self._waiting: OrderedDict[tuple[str, AbsPath], Prepared] = OrderedDict()
+        """The next one last."""
+        self._busy = 0
+        self._pulse = Pulse()
+        self._runs = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        async with owned_tasks() as tasks:
+            tasks.start_soon(self._work)
+            self._runs = True
+            try:
+                yield
+            finally:
+                self._runs = False
+                tasks.cancel_scope.cancel()
+
+    def add(self, files: Sequence[Prepared]) -> None:
+        """See to these when nobody waits, the first of them first, before all that were added earlier."""
+        if not self._runs:
+            return
+        for one in reversed(files):
+            self._waiting[one.client.id, one.path] = one
+            self._waiting.move_to_end((one.client.id, one.path))
+        while len(self._waiting) > MAX_WAITING:
+            self._waiting.popitem(last=False)
+        self._pulse.notify()
+
+    def drop(self, client: ClientSession) -> None:
+        """This client is gone."""
+        for key in [key for key in self._waiting if key[0] == client.id]:
+            del self._waiting[key]
+
+    @contextmanager
+    def giving_way(self) -> Generator[None]:
+        """Somebody waits: nothing is begun meanwhile."""
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._pulse.notify()
+
+    async def _work(self) -> None:
+        while True:
+            while self._busy or not self._waiting:
+                await self._pulse.wait()
+            _, next_one = self._waiting.popitem()
+            try:
+                following = await self._prepare(next_one)
+                self.add([Prepared(next_one.client, next_one.workspace, path) for path in following])
+            except Failure as failure:
+                logger.debug("not prepared path=%s reason=%s", next_one.path, failure.message)
+            except Exception:
+                # No call waits for it, so the log is the only place; and an error would end the whole service.
+                logger.exception("preparing failed path=%s", next_one.path)

@@ -1,0 +1,105 @@
+"""What files have before an edit breaks them is found while nobody waits."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pilotfish.api.questions import Touch
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.preparation import MAX_WAITING, Preparation, Prepared
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from support.services.real import real_service
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
+
+HERE = AbsPath("/srv/project")
+ONE, TWO = (ClientSession(name, HERE, HERE) for name in ("one", "two"))
+
+
+def files(workspace: Workspace, client: ClientSession, *names: str) -> list[Prepared]:
+    return [Prepared(client, workspace, AbsPath(f"{HERE}/{name}")) for name in names]
+
+
+class Done:
+    """Writes down what was prepared, and says what follows from it."""
+
+    def __init__(self, following: Callable[[str], Sequence[str]] = lambda _name: ()) -> None:
+        self.names: list[str] = []
+        self._following = following
+
+    async def prepare(self, one: Prepared) -> Sequence[AbsPath]:
+        name = Path(one.path).name
+        await anyio.lowlevel.checkpoint()
+        self.names.append(name)
+        if name == "refused":
+            raise Refused(Code.FILE_MISSING, "it is gone")
+        return [AbsPath(f"{HERE}/{other}") for other in self._following(name)]
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    """Nobody here looks into it."""
+    return Workspace.__new__(Workspace)
+
+
+async def test_the_first_comes_first_and_what_follows_comes_next(workspace: Workspace) -> None:
+    done = Done(lambda name: ("c", "d") if name == "a" else ())
+    preparation = Preparation(done.prepare)
+    async with preparation.running():
+        preparation.add(files(workspace, ONE, "a", "b"))
+        await anyio.wait_all_tasks_blocked()
+        assert done.names == ["a", "c", "d", "b"]
+        preparation.add(files(workspace, ONE, "refused", "e"))
+        await anyio.wait_all_tasks_blocked()
+        assert done.names[4:] == ["refused", "e"]
+
+
+async def test_nothing_is_begun_while_somebody_waits(workspace: Workspace) -> None:
+    done = Done()
+    preparation = Preparation(done.prepare)
+    async with preparation.running():
+        with preparation.giving_way():
+            preparation.add(files(workspace, ONE, "a"))
+            await anyio.wait_all_tasks_blocked()
+            assert done.names == []
+        await anyio.wait_all_tasks_blocked()
+        assert done.names == ["a"]
+
+
+async def test_a_client_that_is_gone_is_forgotten_and_the_queue_has_an_end(workspace: Workspace) -> None:
+    done = Done()
+    preparation = Preparation(done.prepare)
+    async with preparation.running():
+        with preparation.giving_way():
+            preparation.add(files(workspace, ONE, "a"))
+            preparation.add(files(workspace, TWO, *map(str, range(MAX_WAITING))))
+            preparation.add(files(workspace, ONE, "b"))
+            preparation.drop(ONE)
+        await anyio.wait_all_tasks_blocked()
+        assert done.names == [str(number) for number in range(MAX_WAITING - 1)]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_files_that_mention_what_was_read_are_known_before_the_edit(tmp_path: Path, anyio_backend: str) -> None:
+    others = {one: {"disabled": True} for one in ("ruff", "ty", "pyrefly", "pyright", "pylsp", "jedi", "typos")}
+    async with real_service(tmp_path, {"lsp": others}) as ground:
+        ground.write("pyproject.toml", "")
+        ground.write("lib.py", "def total() -> int:\n    return 1\n")
+        ground.write("other.py", "from lib import total\n\ntotal().older\n")
+        ground.write("unrelated.py", "import os\n\nos.older\n")
+        baselines = ground.service._baselines  # pyright: ignore[reportPrivateUsage] -- nobody is told about it
+        await ground.service.touched(Touch(("lib.py",), "read"), ground.client)
+        session = ground.entry("basedpyright").session
+        assert session is not None
+        with anyio.fail_after(60):
+            while baselines.text(ground.client, AbsPath(str(ground.root / "other.py"))) is None:
+                await session.changed.wait()
+        assert baselines.text(ground.client, AbsPath(str(ground.root / "unrelated.py"))) is None
+        ground.write("lib.py", "def sum() -> int:\n    return 1\n")
+        feedback = await ground.service.touched(Touch(("lib.py",), "patch", only_new=True), ground.client)
+        assert '"total" is unknown import symbol' in feedback.text
+        assert "older" not in feedback.text

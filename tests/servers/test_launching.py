@@ -84,6 +84,9 @@ def test_a_placeholder_without_a_value_is_an_error_and_never_left_out() -> None:
         filled(replace(SPEC, command=("s", "${npm:other}")), VALUES.get)
 
 
+PYTHON = {"pythonEnvironment", "pythonPackages", "pythonPrefix"}
+
+
 @pytest.mark.proves("T7", "T13")
 def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
     asked: set[str] = set()
@@ -96,7 +99,7 @@ def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
         for trusted in (True, False):
             if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
                 filled(verdict.spec, fill)
-    assert asked == {"root", "rootUri", "rootName", "state", "pid", "npm", "pythonEnvironment", "pythonPrefix"}
+    assert asked == {"root", "rootUri", "rootName", "state", "pid", "npm", *PYTHON}
 
 
 @pytest.mark.proves("WATCH-3", "T13")

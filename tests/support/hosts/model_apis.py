@@ -160,7 +160,10 @@ class Responses:
         return [self._call(call, f"{number}_{index}") for index, call in enumerate(answer)]
 
     def _call(self, call: Call, name: str) -> Json:
-        item = {"id": f"item_{name}", "call_id": f"call_{name}", "name": call.tool, "status": "completed"}
+        # Tools of MCP servers are in namespaces.
+        space, _, tool = call.tool.rpartition("/")
+        item = {"id": f"item_{name}", "call_id": f"call_{name}", "name": tool, "status": "completed"}
+        item |= {"namespace": space} if space else {}
         if isinstance(call.arguments, str):
             return item | {"type": "custom_tool_call", "input": call.arguments}
         return item | {"type": "function_call", "arguments": json.dumps(call.arguments)}

@@ -1,0 +1,65 @@
+"""What the models of hosts read when they ask: the compact text, small enough that no host cuts it."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import AGENTS
+from support.hosts.model_server import Call, ModelServer
+from support.hosts.real import Agent, pilotfish, run
+
+pytestmark = [pytest.mark.server("ty"), pytest.mark.proves("MCP-2")]
+
+MOST = 8 * 1024
+SOURCES = Path(click.__file__).parent
+"""A real package: the outline of one of its files alone is 130 KB of JSON."""
+
+ASKED = {
+    "lsp_document_symbols": {"filePath": "click/core.py"},
+    "lsp_find_references": {"filePath": "click/core.py", "symbol": "Context"},
+    "lsp_diagnostics": {"filePath": "click/core.py"},
+}
+OPENINGS = (r"click/core.py\n  55:1 constant F\n", r"\d+ results in \d+ files:\n", r"click/core.py:\d+:\d+  \w+: ")
+
+
+def claude_code() -> tuple[Agent, str]:
+    """The host, and what it puts before the names of our tools."""
+    return next(agent for agent in AGENTS if agent.host == "claude-code"), "mcp__pilotfish__"
+
+
+def codex() -> tuple[Agent, str]:
+    agent = next(agent for agent in AGENTS if agent.host == "codex")
+
+    def command(home: DaemonHome, url: str) -> list[str]:
+        *usual, said = agent.command(home, url)
+        # It does not wait for MCP servers otherwise, and a scripted model asks at once.
+        return [*usual, "-c", "mcp_servers.pilotfish.required=true", said]
+
+    return replace(agent, command=command), "mcp__pilotfish/"
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
+        pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
+    ],
+)
+def test_answers_are_compact_text_of_a_bounded_size(asking: Callable[[], tuple[Agent, str]], home: DaemonHome) -> None:
+    agent, prefix = asking()
+    shutil.copytree(SOURCES, home.root / "click", ignore=shutil.ignore_patterns("__pycache__"))
+    pilotfish(home, "setup", agent.host)
+    calls = [Call(prefix + tool, arguments) for tool, arguments in ASKED.items()]
+    with ModelServer(calls) as model:
+        run(agent, home, model)
+    told = [re.sub(r"\AWall time: .*\nOutput:\n", "", text) for text in model.after(len(calls)).heard.results]
+    assert [len(text.encode()) <= MOST for text in told] == [True] * len(calls)
+    for text, opening in zip(told, OPENINGS, strict=True):
+        assert re.match(opening, text), text[:500]
+        assert '":' not in text

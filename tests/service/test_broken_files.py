@@ -23,8 +23,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def linker(script: Script, silent_about: str = "nothing") -> None:
-    """`use NAME` is an error unless some file, as it is open here or else on disk, has a line `def NAME`."""
+def linker(script: Script, silent_about: str = "nothing", *, publishes: bool = False) -> None:
+    """`use NAME` is an error unless some file, as it is open here or else on disk, has a line `def NAME`.
+
+    `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only.
+    """
     texts: dict[str, str] = {}
     roots: list[str] = []
 
@@ -54,8 +57,16 @@ def linker(script: Script, silent_about: str = "nothing") -> None:
         document = params["textDocument"]
         text = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
         texts[path_of(document["uri"]) or ""] = text
+        if publishes:
+            found = {
+                "uri": document["uri"],
+                "version": document["version"],
+                "diagnostics": diagnostics(params)["items"],
+            }
+            script.notify("textDocument/publishDiagnostics", found)
 
-    script.capabilities.update({"textDocumentSync": 1, "diagnosticProvider": {"interFileDependencies": True}})
+    offers: dict[str, Any] = {} if publishes else {"diagnosticProvider": {"interFileDependencies": True}}
+    script.capabilities.update({"textDocumentSync": 1, **offers})
     script.on("initialize", initialized)
     script.on("textDocument/didOpen", keep)
     script.on("textDocument/didChange", keep)
@@ -153,3 +164,20 @@ async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(
         assert feedback.others is not None
         assert (feedback.others.checked, feedback.others.candidates, feedback.others.complete) == (1, 2, "no")
         assert "1 of 2 possibly affected files were not checked yet." in feedback.text
+
+
+async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": partial(linker, publishes=True)}, config()) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\n")
+        ground.write("b.py", "use total\n")
+        await ground.touched("b.py", kind="read")
+        for old, new in (("total", "sum"), ("sum", "total"), ("total", "sum")):
+            feedback = await edited(ground, "lib.py", f"def {new}\n")
+            expected = {"a.py": ["no total"], "b.py": ["no total"]} if old == "total" else {}
+            assert told(feedback) == expected
+            assert feedback.state is State.FRESH
+        # What was opened for the edit is closed again; what the host has read stays open.
+        session = next(iter(ground.service.pool.entries().values())).session
+        assert session is not None
+        assert sorted(Path(path).name for path in session.documents.paths) == ["b.py", "lib.py"]

@@ -163,7 +163,8 @@ class ProjectCheck:
                 left = deadline - current_time()
                 if left <= 0:
                     return
-                for verdict in await self._runner.run(client, workspace, [path], patience=Patience(left, left)):
+                patience = Patience(left, left)
+                for verdict in await self._runner.run(client, workspace, [path], patience=patience, anew=True):
                     if verdict.is_fresh or verdict.refused is not None:
                         found[path] = without_missing_packages(workspace, verdict).verdict
 

@@ -54,6 +54,10 @@ class Target(Struct, frozen=True):
     def can_be_commanded(self) -> bool:
         return self.freshness.on_demand is not None and self.session.supports(COMMAND)
 
+    def can_be_asked(self) -> bool:
+        """Whether it answers questions about a file, now or soon."""
+        return self.can_be_pulled() or self.can_be_commanded() or self.registration_left() > 0
+
     def has_barrier(self) -> bool:
         barrier = self.freshness.barrier
         return barrier is not None and self.session.supports(barrier, self.path)

@@ -147,13 +147,23 @@ class Ledger(Struct):
             kept.pop(path, None)
         self._changed(0, 0)
 
+    def let_go(self, session: Session, file: FileToSend) -> None:
+        """Close a document that nobody uses and that is as on disk: the server reads the same there."""
+        path = file.path
+        is_free = session.documents.is_open(path) and not self._in_use[path]
+        if is_free and session.documents.text(path).string == file.text:
+            self._close_unchanged(session, path)
+
     def close_all_but(self, most: int, session: Session) -> None:
         """Close the least recently used documents beyond `most`; never one that is in use."""
         for path in session.documents.least_recently_used(most):
             if not self._in_use[path]:
-                session.close(path)
-                for kept in (self._sent, self.answers, self.settled, self.unheard):
-                    kept.pop(path, None)
+                self._close_unchanged(session, path)
+
+    def _close_unchanged(self, session: Session, path: AbsPath) -> None:
+        session.close(path)
+        for kept in (self._sent, self.answers, self.settled, self.unheard):
+            kept.pop(path, None)
 
     def _changed(self, version: int, order: int) -> Sent:
         self.changes += 1

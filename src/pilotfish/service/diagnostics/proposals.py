@@ -174,13 +174,17 @@ async def _judge(
         check = Check(session, ledger, freshness, file)
         outcomes[file.path] = _as_proposed(await check.run(deadline), freshness)
 
+    async def other(file: FileToSend, deadline: float) -> None:
+        check = Check(session, ledger, freshness, file)
+        outcomes[file.path] = _as_proposed(await check.run_anew(deadline), freshness)
+
     for file in share.proposed:
         made.put(file.path, file.language_id, file.text)
     async with owned_tasks() as tasks:
         for file in share.proposed:
             tasks.start_soon(one, file, deadlines[0])
         for file in share.others:
-            tasks.start_soon(one, file, deadlines[1])
+            tasks.start_soon(other, file, deadlines[1])
     return outcomes
 
 

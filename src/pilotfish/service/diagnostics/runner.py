@@ -70,8 +70,11 @@ class CheckRunner:
         *,
         texts: Mapping[str, str] | None = None,
         patience: Patience | None = None,
+        anew: bool = False,
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file; a file that cannot be read is refused in its own verdict.
+
+        `anew`: other files were changed, and not these.
 
         Raises `Unavailable` after `"lsp": false`.
         """
@@ -88,7 +91,7 @@ class CheckRunner:
                 files[file.path] = file
 
         async def one(file: FileToSend) -> FileVerdict:
-            return await self._file(client, workspace, file, patience or Patience())
+            return await self._file(client, workspace, file, patience or Patience(), anew=anew)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
@@ -102,13 +105,13 @@ class CheckRunner:
         return FileToSend(real, "", text, order=self._ledgers.next_order(), given=given is not None)
 
     async def _file(
-        self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience
+        self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool
     ) -> FileVerdict:
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
         async def one(candidate: Candidate) -> Outcome:
             named = replace(file, language_id=candidate.language_id)
-            return await self._on(client, workspace, candidate, named, patience)
+            return await self._on(client, workspace, candidate, named, patience, anew=anew)
 
         ordered = await side_by_side(one, choice.servers)
         absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
@@ -122,6 +125,8 @@ class CheckRunner:
         candidate: Candidate,
         file: FileToSend,
         patience: Patience,
+        *,
+        anew: bool,
     ) -> Outcome:
         started = current_time()
         server = self._access.server(workspace, candidate)
@@ -137,8 +142,9 @@ class CheckRunner:
                 file = await self._read_again(file)
             ledger = self._ledgers.of(session)
             file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
+            check = Check(session, ledger, candidate.spec.freshness, file)
             async with ledger.shared():
-                outcome = await Check(session, ledger, candidate.spec.freshness, file).run(deadline)
+                outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
             if ledger.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=ledger.behind)
             restricted = workspace.restriction(candidate.spec)

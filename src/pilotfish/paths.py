@@ -11,6 +11,9 @@ DEPENDENCY_FOLDERS = frozenset({
 })  # fmt: skip
 """Folders that hold other people's code, wherever they lie: read for definitions, no reason to start a server."""
 
+PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
+"""Where projects keep the programs that they depend on."""
+
 DEPENDENCY_TREES = (
     ("pkg", "mod"),
     ("rustlib", "src"),

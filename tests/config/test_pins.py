@@ -17,7 +17,7 @@ ROOT = AbsPath("/code/a")
 
 
 def pin(path: str = ROOT, digest: str = "sha256:1") -> Pin:
-    return Pin(path, 1, 2, digest, ".pilotfish/lsp.json", {"x": {"command": ["a"]}}, {"./run": "ff"})
+    return Pin(path, 1, 2, "born 3", digest, ".pilotfish/lsp.json", {"x": {"command": ["a"]}}, {"./run": "ff"})
 
 
 @pytest.fixture
@@ -86,7 +86,11 @@ def empty(path: str) -> None:
 
 
 def another_version(path: str) -> None:
-    Path(path).write_text(json.dumps({**json.loads(Path(path).read_text()), "version": 2}))
+    Path(path).write_text(json.dumps({**json.loads(Path(path).read_text()), "version": 3}))
+
+
+def an_earlier_version(path: str) -> None:
+    Path(path).write_text(json.dumps({**json.loads(Path(path).read_text()), "version": 1}))
 
 
 def another_root(path: str) -> None:
@@ -106,6 +110,7 @@ DAMAGE = [
     tear,
     empty,
     another_version,
+    an_earlier_version,
     another_root,
     a_number_for_the_digest,
 ]

@@ -10,6 +10,7 @@ import pytest
 from pilotfish.config.files import open_workspace
 from pilotfish.config.load import Catalogue, ConfigRequest, load_from
 from pilotfish.config.places import user_places
+from pilotfish.config.shown_offers import remember_shown
 from pilotfish.config.trust import read_offer
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.surfaces.cli.main import run
@@ -35,12 +36,14 @@ def listed(home: DaemonHome, roots: Sequence[str]) -> None:
     home.configure(security={"trustedProjectRoots": roots})
 
 
-def digest(root: Path) -> str:
-    """What a terminal shows of the project."""
+def shown_digest(root: Path) -> str:
+    """What a terminal has shown of the project."""
     request = ConfigRequest(str(root), user_places(os.environ), Catalogue(builtin_layer(), canonical_id))
     with open_workspace(str(root)) as workspace:
         loaded = load_from(workspace, request)
-        return read_offer(workspace, loaded.project_file, loaded.project).digest
+        offer = read_offer(workspace, loaded.project_file, loaded.project)
+        remember_shown(request.places, workspace, offer)
+        return offer.digest
 
 
 def servers(home: DaemonHome) -> list[int]:
@@ -53,7 +56,7 @@ def by_file(home: DaemonHome, *, trusted: bool) -> None:
 
 
 def by_verb(home: DaemonHome, *, trusted: bool) -> None:
-    assert run(["trust", "--hash", digest(home.root)] if trusted else ["untrust"]) == 0
+    assert run(["trust", "--hash", shown_digest(home.root)] if trusted else ["untrust"]) == 0
 
 
 @pytest.mark.proves("F81", "TRUST-4", "TRUST-6")

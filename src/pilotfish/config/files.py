@@ -23,7 +23,7 @@ MAX_BYTES = 262_144
 """A hand-written config file is a few KiB; this bounds what one load costs."""
 
 MAX_PROGRAM_BYTES = 67_108_864
-"""The largest program of a workspace that is hashed; a larger one is approved by its size only."""
+"""The largest file of a workspace that is hashed; a larger one is approved by its inode, size and time of change."""
 
 OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -84,20 +84,11 @@ class WorkspaceFiles:
         finally:
             os.close(descriptor)
 
-    def program_hash(self, word: str) -> str | None:
-        """The hash of the file of this workspace that a word of a command line names, or None when it names no file."""
-        if "\0" in word or not is_inside(path := os.path.realpath(os.path.join(self.path, word)), self.path):
-            return None
-        try:
-            descriptor = os.open(path, OPEN_FILE | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return f"unreadable: {_reason(error)}"
-        try:
-            return _hash_file(descriptor, os.fstat(descriptor))
-        finally:
-            os.close(descriptor)
+    def incarnation(self) -> str | None:
+        """What tells it from a folder that is created later under the same name; see `system.incarnation`."""
+        from pilotfish.system.incarnation import incarnation  # only where something was approved
+
+        return incarnation(self.descriptor)
 
 
 @contextmanager
@@ -146,11 +137,32 @@ def _read_all(descriptor: int, status: os.stat_result) -> bytes:
     return b"".join(chunks)
 
 
+def content_hash(workspace: str, path: str) -> str | None:
+    """What a file of a workspace holds, as one word; None when there is no file.
+
+    A link counts by what it leads to: the content of a file of the workspace, otherwise the place.
+    """
+    real = os.path.realpath(path)
+    if not is_inside(real, workspace):
+        return f"leads to {real}" if os.path.lexists(real) else None
+    try:
+        descriptor = os.open(real, OPEN_FILE | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"unreadable: {_reason(error)}"
+    try:
+        return _hash_file(descriptor, os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
 def _hash_file(descriptor: int, status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     if status.st_size > MAX_PROGRAM_BYTES:
-        return f"size: {status.st_size}"
+        # Nobody who writes the file can set the time of the last change of its status.
+        return f"size: {status.st_size}, inode: {status.st_ino}, changed: {status.st_ctime_ns}"
     with open(descriptor, "rb", closefd=False) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -1,9 +1,9 @@
 """What a person approved with `pilotfish trust`: one private file per workspace, outside every workspace (T3, T4, T15).
 
-A pin names the folder by its real path **and** its device and inode, and holds what was approved word for word, so
-that a later change can be shown and not only noticed. The file's name is the hash of the path; the path stands inside
-and is checked. The folder must be ours and closed to everybody else (0700), the file too (0600); a record that is not
-does not count. Records appear and disappear whole: written beside, flushed, then renamed.
+A pin names the folder by its real path **and** its device, inode and birth, and holds what was approved word for word,
+so that a later change can be shown and not only noticed. The file's name is the hash of the path; the path stands
+inside and is checked. The folder must be ours and closed to everybody else (0700), the file too (0600); a record that
+is not does not count. Records appear and disappear whole: written beside, flushed, then renamed.
 """
 
 import contextlib
@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 
-VERSION = 1
+VERSION = 2
+"""1 did not know when the folder was created, and hashed fewer files: such a record does not count any more."""
 
 
 class Pin(Struct, frozen=True):
@@ -29,13 +30,15 @@ class Pin(Struct, frozen=True):
     path: str
     device: int
     inode: int
+    incarnation: str
+    """What tells the folder from a later one with its name and inode."""
     digest: str
     file: str
     """The project's config file, relative to the workspace; empty when it has none."""
     entries: Mapping[str, Any]
     """The servers' entries that run something, as approved."""
     programs: Mapping[str, str]
-    """The files of the workspace that the command lines name, with their hashes."""
+    """The files of the workspace that the entries name, with their hashes."""
     version: int = VERSION
 
 
@@ -123,7 +126,10 @@ def _read(folder: AbsPath, path: AbsPath) -> Pin | None:
 def _decoded(data: bytes, path: AbsPath) -> Pin:
     try:
         # The standard decoder, because a path that is not UTF-8 is kept with lone surrogates.
-        pin = msgspec.convert(json.loads(data), type=Pin)
+        value = msgspec.convert(json.loads(data), type=dict[str, Any])
+        if value.get("version") == 1:
+            raise BadPin("it was approved with an earlier version of pilotfish trust; approve it again")
+        pin = msgspec.convert(value, type=Pin)
     except (ValueError, RecursionError) as error:
         raise BadPin(f"the trust record {path} is damaged: {error}") from None
     if pin.version != VERSION:

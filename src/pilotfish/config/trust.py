@@ -19,22 +19,32 @@ from msgspec import Struct, field
 
 from pilotfish.config.files import WorkspaceFiles
 from pilotfish.config.gate import Split
-from pilotfish.config.pins import Pin, read_pin
+from pilotfish.config.named_files import TooManyNames, named_files
+from pilotfish.config.pins import BadPin, Pin, read_pin
 from pilotfish.config.places import Places, user_files
 from pilotfish.config.problems import shown
 from pilotfish.config.schema import ProjectConfigPolicy, SecuritySettings
 from pilotfish.config.trusted_roots import covers
+from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
 
-DIGEST = b"pilotfish trust 1"
+DIGEST = b"pilotfish trust 2"
 """The prefix of every digest, so that a later way of computing it never gives the same one."""
 
 
+class Approval(Struct, frozen=True):
+    """What a person approved: the servers' entries, and the files of the workspace that they name."""
+
+    entries: Mapping[str, Json]
+    files: Mapping[str, str]
+
+
 class Trusted(Struct, frozen=True):
-    """Programs that the workspace names may run."""
+    """Programs that the workspace names may run: all of them, or what was approved."""
 
     why: str
+    approval: Approval | None = None
 
 
 class Untrusted(Struct, frozen=True):
@@ -48,9 +58,20 @@ class Stale(Struct, frozen=True):
 
     why: str
     differences: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """The files whose content counts: with the approved one back in place the approval holds again."""
 
 
 Trust = Trusted | Untrusted | Stale
+
+
+def approved_files(trust: Trust) -> tuple[str, ...]:
+    """The files of the workspace that the verdict rests on, relative to it."""
+    match trust:
+        case Trusted(approval=Approval(files=files)) | Stale(files=files):
+            return tuple(files)
+        case _:
+            return ()
 
 
 class Open(Struct, frozen=True):
@@ -119,9 +140,21 @@ def find_obstacle(
 def read_offer(workspace: WorkspaceFiles, file: str, project: Split) -> TrustOffer:
     """What the project's file asks to run, with the hashes of the workspace's own files that it would run."""
     entries = project.entries()
-    words = {word for entry in entries.values() for word in _command_words(entry)}
-    hashes = {word: workspace.program_hash(word) for word in words}
-    return TrustOffer(file if entries else "", entries, {word: found for word, found in hashes.items() if found})
+    files: dict[str, str] = {}
+    for entry in entries.values():
+        files |= named_files(workspace.path, entry)
+    return TrustOffer(file if entries else "", entries, files)
+
+
+def changed_files(approval: Approval, server: str, workspace: AbsPath, root: AbsPath) -> tuple[str, ...]:
+    """Which files that an approved server would run, or read, in `root` are not what was approved (T49).
+
+    Looked at just before each start: an approval is of what was there, not of what is there by now.
+    """
+    entry = approval.entries.get(server)
+    now = {**named_files(workspace, entry), **named_files(workspace, entry, root)}
+    before = {name: said for name, said in approval.files.items() if name in now}
+    return tuple(sorted(name for name, said in now.items() if before.get(name) != said))
 
 
 def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
@@ -132,17 +165,24 @@ def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
         case Closed():
             return Untrusted(grant.why)
         case Pinned():
-            return _compare(grant.pin, offer())
+            try:
+                return _compare(grant.pin, offer())
+            except TooManyNames as error:
+                return Untrusted(f"what it asks to run cannot be checked: {error}")
         case _:
             assert_never(grant)
 
 
 def pin_of(workspace: WorkspaceFiles, offer: TrustOffer) -> Pin:
-    """The record of approving `offer`."""
+    """The record of approving `offer`; raises `BadPin` where a later folder could not be told from this one."""
+    incarnation = workspace.incarnation()
+    if incarnation is None:
+        raise BadPin(f"the file system of {workspace.path} does not tell when a folder was created")
     return Pin(
         path=workspace.path,
         device=workspace.device,
         inode=workspace.inode,
+        incarnation=incarnation,
         digest=offer.digest,
         file=offer.file,
         entries=offer.entries,
@@ -164,16 +204,17 @@ def _read_grant(
     pin = read_pin(places.pins, workspace.path)
     if pin is None:
         return Closed("you have not trusted this workspace")
-    if (pin.device, pin.inode) != (workspace.device, workspace.inode):
+    if (pin.device, pin.inode, pin.incarnation) != (workspace.device, workspace.inode, workspace.incarnation()):
         return Closed("the folder that was trusted has been replaced by another one of the same name")
     return Pinned(pin)
 
 
 def _compare(pin: Pin, offer: TrustOffer) -> Trust:
     if pin.digest == offer.digest == TrustOffer(pin.file, pin.entries, pin.programs).digest:
-        return Trusted("approved with pilotfish trust")
+        return Trusted("approved with pilotfish trust", Approval(pin.entries, pin.programs))
     differences = tuple(_differences(pin, offer))
-    return Stale("what it asks to run has changed since it was trusted", differences or ("the record is inconsistent",))
+    why, files = "what it asks to run has changed since it was trusted", tuple({*pin.programs, *offer.programs})
+    return Stale(why, differences or ("the record is inconsistent",), files)
 
 
 def _differences(pin: Pin, offer: TrustOffer) -> list[str]:
@@ -192,20 +233,6 @@ def _difference(name: str, before: Json, after: Json) -> list[str]:
         return []
     # Whole: a person decides by this line.
     return [f"{shown(name, len(name) + 2)}: {json.dumps(before)} → {json.dumps(after)}"]
-
-
-def _command_words(entry: Json) -> list[str]:
-    """The words of the command lines that may name files; a bare program name is looked up on PATH, not here."""
-    if not isinstance(entry, dict):
-        return []
-    words: list[str] = []
-    for field_name in ("command", "watch"):
-        argv = entry.get(field_name)
-        if isinstance(argv, list):
-            program, *arguments = (word for word in argv if isinstance(word, str))
-            words += [program] if "/" in program else []
-            words += arguments
-    return words
 
 
 def _canonical(value: Json) -> bytes:

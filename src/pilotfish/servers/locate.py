@@ -15,15 +15,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
-from pilotfish.paths import ancestors
+from pilotfish.paths import PROGRAM_FOLDERS, ancestors
 from pilotfish.servers.leading import lies_in
 from pilotfish.system.ownership import is_foreign
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
-
-PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
-"""Where projects keep the programs they depend on, nearest first from the root up to the workspace."""
 
 
 class Origin(StrEnum):
@@ -120,8 +117,9 @@ def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
 
 
 def _project_folders(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[AbsPath]:
+    """Nearest first from the root up to the workspace."""
     for folder in _up(root, territory):
-        for name in PROJECT_FOLDERS:
+        for name in PROGRAM_FOLDERS:
             yield AbsPath(os.path.join(folder, name))
 
 

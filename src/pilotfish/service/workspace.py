@@ -18,6 +18,8 @@ from pilotfish.config.effective import Config, ServerConfig
 from pilotfish.config.load import Loaded
 from pilotfish.config.merge import ConfigSource
 from pilotfish.config.places import Places
+from pilotfish.config.problems import printable
+from pilotfish.config.trust import Trusted, approved_files, changed_files
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
@@ -52,6 +54,9 @@ from pilotfish.system.ports import Launch
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; for others the folders are searched again."""
+
+MAX_NAMED = 5
+"""Files that a refusal names."""
 
 PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
 """Of `servers.launch`: what differs with the Python environment of a root."""
@@ -209,6 +214,11 @@ class Workspace:
     def serves(self, path: AbsPath) -> bool:
         return self.config.enabled and self._resolver.serves(path)
 
+    @cached_property
+    def approved_files(self) -> tuple[AbsPath, ...]:
+        """The files of the workspace whose content decides whether an approval holds."""
+        return tuple(AbsPath(os.path.join(self.root, name)) for name in approved_files(self.config.trust))
+
     def holds(self, root: AbsPath) -> bool:
         """Whether a server with this root belongs to the workspace."""
         return is_inside(root, self.root) or is_inside(root, self.boundary.worktree)
@@ -301,6 +311,7 @@ class Workspace:
         allowed = self._admitted(spec)
         if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self.why_unavailable(candidate)
+        self._require_approved(spec, root)
         ready = self._filled(allowed, root, located)
         environment = self._child_environment(ready.env)
         return SessionOptions(
@@ -324,6 +335,17 @@ class Workspace:
         environment = self._pythons.of(root) if is_python else None
         return input_evidence(spec.inputs, root, self.root, () if environment is None else environment.packages)
 
+    def _require_approved(self, spec: ServerSpec, root: AbsPath) -> None:
+        """Raise `Unavailable` when a file that an approved entry names is not the one that was approved (T49)."""
+        approval = self.config.trust.approval if isinstance(self.config.trust, Trusted) else None
+        if approval is None or spec.id not in approval.entries:
+            return
+        if changed := changed_files(approval, spec.id, self.root, root):
+            names = ", ".join(map(printable, changed[:MAX_NAMED]))
+            message = f"{spec.name} is not started: {names} is not what was approved"
+            hint = f"Review what it would run, then approve it again: pilotfish trust {self.root}"
+            raise Unavailable(Code.UNTRUSTED, message, hint=hint, scene=Scene(server=spec.id, root=root))
+
     def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
         """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
@@ -337,6 +359,10 @@ class Workspace:
         if spec.watch is None and not self.config.trusted:
             # It comes from options that an untrusted project may set.
             return Unavailable(Code.UNTRUSTED, f"{command[0]} does not run: the workspace is not trusted", scene=scene)
+        try:
+            self._require_approved(spec, root)
+        except Unavailable as unapproved:
+            return unapproved
         program = locate(command[0], root, self._lookup)
         if not isinstance(program, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{command[0]} is not installed, or may not run here", scene=scene)

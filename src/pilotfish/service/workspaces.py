@@ -48,6 +48,14 @@ class _Known(Struct, frozen=True):
     loaded: Loaded
     workspace: Workspace
     files: tuple[object, ...]
+    programs: tuple[object, ...]
+    """Of the files that were approved: when one changes, the approval must be looked at again (T49)."""
+
+    def is_current(self) -> bool:
+        return (
+            signature_of(self.loaded.watched) == self.files
+            and signature_of(self.workspace.approved_files) == self.programs
+        )
 
 
 class Workspaces:
@@ -69,14 +77,15 @@ class Workspaces:
         """Raises `Refused` when the root is not a folder."""
         key = (client.root, client.cwd, client.host, client.environment)
         known = self._known.get(key)
-        if known is not None and signature_of(known.loaded.watched) == known.files:
+        if known is not None and known.is_current():
             return known.workspace
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
         # Taken before the files are read: a write during the read is then noticed at the next use.
         files = signature_of(watched_files(request, AbsPath(os.path.realpath(client.root))))
         loaded = load(request, known.loaded if known else None)
-        made = _Known(loaded, self._workspace(client, loaded), files)
+        workspace = self._workspace(client, loaded)
+        made = _Known(loaded, workspace, files, signature_of(workspace.approved_files))
         self._known.put(key, made)
         _log_blocked(loaded, known.loaded.blocked if known else ())
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:

@@ -4,8 +4,8 @@ They run without the daemon. The configuration and the catalogue are imported in
 command lists them without that cost.
 
 Granting trust needs a person at a terminal, who is shown what would run and answers; the default answer is no.
-Without a terminal the only way is `--hash`, with the digest that a terminal showed; it is not shown elsewhere, so that
-a program that is refused does not learn how to go on (T6, T11, T16).
+Without a terminal the only way is `--hash`, with the digest that a terminal showed of this very folder; it is not shown
+elsewhere, so that a program that is refused does not learn how to go on (T6, T11, T16, T51).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 if TYPE_CHECKING:
+    from pilotfish.config.files import WorkspaceFiles
     from pilotfish.config.load import ConfigRequest, Loaded
     from pilotfish.config.places import Places
     from pilotfish.config.trust import Trust, TrustOffer
@@ -94,6 +95,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     """Withdraw the trust that `pilotfish trust` gave."""
     from pilotfish.config.pins import remove_pin
     from pilotfish.config.problems import printable
+    from pilotfish.config.shown_offers import forget_shown
     from pilotfish.config.trust import Trusted
     from pilotfish.model import AbsPath
 
@@ -101,6 +103,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     # By name only: trust in a workspace that is gone can be withdrawn, too.
     workspace = AbsPath(os.path.realpath(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
+    forget_shown(places, workspace)
     name = printable(workspace)
     text = f"no longer trusted: {name}" if removed else f"not approved with pilotfish trust: {name}"
     _print({"root": workspace, "removed": removed} if as_json else text)
@@ -130,7 +133,10 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
             return
         if reason := find_obstacle(workspace, loaded.user_rules, request.places, request.host):
             raise Refused(Code.UNTRUSTED, f"an approval would not count: {reason}")
-        _require_approval(offer, verdict, digest)
+        if digest is None:
+            _ask(request.places, workspace, offer, verdict)
+        else:
+            _approve_shown(request.places, workspace, offer, digest)
         try:
             write_pin(request.places.pins, pin_of(workspace, offer))
         except (BadPin, OSError) as error:
@@ -138,20 +144,37 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     click.echo(f"Trusted: {printable(workspace.path)}", err=True)
 
 
-def _require_approval(offer: TrustOffer, verdict: Trust, digest: str | None) -> None:
-    """Return when a person approves; raises `Refused` otherwise."""
+def _approve_shown(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, digest: str) -> None:
+    """Return when a person was shown this offer; raises `Refused` otherwise."""
+    from pilotfish.config.shown_offers import was_shown
+
+    hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
+    if not offer.entries:
+        message = "this workspace asks to run nothing of its own, so there is nothing that a hash could name"
+        raise Refused(Code.UNTRUSTED, message, hint="Run `pilotfish trust` in a terminal.")
+    if digest != offer.digest:
+        raise Refused(Code.UNTRUSTED, "the hash does not match what this workspace asks to run now")
+    if not was_shown(places, workspace, offer):
+        raise Refused(Code.UNTRUSTED, "no terminal has shown this offer of this folder", hint=hint)
+
+
+def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: Trust) -> None:
+    """Return when a person at a terminal approves; raises `Refused` otherwise."""
+    from pilotfish.config.pins import BadPin
+    from pilotfish.config.shown_offers import remember_shown
     from pilotfish.config.trust import Stale
 
-    if digest is not None:
-        if digest != offer.digest:
-            raise Refused(Code.UNTRUSTED, "the hash does not match what this workspace asks to run now")
-        return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Run `pilotfish trust` in a terminal. It shows the hash for --hash, too."
         raise Refused(Code.UNTRUSTED, "granting trust needs a person at a terminal", hint=hint)
     for line in verdict.differences if isinstance(verdict, Stale) else ():
         click.echo(f"  changed since it was trusted: {line}")
-    click.echo(offer.digest)
+    if offer.entries:
+        try:
+            remember_shown(places, workspace, offer)
+        except (BadPin, OSError) as error:
+            raise Refused(Code.UNTRUSTED, f"the approval cannot be stored: {error}") from None
+        click.echo(offer.digest)
     if not click.confirm("Trust it?", default=False):
         raise Refused(Code.UNTRUSTED, "not trusted")
 

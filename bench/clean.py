@@ -18,7 +18,7 @@ CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
 
 from pilotfish.servers.catalogue import load
-from support.services.clean import CASES, WAYS, WRONG, Case, play
+from support.services.clean import CASES, WAYS, WRONG, Case, Way, play
 from support.services.real import PROGRAMS
 
 PAGE = CLONE / "docs" / "RELIABILITY.md"
@@ -58,7 +58,7 @@ def _is_installed(server: str) -> bool:
     return shutil.which(load()[server].command[0], path=path) is not None
 
 
-def _played(case: Case, way: str) -> str:
+def _played(case: Case, way: Way) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         return anyio.run(play, case, way, Path(folder).resolve())
 

@@ -340,7 +340,10 @@ async def test_what_is_recent_can_be_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("WATCH-4", "F60")
-async def test_ignored_folders_cost_nothing(tmp_path: Path) -> None:
+async def test_ignored_folders_cost_nothing_where_there_is_no_room_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MAX_ASIDE", 0)
     for folder in (".git/objects/aa", "node_modules/package", "src/node_modules/x", "build/out", "src/gen", "src/kept"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / ".gitignore").write_text("/build/\ngen\n*.log\n[\n!\n")
@@ -372,7 +375,8 @@ async def test_an_ignored_folder_is_watched_for_a_glob_that_means_it_and_for_no_
 
 
 @pytest.mark.proves("WATCH-4")
-async def test_a_change_of_what_is_ignored_counts_from_then_on(tmp_path: Path) -> None:
+async def test_a_change_of_what_is_ignored_counts_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MAX_ASIDE", 0)
     lay_out(tmp_path)
     async with watched(tmp_path, EVERYTHING) as changes:
         (tmp_path / ".gitignore").write_text("folder/")
@@ -389,7 +393,10 @@ async def test_a_change_of_what_is_ignored_counts_from_then_on(tmp_path: Path) -
         assert await changes.found() == ["changed folder/inner/deep"]
 
 
-async def test_the_rules_above_the_root_count_up_to_the_top_of_its_repository(tmp_path: Path) -> None:
+async def test_the_rules_above_the_root_count_up_to_the_top_of_its_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MAX_ASIDE", 0)
     root = tmp_path / "repository" / "package"
     for folder in (root / "build", root / "src", root.parent / ".git"):
         folder.mkdir(parents=True)
@@ -397,6 +404,107 @@ async def test_the_rules_above_the_root_count_up_to_the_top_of_its_repository(tm
     (tmp_path / ".gitignore").write_text("src/\n")
     async with watched(root, EVERYTHING) as changes:
         assert changes.health.watched == 2
+
+
+@pytest.mark.proves("F95", "WATCH-4")
+async def test_generated_code_in_an_ignored_folder_is_watched_and_dependencies_are_not(tmp_path: Path) -> None:
+    for folder in ("src/gen/api", "build", "vendor/x", "env/lib", ".cache/x", "node_modules/x"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("gen/\nbuild\nvendor\nenv\n.cache\n")
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    async with watched(tmp_path, EVERYTHING) as changes:
+        assert changes.health.watched == 5  # the root, src, src/gen, src/gen/api and build
+        for folder in ("src/gen/api", "build", "vendor/x", "env/lib", ".cache/x", "node_modules/x"):
+            (tmp_path / folder / "new").touch()
+        assert await changes.found() == ["created build/new", "created src/gen/api/new"]
+
+
+@pytest.mark.proves("F95", "WATCH-4")
+async def test_only_so_much_of_an_ignored_folder_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MAX_ASIDE", 3)
+    (tmp_path / "src").mkdir()
+    for number in range(10):
+        (tmp_path / "build" / str(number)).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("build\n")
+    async with watched(tmp_path, EVERYTHING) as changes:
+        assert changes.health.watched == 2 + 3
+        shutil.rmtree(tmp_path / "build")
+        (tmp_path / "build").mkdir()
+        await changes.found()
+        assert changes.health.watched == 2 + 1, "there is room again"
+
+
+# --- Links --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("F95")
+async def test_what_is_written_under_another_name_is_noticed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root, outside):
+        folder.mkdir()
+    for name in ("hard", "soft", "later"):
+        (outside / name).write_text("1")
+    os.link(outside / "hard", root / "hard")
+    (root / "soft").symlink_to(outside / "soft")
+    (root / "nowhere").symlink_to(outside / "missing")
+    async with watched(root, EVERYTHING) as changes:
+        await changes.found()
+        (outside / "hard").write_text("2")
+        assert "changed hard" in await changes.found()
+        (outside / "soft").write_text("2")
+        assert "changed soft" in await changes.found()
+        (outside / "missing").write_text("2")
+        assert "changed nowhere" in await changes.found()
+        os.link(outside / "later", root / "later")
+        assert "created later" in await changes.found()
+        (outside / "later").write_text("2")
+        assert "changed later" in await changes.found()
+        (root / "later").unlink()
+        await changes.found()
+        (outside / "later").write_text("3")
+        assert not [found for found in await changes.found() if "later" in found]
+
+
+@pytest.mark.proves("F95")
+async def test_a_linked_folder_outside_is_watched_under_the_name_of_the_link(tmp_path: Path) -> None:
+    root, outside, other = tmp_path / "root", tmp_path / "outside", tmp_path / "other"
+    for folder in (root / "own", outside / "deep", other):
+        folder.mkdir(parents=True)
+    (root / "linked").symlink_to(outside)
+    (root / "inward").symlink_to(root / "own")
+    (root / "upward").symlink_to(tmp_path)
+    (outside / "loop").symlink_to(outside)
+    (outside / "deep" / "file").write_text("1")
+    async with watched(root, EVERYTHING) as changes:
+        assert changes.health.watched == 4  # the root, own, linked and linked/deep
+        (outside / "deep" / "file").write_text("2")
+        assert await changes.found() == ["changed linked/deep/file"]
+        (root / "own" / "file").write_text("1")
+        assert await changes.found() == ["created own/file"]
+        (root / "linked").unlink()
+        (root / "linked").symlink_to(other)
+        found = await changes.found()
+        assert "deleted linked/deep/file" in found
+        (other / "new").write_text("1")
+        assert "created linked/new" in await changes.found()
+        (root / "linked").unlink()
+        await changes.found()
+        (other / "new").write_text("2")
+        assert await changes.found() == []
+        (root / "again").symlink_to(outside)
+        assert "created again/deep/file" in await changes.found()
+
+
+@pytest.mark.proves("F97")
+async def test_more_links_than_can_be_looked_at_each_time_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MAX_SHARED", 3)
+    (tmp_path / "target").touch()
+    for number in range(5):
+        (tmp_path / f"{number}").symlink_to(tmp_path / "target")
+    async with watched(tmp_path, EVERYTHING) as changes:
+        assert "links" in (changes.health.behind or "")
 
 
 # --- Trouble ------------------------------------------------------------------------------------------------------

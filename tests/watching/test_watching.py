@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from pilotfish.api.answers import State
 from pilotfish.model import AbsPath
 from pilotfish.system.ports import OpenWatcher
 from pilotfish.system.watching.watcher import open_watcher
@@ -282,7 +283,25 @@ async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_t
         assert await work.errors() == []
 
 
-@pytest.mark.proves("F59")
+@pytest.mark.proves("F97")
+async def test_an_answer_is_partial_while_folders_without_a_watch_were_not_all_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilotfish.system.watching.inotify._inotify", lambda: FewWatches(0))
+    monkeypatch.setattr("pilotfish.system.watching.inotify.POLL_SLICE_SECONDS", -1.0)
+    async with ground(tmp_path) as work:
+        (work.root / "deep").mkdir()
+        work.write(MAIN, "fine\n")
+        await work.check(MAIN)
+        with anyio.fail_after(BOUND_SECONDS):
+            while (answer := await work.check(MAIN)).meta.state is not State.PARTIAL:
+                await anyio.lowlevel.checkpoint()
+        assert "changes on disk may not be known: no inotify watch is left" in (answer.meta.reason or "")
+        monkeypatch.setattr("pilotfish.system.watching.inotify.POLL_SLICE_SECONDS", 10.0)
+        assert await work.errors() == []
+
+
+@pytest.mark.proves("F59", "F97")
 async def test_without_a_watcher_everything_else_goes_on_and_status_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -295,7 +314,10 @@ async def test_without_a_watcher_everything_else_goes_on_and_status_says_so(
         with anyio.fail_after(BOUND_SECONDS):
             while work.health is None or "no such luck" not in (work.health.degraded or ""):
                 await anyio.lowlevel.checkpoint()
-        assert await work.errors() == ["there is no later.fake"]
+        answer = await work.check(MAIN)
+        assert answer.meta.state is State.PARTIAL
+        assert "there is no later.fake" in str(answer.data)
+        assert answer.meta.reason == "importer: changes on disk may not be known: watching failed: no such luck"
     assert "watching failed" in caplog.text
 
 

@@ -232,8 +232,7 @@ class _Root:
             self._outdated |= member.look()
         if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
             return False
-        for session in self._members:
-            self._ledgers.of(session).behind = None
+        self._mark(self._behind())
         return True
 
     async def catch_up(self) -> None:
@@ -248,8 +247,15 @@ class _Root:
                 told = True
         except Exception:
             logger.exception("catching up failed root=%s", self._path)
+        self._mark(self._behind() if told else "it was not notified of all changes on disk")
+
+    def _behind(self) -> str | None:
+        why = self.failure if self._watcher is None else self._watcher.health.behind
+        return None if why is None else f"changes on disk may not be known: {why}"
+
+    def _mark(self, behind: str | None) -> None:
         for session in self._members:
-            self._ledgers.of(session).behind = None if told else "it was not notified of all changes on disk"
+            self._ledgers.of(session).behind = behind
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 

@@ -192,6 +192,8 @@ class WatchHealth(Struct, frozen=True):
     overflows: int = 0
     """How often the system dropped events; all folders were looked at again each time."""
     degraded: str | None = None
+    behind: str | None = None
+    """Why some change until the last `drain` may not be known; None when all are."""
 
 
 class Watcher(Protocol):

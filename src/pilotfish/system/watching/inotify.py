@@ -30,7 +30,7 @@ from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.watching.pruning import tops
-from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
+from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
 from pilotfish.system.watching.watches import Watches
 
 WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO
@@ -133,7 +133,10 @@ class InotifyWatcher:
     @property
     def health(self) -> WatchHealth:
         tree = self._tree
-        return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, self._degraded())
+        degraded = self._degraded()
+        lost = tree.crowded or tree.has_too_many_links or tree.is_behind
+        behind = degraded if lost else None
+        return WatchHealth(len(tree.watches), len(tree.watches.without), self._overflows, degraded, behind)
 
     async def close(self) -> None:
         """Also while everything around is being cancelled; a walk that is under way ends by itself."""
@@ -157,7 +160,10 @@ class InotifyWatcher:
     def _degraded(self) -> str | None:
         if self._tree.crowded:
             return f"there are more than {MAX_FOLDERS} folders; the others are not watched"
-        return (self._sentry.trouble or self._tree.trouble) if self._tree.watches.without else None
+        if self._tree.watches.without:
+            return self._sentry.trouble or self._tree.trouble
+        too_many = f"there are more than {MAX_SHARED} links or files with several names"
+        return too_many if self._tree.has_too_many_links else None
 
     def _catch_up(self) -> None:
         """Look wherever something may have changed."""

@@ -22,6 +22,8 @@ class ListedName(Struct, frozen=True):
     kind: NameKind
     inode: int
     stamp: int
+    is_shared: bool = False
+    """A link, or a file with several names: it can be written under another name, of which nobody here is told."""
 
 
 class Listing(Struct, frozen=True):
@@ -31,6 +33,8 @@ class Listing(Struct, frozen=True):
     """Name → time of the last change of status, in nanoseconds."""
     folders: dict[str, int]
     """Name → inode."""
+    shared: frozenset[str] = frozenset()
+    """The files among these that are links or have several names."""
 
 
 class Shortage(Struct, frozen=True):
@@ -46,7 +50,21 @@ def look_at(path: AbsPath) -> ListedName | None:
     except OSError:
         return None
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
-    return None if kind is None else ListedName(kind, status.st_ino, status.st_ctime_ns)
+    return None if kind is None else ListedName(kind, status.st_ino, status.st_ctime_ns, _is_shared(status))
+
+
+def target_stamp(path: AbsPath) -> int:
+    """When the file that a name leads to last changed its status; 0 when it leads to none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0
+    return status.st_ctime_ns if stat.S_ISREG(status.st_mode) else 0
+
+
+def linked_folder(path: AbsPath) -> str | None:
+    """The real path of the folder that a link leads to; None for anything else."""
+    return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else None
 
 
 def inode_of(folder: AbsPath) -> int | None:
@@ -73,17 +91,25 @@ def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
 def _listed(descriptor: int) -> Listing:
     files: dict[str, int] = {}
     folders: dict[str, int] = {}
+    shared: set[str] = set()
     with os.scandir(descriptor) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders[entry.name] = entry.inode()
             elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                 try:
-                    files[entry.name] = entry.stat(follow_symlinks=False).st_ctime_ns
+                    status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     # It is gone by now.
                     continue
-    return Listing(os.fstat(descriptor).st_ino, files, folders)
+                files[entry.name] = status.st_ctime_ns
+                if _is_shared(status):
+                    shared.add(entry.name)
+    return Listing(os.fstat(descriptor).st_ino, files, folders, frozenset(shared))
+
+
+def _is_shared(status: os.stat_result) -> bool:
+    return not stat.S_ISDIR(status.st_mode) and (status.st_nlink > 1 or stat.S_ISLNK(status.st_mode))
 
 
 def join(folder: AbsPath, name: str) -> AbsPath:

@@ -83,7 +83,8 @@ class EventsWatcher:
     @property
     def health(self) -> WatchHealth:
         crowded = f"there are more than {MAX_FOLDERS} folders; the others are not watched"
-        return WatchHealth(len(self._tree.watches), degraded=crowded if self._tree.crowded else None)
+        degraded = crowded if self._tree.crowded else None
+        return WatchHealth(len(self._tree.watches), degraded=degraded, behind=degraded)
 
     def _cover(self, interest: Interest) -> None:
         if (self._interest.roots, self._interest.registrations) != (interest.roots, interest.registrations):

@@ -1,7 +1,9 @@
 """Where a watcher goes: into folders that something registered can match, and not into ignored ones.
 
-An ignored folder is entered only for the registrations that mean it (`**/node_modules/**/package.json`, or a base
-inside it), and below it only they count: one glob that wants a package must not have all of `node_modules` watched.
+A folder of dependencies is entered only for the registrations that mean it (`**/node_modules/**/package.json`, or a
+base inside it), and below it only they count: a glob that wants a package must not have all of `node_modules` watched.
+Other folders that git ignores hold generated code that sources import, or thousands of build results: they are entered
+as far as `tree` has room for them.
 """
 
 import os
@@ -10,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import DEPENDENCY_FOLDERS
 from pilotfish.protocol.watching import ALL_KINDS, WatchRegistration, asks_for, may_match, roots_to_watch
 from pilotfish.system.ports import Interest
 from pilotfish.system.watching.ignoring import ALWAYS, IgnoreRules, is_ignored, read_rules, rules_above
@@ -21,13 +24,20 @@ class Rules(Struct, frozen=True):
     registrations: tuple[WatchRegistration, ...] = ()
     roots: tuple[AbsPath, ...] = ()
     ignores: tuple[IgnoreRules, ...] = ()
+    aside: AbsPath | None = None
+    """The ignored or linked folder that it lies in, of which only so much is entered."""
 
     def below(self, folder: AbsPath) -> "Rules | None":
         """What holds in `folder`, one level down, but for its own `.gitignore`; None when it is not to be entered."""
-        if os.path.basename(folder) in ALWAYS or is_ignored(folder, self.ignores):
+        ignored = is_ignored(folder, self.ignores)
+        if os.path.basename(folder) in ALWAYS or (ignored and _holds_dependencies(folder)):
             meant = tuple(one for one in self.registrations if asks_for((one,), folder, self.roots))
             return Rules(meant, self.roots).if_it_leads(folder)
-        return self.if_it_leads(folder)
+        here = self.set_aside(folder) if ignored else self
+        return here.if_it_leads(folder)
+
+    def set_aside(self, folder: AbsPath) -> "Rules":
+        return self if self.aside is not None else replace(self, aside=folder)
 
     def if_it_leads(self, folder: AbsPath) -> "Rules | None":
         return self if may_match(self.registrations, folder, self.roots) else None
@@ -44,6 +54,13 @@ class Rules(Struct, frozen=True):
     def shallow(self) -> bool:
         """Whether they lead nowhere below."""
         return not self.registrations
+
+
+def _holds_dependencies(folder: AbsPath) -> bool:
+    name = os.path.basename(folder)
+    if name.startswith(".") or name in DEPENDENCY_FOLDERS:
+        return True
+    return os.path.exists(os.path.join(folder, "pyvenv.cfg"))
 
 
 SHALLOW = Rules()

@@ -6,7 +6,8 @@ last picture and the present one.
 
 Rules:
 - A folder is listed after its watch is set, so that nothing made in between is missed.
-- Links are never followed, so there are no loops; only a folder that was asked for by name may be a link.
+- A link to a folder is followed where it leads out of all that is watched, and none below it, so there are no loops.
+- A link to a file, and a file with several names, can be written without an event here: each is looked at every time.
 - A file that was looked at so soon after its last change that the next one might bear the same time is doubted: it
   counts as changed at the next comparison.
 
@@ -14,14 +15,26 @@ It is one class because all of it changes one picture; what does not stands in `
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct, field
 
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.system.watching.ignoring import IGNORE_FILE
-from pilotfish.system.watching.listing import Listing, NameKind, Shortage, inode_of, join, listing, look_at
+from pilotfish.system.watching.listing import (
+    Listing,
+    NameKind,
+    Shortage,
+    inode_of,
+    join,
+    linked_folder,
+    listing,
+    look_at,
+    target_stamp,
+)
 from pilotfish.system.watching.pruning import SHALLOW, Rules
 from pilotfish.system.watching.watches import Sentry, Watches
 
@@ -30,6 +43,12 @@ DOUBT_NANOSECONDS = 100_000_000
 
 MAX_FOLDERS = 50_000
 """Folders of one tree. Each costs about 1 KB in the kernel and 1 KB here; the largest projects have 20,000."""
+
+MAX_ASIDE = 200
+"""Folders that are entered of one ignored or linked folder: generated code has a few, build results thousands."""
+
+MAX_SHARED = 1_000
+"""Files that are links or have several names; a look at each takes a microsecond, and every question pays for it."""
 
 MAX_ROUNDS = 4
 """How often a folder that was found elsewhere may turn up yet again; one that is mounted twice does so for ever."""
@@ -42,6 +61,8 @@ class WatchedFolder(Struct):
     """Name → time of the last change of status, in nanoseconds."""
     folders: dict[str, int] = field(default_factory=dict[str, int])
     """Name → inode, whether entered or not."""
+    links: set[str] = field(default_factory=set[str])
+    """The files among these that are links or have several names."""
     doubted: set[str] = field(default_factory=set[str])
     """Files that may have changed again within the same tick of the clock as when they were looked at."""
 
@@ -55,6 +76,8 @@ class WatchedTree:
         """There are more than `MAX_FOLDERS`, and some were not entered."""
         self.trouble = ""
         """Why a folder could not be listed, the last time that one could not."""
+        self.is_behind = False
+        """Some folders without a watch were not looked at the last time."""
         self._now = now
         self._tops: dict[AbsPath, Rules] = {}
         self._attended: frozenset[AbsPath] = frozenset()
@@ -65,6 +88,12 @@ class WatchedTree:
         self._to_reread: set[AbsPath] = set()
         """Folders whose `.gitignore` has changed."""
         self._found: list[PathChange] = []
+        self._linked: dict[AbsPath, str] = {}
+        """Links to folders that were entered → the real paths of those."""
+        self._shared: dict[AbsPath, int] = {}
+        """Files that can be written under another name → when what is there last changed its status."""
+        self._aside: Counter[AbsPath] = Counter()
+        """How many folders of each ignored or linked one were entered."""
 
     # --- What is known -----------------------------------------------------------------------------------------------
 
@@ -82,6 +111,10 @@ class WatchedTree:
             for name, stamp in self._folders[path].files.items()
             if stamp >= since * 1e9
         )
+
+    @property
+    def has_too_many_links(self) -> bool:
+        return len(self._shared) >= MAX_SHARED
 
     def folders(self) -> tuple[AbsPath, ...]:
         """The folders that were entered."""
@@ -136,10 +169,19 @@ class WatchedTree:
         if entry.kind is NameKind.FOLDER:
             self._look_at_folder(folder, inside, name, entry.inode)
         else:
+            self._mind_link(folder, inside, is_shared=entry.is_shared)
             self._look_at_file(folder, inside, name, entry.stamp, written=written)
 
     def settle(self) -> None:
-        """Look after everything that has no event of its own: tops that came, went or were replaced, ended watches."""
+        """Look after everything that has no event of its own.
+
+        Those are tops that came, went or were replaced, ended watches, and files that are written under other names.
+        """
+        for path, stamp in self._shared.items():
+            now = target_stamp(path)
+            if now != stamp:
+                self._shared[path] = self._certain(now)
+                self._tell(path, Change.CHANGED)
         for top, rules in self._tops.items():
             self._look_at_top(top, rules)
         for path in self._attended:
@@ -161,12 +203,14 @@ class WatchedTree:
 
     def poll(self, enough: Callable[[], bool]) -> None:
         """Look at the folders that are not watched: all that are attended to, then the longest unpolled ones first."""
+        self.is_behind = False
         without = tuple(self.watches.without)
         for path in without:
             if path in self._attended:
                 self._compare(path)
         for path in without:
             if enough():
+                self.is_behind = True
                 return
             if path not in self._attended:
                 self._compare(path)
@@ -216,7 +260,7 @@ class WatchedTree:
         if folder is None:
             return
         self.watches.watch(path)
-        listed = listing(path, follow=self._is_top(path))
+        listed = listing(path, follow=self._may_be_link(path))
         if listed is None:
             self._look_from_above(path)
             return
@@ -228,6 +272,8 @@ class WatchedTree:
             self._remove_file(folder, join(path, name), name)
         for name in folder.folders.keys() - listed.folders.keys():
             self._remove_folder(folder, join(path, name), name)
+        for name in listed.files:
+            self._mind_link(folder, join(path, name), is_shared=name in listed.shared)
         for name, stamp in listed.files.items():
             self._look_at_file(folder, join(path, name), name, stamp, written=False)
         for name, inode in listed.folders.items():
@@ -269,6 +315,8 @@ class WatchedTree:
             if folder is None:
                 reached.update(self._enter(path, rules, quietly=True))
                 continue
+            if not self._moves_aside(folder, rules):
+                continue
             reached.add(path)
             folder.rules = rules.with_own(path) if IGNORE_FILE in folder.files else rules
             waiting += self._ways_below(path, folder)
@@ -287,6 +335,8 @@ class WatchedTree:
             if not quietly:
                 for name in (*folder.files, *folder.folders):
                     self._tell(join(path, name), Change.CREATED)
+            for name in folder.links:
+                self._share(join(path, name))
             waiting += self._ways_below(path, folder)
         return entered
 
@@ -295,17 +345,20 @@ class WatchedTree:
         known = self._folders.get(path)
         if known is not None and known.rules.shallow and not rules.shallow:
             self._drop(path)
-        elif known is not None or not (rules.shallow or self._has_room()):
+        elif known is not None or not (rules.shallow or self._has_room(rules)):
             return None
         self.watches.watch(path)
-        listed = listing(path, follow=self._is_top(path))
+        listed = listing(path, follow=self._may_be_link(path))
         if listed is None:
             self.watches.unwatch(path)
             return None
         if isinstance(listed, Shortage):
             self._come_back(path, listed)
             listed = Listing(0, {}, {})
-        folder = self._folders[path] = WatchedFolder(rules, listed.inode, listed.files, listed.folders)
+        folder = WatchedFolder(rules, listed.inode, listed.files, listed.folders, links=set(listed.shared))
+        self._folders[path] = folder
+        if rules.aside is not None:
+            self._aside[rules.aside] += 1
         tick = self._tick()
         folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
         if IGNORE_FILE in folder.files:
@@ -323,10 +376,49 @@ class WatchedTree:
             below = folder.rules.below(inside)
             if below is not None:
                 yield inside, below
+        if not folder.rules.shallow:
+            for name in folder.links:
+                yield from self._way_through(join(path, name), folder.rules)
+
+    def _way_through(self, link: AbsPath, rules: Rules) -> Iterator[tuple[AbsPath, Rules]]:
+        """Through a link to a folder, if it leads out of all that is watched and no other link has led there."""
+        real = linked_folder(link)
+        below = None if real is None else rules.set_aside(link).below(link)
+        if real is None or below is None:
+            return
+        if self._linked.get(link) != real:
+            known = (*self._linked.values(), *map(os.path.realpath, self._tops))
+            if any(link.startswith(other + os.sep) for other in self._linked):
+                return
+            if any(is_inside(real, other) or is_inside(other, real) for other in known):
+                return
+            self._linked[link] = real
+        yield link, below
+
+    def _mind_link(self, folder: WatchedFolder, path: AbsPath, *, is_shared: bool) -> None:
+        """A name in a folder was looked at: does what it leads to have other names, and is it another folder now?"""
+        name = os.path.basename(path)
+        if path in self._linked and linked_folder(path) != self._linked[path]:
+            self._forget(path)
+            self._linked.pop(path, None)
+        if not is_shared:
+            folder.links.discard(name)
+            self._shared.pop(path, None)
+        elif name not in folder.links or path not in self._shared:
+            folder.links.add(name)
+            self._share(path)
+        if is_shared and path not in self._folders:
+            for link, rules in self._way_through(path, folder.rules) if not folder.rules.shallow else ():
+                self._enter(link, rules)
 
     def _remove_file(self, folder: WatchedFolder, path: AbsPath, name: str) -> None:
         del folder.files[name]
         folder.doubted.discard(name)
+        folder.links.discard(name)
+        self._shared.pop(path, None)
+        if path in self._linked:
+            self._forget(path)
+            self._linked.pop(path, None)
         self._tell(path, Change.DELETED)
         self._mind_rules(path, name)
 
@@ -352,13 +444,42 @@ class WatchedTree:
 
     def _drop(self, path: AbsPath) -> None:
         """Leave one folder and report nothing."""
-        del self._folders[path]
+        folder = self._folders.pop(path)
         self.watches.unwatch(path)
+        self._linked.pop(path, None)
+        if folder.rules.aside is not None:
+            self._aside[folder.rules.aside] -= 1
+        for name in folder.links:
+            self._shared.pop(join(path, name), None)
 
     def _is_top(self, path: AbsPath) -> bool:
         return path in self._tops or path in self._attended
 
-    def _has_room(self) -> bool:
+    def _moves_aside(self, folder: WatchedFolder, rules: Rules) -> bool:
+        """A folder gets other rules; False when there is no room for it under these."""
+        before, after = folder.rules.aside, rules.aside
+        if after is not None and after != before and self._aside[after] >= MAX_ASIDE:
+            return False
+        if before is not None:
+            self._aside[before] -= 1
+        if after is not None:
+            self._aside[after] += 1
+        return True
+
+    def _share(self, path: AbsPath) -> None:
+        if len(self._shared) < MAX_SHARED:
+            self._shared[path] = self._certain(target_stamp(path))
+
+    def _certain(self, stamp: int) -> int:
+        """The time itself, unless it is so young that the next change may bear it too: then one that no file has."""
+        return stamp if stamp < self._tick() else -1
+
+    def _may_be_link(self, path: AbsPath) -> bool:
+        return self._is_top(path) or path in self._linked
+
+    def _has_room(self, rules: Rules) -> bool:
+        if rules.aside is not None and self._aside[rules.aside] >= MAX_ASIDE:
+            return False
         self.crowded = self.crowded or len(self._folders) >= MAX_FOLDERS
         return not self.crowded
 

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.api.answers import (
     Answer,
@@ -51,7 +52,6 @@ from pilotfish.service.diagnostics.preparation import Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
-from pilotfish.service.diagnostics.related_files import RelatedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.disk_changes import DiskChanges
 from pilotfish.service.questions.ask import QuestionRunner
@@ -106,13 +106,12 @@ class Service:
         self._snapshots = Snapshots(system.clock, self.disk_changes.health)
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
-        self._others = RelatedFiles(self.pool, self._runner)
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
         self._baselines = Baselines()
         proposal_runner = ProposalRunner(access)
-        self._previews = Previews(self._runner, self._others, proposal_runner, self._baselines)
         project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
+        self._previews = Previews(self._runner, project, proposal_runner, self._baselines)
         self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
         likely = LikelyFiles(
             self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step
@@ -269,6 +268,9 @@ class Service:
             return answer_from(Operation.DIAGNOSTICS, None, effort)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
         effort = effort_of(previewed.asked, previewed.related, started)
+        if previewed.unchecked:
+            why = f"{previewed.unchecked} possibly affected files were not checked"
+            effort = replace(effort, caveats=(*effort.caveats, why))
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*previewed.changes))
 
     async def _recover(self) -> None:

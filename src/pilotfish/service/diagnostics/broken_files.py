@@ -8,7 +8,7 @@ before, it is judged once more with the text that the edited file had.
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import anyio
 from msgspec import Struct, field
@@ -22,7 +22,7 @@ from pilotfish.service.diagnostics.missing_packages import without_missing_packa
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.searched_roots import searched_roots
+from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -115,10 +115,7 @@ class ProjectCheck:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
         broken, search = self._broken_of(client, workspace), _Search(edits, deadline)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
-            if not self._is_followed(target.root):
-                self._words.lost(target.root)
-            affected = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
-            search.add(workspace, affected)
+            search.add(workspace, await self._affected_by(target, search, broken))
             for _ in range(MAX_WAVES):
                 worse = await self._judge_waiting(client, workspace, search)
                 if not worse or search.left <= 0:
@@ -127,6 +124,30 @@ class ProjectCheck:
                 search.add(workspace, following)
         self._remember(broken, search.changes)
         return search.result()
+
+    async def as_they_are(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        deadline: float,
+        worse: Sequence[AbsPath] = (),
+    ) -> BrokenFiles:
+        """The files that edits which are not on disk may break, checked as they are; of `worse` ones, the importers."""
+        search = _Search(edits, deadline)
+        for target in searched_roots(workspace, (edit.path for edit in edits)):
+            if worse:
+                following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
+                search.add(workspace, following)
+            else:
+                search.add(workspace, await self._affected_by(target, search))
+        search.found |= await self._check(client, workspace, tuple(search.waiting), deadline)
+        return search.result()
+
+    async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
+        if not self._is_followed(target.root):
+            self._words.lost(target.root)
+        return await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots, and what was told of them, no longer."""

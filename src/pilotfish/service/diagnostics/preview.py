@@ -13,9 +13,10 @@ from pilotfish.errors import Refused
 from pilotfish.feedback.delta import Comparison, Delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
+from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.broken_files import MAX_WAVES, ProjectCheck
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.related_files import RelatedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -29,14 +30,16 @@ class Previewed(Struct, frozen=True):
     changes: Mapping[AbsPath, Comparison]
     related: tuple[FileVerdict, ...] = ()
     """Files elsewhere that the texts may break."""
+    unchecked: int = 0
+    """How many of these were not checked in time."""
 
 
 class Previews:
     def __init__(
-        self, runner: CheckRunner, others: RelatedFiles, proposal_runner: ProposalRunner, baselines: Baselines
+        self, runner: CheckRunner, project: ProjectCheck, proposal_runner: ProposalRunner, baselines: Baselines
     ) -> None:
         self._runner = runner
-        self._others = others
+        self._project = project
         self._proposal_runner = proposal_runner
         self._baselines = baselines
 
@@ -61,21 +64,59 @@ class Previews:
         before = await self._runner.run(client, workspace, on_disk, patience=patience)
         # A file with a proposed text need not be readable as it is: then nothing is compared.
         refused += [one for one in before if one.refused and one.path not in proposed]
-        elsewhere = await self._others.run(client, workspace, before, current_time() + wait)
-        readable = [one for one in (*before, *elsewhere) if not one.refused]
-        for verdict in readable:
-            self._baselines.compare(client, verdict)
-        others = {one.path: one.text for one in readable if one.path not in proposed}
-        time = ProposalTime(patience.first or wait, wait)
-        after = await self._proposal_runner.run(client, workspace, ProposedFiles(proposed, others), time)
-        changes = {one.path: self._baselines.since(client, one, created=one.path in created) for one in after}
+        edits = [EditedText(path, _text_of(path, before), text) for path, text in proposed.items()]
         asked = proposed.keys() | {one.path for one in before}
-        shown = [one for one in after if one.path in asked or (one.is_fresh and _breaks(changes[one.path]))]
+        time, deadline = ProposalTime(patience.first or wait, wait), current_time() + wait
+        elsewhere, after = dict[AbsPath, FileVerdict](), dict[AbsPath, FileVerdict]()
+        changes, unchecked, worse = dict[AbsPath, Comparison](), 0, list[AbsPath]()
+        now: Sequence[FileVerdict] = before
+        for _ in range(MAX_WAVES):
+            others = await self._project.as_they_are(client, workspace, edits, deadline, worse)
+            unchecked += others.unchecked
+            further = [one for one in others.verdicts if one.path not in elsewhere and one.path not in asked]
+            elsewhere |= {one.path: one for one in further}
+            if after and not further:
+                break
+            judged = await self._judge(client, workspace, proposed, [*now, *further], time)
+            after |= judged
+            changes |= {
+                path: self._baselines.since(client, one, created=path in created) for path, one in judged.items()
+            }
+            worse = [one.path for one in further if _breaks(changes.get(one.path))]
+            now = ()
+            if not worse or current_time() >= deadline:
+                break
+        shown = [one for one in after.values() if one.path in asked or (one.is_fresh and _breaks(changes[one.path]))]
         return Previewed(
             asked=(*(one for one in shown if one.path in asked), *refused),
             changes={one.path: changes[one.path] for one in shown},
-            related=elsewhere,
+            related=tuple(elsewhere.values()),
+            unchecked=unchecked,
         )
+
+    async def _judge(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        proposed: Mapping[AbsPath, str],
+        now: Sequence[FileVerdict],
+        time: ProposalTime,
+    ) -> dict[AbsPath, FileVerdict]:
+        """The verdicts if the proposed texts were there, of those and of the files whose state is known now."""
+        readable = [one for one in now if not one.refused]
+        for verdict in readable:
+            self._baselines.compare(client, verdict)
+        others = {one.path: one.text for one in readable if one.path not in proposed}
+        judged = await self._proposal_runner.run(client, workspace, ProposedFiles(proposed, others), time)
+        return {one.path: one for one in judged}
+
+
+def _text_of(path: AbsPath, verdicts: Sequence[FileVerdict]) -> str | None:
+    """What the file has now; empty where there is none, None where it cannot be read."""
+    found = [one for one in verdicts if one.path == path]
+    if not found:
+        return ""
+    return None if found[0].refused else found[0].text
 
 
 def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPath, str], list[FileVerdict]]:
@@ -94,5 +135,5 @@ def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
     return {path for path in paths if not os.path.isfile(path)}
 
 
-def _breaks(change: Comparison) -> bool:
+def _breaks(change: Comparison | None) -> bool:
     return isinstance(change, Delta) and bool(change.introduced)

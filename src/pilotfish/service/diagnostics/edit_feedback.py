@@ -74,6 +74,9 @@ class EditFeedback:
         older = _older_line(workspace, _possibly_older(limits, others))
         notes += [*_unchecked(others), *older]
         text = _text(workspace, touch, limits, changes, others, notes)
+        if text and limits.no_verdict == "say":
+            notes += self._notices.take_restrictions(client, workspace, edited)
+            text = _text(workspace, touch, limits, changes, others, notes)
         return _feedback(text, edited, changes, others, started, [*_untold(packages), *older])
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:

@@ -31,10 +31,13 @@ class Notices:
         for verdict in verdicts:
             if verdict.answered:
                 said.discard(_late_key(verdict))
-        notices = dict(_notices(workspace, verdicts))
-        unsaid = {key: text for key, text in notices.items() if key not in said}
-        said.update(unsaid)
-        return tuple(unsaid.values())
+        return _unsaid(said, _notices(workspace, verdicts))
+
+    def take_restrictions(
+        self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]
+    ) -> tuple[str, ...]:
+        """The same about servers that run restricted. They have judged the files: this alone is no reason to speak."""
+        return _unsaid(self._said_to(client), _restrictions(workspace, verdicts))
 
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""
@@ -51,14 +54,25 @@ class Notices:
         return said
 
 
+def _unsaid(said: set[str], notices: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    unsaid = {key: text for key, text in notices if key not in said}
+    said.update(unsaid)
+    return tuple(unsaid.values())
+
+
 def _notices(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
     for verdict in verdicts:
         for outcome in verdict.outcomes:
             if outcome.diagnostics is None:
                 yield _without_verdict(workspace, verdict, outcome)
-            elif (restricted := workspace.restriction(workspace.specs[outcome.server])) is not None:
-                why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
-                yield f"restricted {outcome.server}", f"{why} To allow it: pilotfish trust {workspace.root}"
+
+
+def _restrictions(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterable[tuple[str, str]]:
+    for outcome in (outcome for verdict in verdicts for outcome in verdict.outcomes):
+        restricted = workspace.restriction(workspace.specs[outcome.server])
+        if outcome.diagnostics is not None and restricted is not None:
+            why = f"{outcome.server} runs restricted, because this workspace is not trusted: {restricted.reason}."
+            yield f"restricted {outcome.server}", f"{why} To allow it: pilotfish trust {workspace.root}"
 
 
 def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcome) -> tuple[str, str]:

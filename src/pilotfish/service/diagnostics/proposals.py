@@ -32,6 +32,7 @@ PUT_BACK_SECONDS = 2.0
 """Reading a few files from a slow disk. What is not read by then is closed instead: the server reads it itself."""
 
 SAVED_ONLY = "it checks a file only once it is saved"
+READS_DISK = "it reads other files from disk"
 MORE_WHEN_SAVED = "it checks more once a file is saved"
 
 
@@ -175,6 +176,9 @@ async def _judge(
         outcomes[file.path] = _as_proposed(await check.run(deadline), freshness)
 
     async def other(file: FileToSend, deadline: float) -> None:
+        if freshness.dependents_after_save:
+            outcomes[file.path] = Outcome(session.server, None, why=READS_DISK)
+            return
         check = Check(session, ledger, freshness, file)
         outcomes[file.path] = _as_proposed(await check.run_anew(deadline), freshness)
 

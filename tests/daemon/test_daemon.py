@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -277,3 +278,33 @@ def test_a_path_that_is_too_long_for_a_socket_is_replaced_by_a_short_private_one
         home.kill_all()
         Path(place.socket).unlink()
         Path(place.socket_folder).rmdir()
+
+
+def remove_socket(home: DaemonHome) -> None:
+    Path(home.place.socket).unlink()
+
+
+def remove_state(home: DaemonHome) -> None:
+    shutil.rmtree(home.place.state)
+
+
+def remove_lock(home: DaemonHome) -> None:
+    Path(home.place.lock).unlink()
+
+
+@pytest.mark.proves("F69", "F68")
+@pytest.mark.parametrize("remove", [remove_socket, remove_state, remove_lock])
+def test_a_daemon_that_nobody_can_find_ends_and_the_next_call_starts_another(
+    home: DaemonHome, remove: Callable[[DaemonHome], None]
+) -> None:
+    home.write("a.x", "bad\n")
+    event = json.dumps({"files": ["a.x"], "kind": "edit"}).encode()
+    assert b"bad word" in home.run_hook(event).stdout
+    (old,) = home.daemons()
+    remove(home)
+    # At once, and not when it happens to look.
+    assert b"bad word" in home.run_hook(event).stdout
+    assert ended(old)
+    (new,) = home.daemons()
+    assert new != old
+    assert len([line for line in home.processes().values() if "scenarios" in line and "supervisor" not in line]) == 1

@@ -207,15 +207,3 @@ async def test_another_user_is_not_answered(tmp_path: Path, monkeypatch: pytest.
 
     async with alive(tmp_path) as here:
         assert await here.in_thread(work, here) == b""
-
-
-@pytest.mark.proves("F69")
-async def test_a_socket_that_was_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door_module, "LOOK_SECONDS", 0.01)
-    async with alive(tmp_path) as here:
-        place = DaemonPlace(here.environment)
-        with anyio.fail_after(10):
-            os.unlink(place.socket)
-            while not os.path.exists(place.socket):
-                await anyio.sleep(0)
-            (await here.in_thread(here.link)).close()

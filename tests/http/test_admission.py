@@ -81,6 +81,17 @@ def test_another_site_is_refused_even_with_the_token(keys: AccessKeys, site: str
     assert refused(keys, "GET", "/status", sec_fetch_site=site, authorization=bearer(keys)) == 403
 
 
+def test_only_the_sign_in_page_may_be_visited_from_elsewhere_and_only_as_a_whole(keys: AccessKeys) -> None:
+    visit = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    assert refused(keys, "GET", "/", **visit) is None
+    assert refused(keys, "GET", "/status", **visit, authorization=bearer(keys)) == 403
+    assert refused(keys, "POST", "/", **visit) == 403
+    assert refused(keys, "POST", "/page-key", **visit) == 403
+    assert refused(keys, "GET", "/", **visit, origin="http://evil.com") == 403
+    for name, value in (("sec_fetch_dest", "iframe"), ("sec_fetch_mode", "no-cors"), ("sec_fetch_dest", "empty")):
+        assert refused(keys, "GET", "/", **{**visit, name: value}) == 403
+
+
 def test_our_own_page_is_let_in(keys: AccessKeys) -> None:
     own = {"origin": f"http://{OURS}", "sec_fetch_site": "same-origin", "authorization": bearer(keys)}
     assert refused(keys, "GET", "/events", **own) is None

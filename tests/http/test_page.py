@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pilotfish.surfaces.http.page import page as served_page
+from pilotfish.surfaces.http.verb import REDIRECT
 from support.clients.browsers import browser, other_site
 from support.clients.http import HttpServed, http_served
 from support.clients.page_scripts import ATTACKS, CONTRASTS, INJECTIONS, NAMELESS, READ
@@ -81,6 +82,17 @@ def test_the_link_opens_the_page_once(chromium: Browser, served: HttpServed) -> 
         window.goto(served.said["page"])
         expect(window.get_by_role("status")).to_have_text("This link was already used, or has expired.")
         expect(window.get_by_role("button", name="Show the servers")).to_be_visible()
+
+
+@pytest.mark.proves("T54")
+def test_the_file_that_is_opened_leads_to_the_page(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        file = tmp_path / "open.html"
+        file.write_text(REDIRECT.format(link=served.said["page"]))
+        window.goto(file.as_uri())
+        expect(window.get_by_role("status")).to_have_text("Live")
+        assert window.url == served.said["address"] + "/"
+        assert troubles == []
 
 
 def test_without_a_key_nothing_is_shown(chromium: Browser, served: HttpServed) -> None:

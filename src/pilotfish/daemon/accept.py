@@ -5,19 +5,20 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import anyio
 from anyio.abc import TaskGroup
 
 from pilotfish.client.pulse import Pulse
-from pilotfish.daemon.claim import DaemonClaim, listen
+from pilotfish.daemon.claim import DaemonClaim
 from pilotfish.daemon.connection import ClientConnection
 from pilotfish.errors import Code
-from pilotfish.ipc.rendezvous import Missed, peer_user
+from pilotfish.ipc.rendezvous import peer_user
+from pilotfish.model import AbsPath
 from pilotfish.protocol.rpc import Peer
 from pilotfish.system.pipes import End
-from pilotfish.system.ports import ByteStream
+from pilotfish.system.ports import ByteStream, Interest, OpenWatcher
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +31,9 @@ FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 RETRY_SECONDS = 1.0
 """… or after this, because what uses up descriptors need not be a connection."""
 
-LOOK_SECONDS = 30.0
-"""How often to look whether our socket is still where clients look for it: cleaners of `/tmp` remove old files."""
+LOOK_SECONDS = 10.0
+"""How often to look whether our socket is still where clients look for it, should the watcher not say so: the folder
+may have been moved as a whole."""
 
 
 class Acceptor:
@@ -66,12 +68,19 @@ class Acceptor:
                 continue
             self._enter(end, tasks)
 
-    async def stay_reachable(self) -> None:
-        """Listen again when our socket was removed; return when the lock is not ours any more."""
-        while self._claim.holds():
-            if not self._is_there():
-                self._listen_again()
-            await anyio.sleep(LOOK_SECONDS)  # noqa: TID251 -- a look from time to time is the point
+    async def wait_until_gone(self, watch: OpenWatcher | None) -> None:
+        """Return when our socket or our lock is not where clients look for them any more."""
+        place = self._claim.place
+        folders = frozenset({AbsPath(place.state), AbsPath(place.folder), AbsPath(place.socket_folder)})
+        async with watch() if watch is not None else nullcontext() as watcher:
+            while self._claim.holds() and self._is_there():
+                if watcher is not None:
+                    await watcher.cover(Interest((), folders=folders))
+                    await watcher.drain()
+                    if not (self._claim.holds() and self._is_there()):
+                        return
+                with anyio.move_on_after(LOOK_SECONDS):
+                    await (watcher.wait_for_changes() if watcher is not None else anyio.sleep_forever())
 
     def close(self) -> None:
         """Accept no more clients."""
@@ -79,7 +88,8 @@ class Acceptor:
             self._closed = True
             if self._is_there():
                 os.unlink(self._claim.place.socket)
-            self._shut()
+            anyio.notify_closing(self._listener)
+            self._listener.close()
 
     async def close_all(self, why: str) -> None:
         """Close every connection, and wait until all have ended."""
@@ -114,21 +124,6 @@ class Acceptor:
     def _is_there(self) -> bool:
         """Whether the socket at our path is ours, and not missing or another daemon's."""
         return self._inode is not None and _inode(self._claim.place.socket) == self._inode
-
-    def _listen_again(self) -> None:
-        try:
-            listener = listen(self._claim.place)
-        except (Missed, OSError) as error:
-            logger.warning("cannot listen again error=%s", error)
-            return
-        logger.warning("listening again socket=%s", self._claim.place.socket)
-        self._shut()
-        self._listener = listener
-        self._inode = _inode(self._claim.place.socket)
-
-    def _shut(self) -> None:
-        anyio.notify_closing(self._listener)
-        self._listener.close()
 
 
 def _turn_away(end: socket.socket) -> None:

@@ -123,7 +123,7 @@ class Daemon:
             tasks.start_soon(self._handle_signals)
             tasks.start_soon(self._life.run)
             tasks.start_soon(acceptor.run, tasks)
-            tasks.start_soon(self._stay_reachable, acceptor)
+            tasks.start_soon(self._end_when_gone, acceptor)
             if self._system.watch is not None:
                 tasks.start_soon(watch_trust, self._system.watch, self._system.places, self._reload)
             try:
@@ -194,7 +194,7 @@ class Daemon:
     def _reload(self) -> None:
         self._service.workspaces.look_again()
 
-    async def _stay_reachable(self, acceptor: Acceptor) -> None:
-        await acceptor.stay_reachable()
-        logger.warning("the lock is not ours any more")
-        self._life.supersede()
+    async def _end_when_gone(self, acceptor: Acceptor) -> None:
+        """Nobody can find this daemon any more, and the next client starts another one: two must not run."""
+        await acceptor.wait_until_gone(self._system.watch)
+        self._life.stop("its socket or its state folder is gone")

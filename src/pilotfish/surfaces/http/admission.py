@@ -44,7 +44,6 @@ class Objection(Struct, frozen=True):
 
     status: int
     error: str
-    hint: str | None = None
 
 
 def head_of(method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head:
@@ -71,9 +70,18 @@ def _stranger(head: Head, names: tuple[str, ...]) -> Objection | None:
     origin = head.only("origin")
     if origin is not None and origin != f"http://{host}":
         return Objection(403, "cross-origin requests are refused")
-    if head.only("sec-fetch-site") not in {None, *OWN_SITES}:
+    if head.only("sec-fetch-site") not in {None, *OWN_SITES} and not _is_visit(head):
         return Objection(403, "cross-site requests are refused")
     return None
+
+
+def _is_visit(head: Head) -> bool:
+    """Whether a browser goes to the sign-in page as a whole, as it does from the file that `serve --open` opens.
+
+    That page is the same for all and needs a ticket for everything else; no other origin can frame or read it.
+    """
+    whole = (head.only("sec-fetch-mode"), head.only("sec-fetch-dest")) == ("navigate", "document")
+    return whole and (head.method, head.path) == ("GET", SIGN_IN)
 
 
 def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
@@ -82,7 +90,8 @@ def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
     scheme, _, given = (head.only("authorization") or "").partition(" ")
     grant = keys.grant(given.strip()) if scheme.lower() == "bearer" else None
     if grant is None:
-        return Objection(401, "the bearer token is missing or wrong", f"It is in {keys.path}")
+        # Nothing about places: whoever may have the token was told by `pilotfish serve` where it is (T54).
+        return Objection(401, "the bearer token is missing or wrong")
     if grant is KeyScope.PAGE and (head.method, head.path) not in READABLE_BY_PAGES:
         return Objection(403, "the key of the page does not give access to this")
     return None

@@ -14,7 +14,7 @@ import anyio
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.http.admission import MAX_BODY, Objection, head_of, objection
+from pilotfish.surfaces.http.admission import MAX_BODY, Objection, head_of, is_open, objection
 from pilotfish.surfaces.http.failures import body_of, status_of
 from pilotfish.surfaces.http.keys import AccessKeys
 
@@ -58,6 +58,11 @@ class Guard:
             life.cancel()
         while self._under_way:
             await self._left.wait()
+
+    def is_from_owner(self, scope: AsgiScope) -> bool:
+        """Whether a request has a key: nobody else may hold a connection for long."""
+        head = head_of(scope["method"], scope["path"], scope["headers"])
+        return not is_open(head) and objection(head, self._names, self._keys) is None
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         if scope["type"] != "http":
@@ -109,8 +114,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, against: Objection) -> None:
-        said = {"error": against.error, "code": str(Code.UNTRUSTED)}
-        await self._whole(against.status, encode(said if against.hint is None else {**said, "hint": against.hint}))
+        await self._whole(against.status, encode({"error": against.error, "code": str(Code.UNTRUSTED)}))
 
     async def fail(self, failure: Failure) -> None:
         await self._whole(status_of(failure), encode(body_of(failure)))

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend, Guard
+from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -32,6 +33,10 @@ MAX_HEAD = 16 * 1024
 
 MAX_CONNECTIONS = 64
 """Pages, MCP clients and scripts of one person; what comes on top is answered 503."""
+
+MAX_STRANGERS = 32
+"""Connections that have shown no key yet. For one more the oldest of them is closed: whoever has a key shows it at
+once, and must always find room (T55)."""
 
 END_SECONDS = 1.0
 """For answers to be ended properly; then their connections are cut."""
@@ -59,7 +64,7 @@ def bound(port: int) -> socket.socket:
 async def listening(listener: socket.socket, guard: Guard) -> AsyncGenerator[None]:
     """Answer requests for as long as the block lasts; the socket is closed at its end."""
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    connections = _QuietConnections(guard)
+    connections = _OpenConnections(guard)
     server = Server(_config(connections))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -79,10 +84,21 @@ async def listening(listener: socket.socket, guard: Guard) -> AsyncGenerator[Non
             tasks.cancel_scope.cancel()
 
 
-def _config(application: AsgiApplication) -> Config:
+def _config(connections: "_OpenConnections") -> Config:
+    class Counted(H11Protocol):
+        """uvicorn's, but `connections` hears of each that begins and ends."""
+
+        def connection_made(self, transport: "asyncio.Transport") -> None:
+            super().connection_made(transport)
+            connections.begun(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            connections.ended(self.transport)
+
     return Config(
-        application,
-        http="h11",
+        connections,
+        http=Counted,
         ws="none",
         lifespan="off",
         loop="none",
@@ -92,25 +108,40 @@ def _config(application: AsgiApplication) -> Config:
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS + MAX_STRANGERS,
         timeout_keep_alive=round(QUIET_SECONDS),
         h11_max_incomplete_event_size=MAX_HEAD,
     )
 
 
-class _QuietConnections:
-    """An ASGI application around another one that knows which connections have no request under way, and since when."""
+class _OpenConnections:
+    """An ASGI application around the guard that knows which connections have no request under way, and since when, and
+    which have shown no key."""
 
-    def __init__(self, application: AsgiApplication) -> None:
-        self._application = application
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self._asking: set[PeerAddress] = set()
         self._quiet_since: dict[PeerAddress, float] = {}
+        self._strangers: dict[PeerAddress, asyncio.Transport] = {}
+        """Oldest first."""
+
+    def begun(self, transport: "asyncio.Transport") -> None:
+        self._strangers[_peer(transport)] = transport
+        if len(self._strangers) > MAX_STRANGERS:
+            _, oldest = next(iter(self._strangers.items()))
+            self.ended(oldest)
+            oldest.abort()
+
+    def ended(self, transport: "asyncio.Transport") -> None:
+        self._strangers.pop(_peer(transport), None)
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
         peer: PeerAddress = scope.get("client")
+        if self._guard.is_from_owner(scope):
+            self._strangers.pop(peer, None)
         self._asking.add(peer)
         try:
-            await self._application(scope, receive, send)
+            await self._guard(scope, receive, send)
         finally:
             self._asking.discard(peer)
             self._quiet_since[peer] = current_time()
@@ -126,8 +157,10 @@ class _QuietConnections:
         while True:
             await anyio.sleep(QUIET_SECONDS / 10)  # noqa: TID251 -- a look from time to time is the point
             transports = [connection.transport for connection in server.server_state.connections]
-            by_peer: dict[PeerAddress, asyncio.Transport] = {
-                transport.get_extra_info("peername"): transport for transport in transports
-            }
+            by_peer: dict[PeerAddress, asyncio.Transport] = {_peer(transport): transport for transport in transports}
             for peer in self.overdue(by_peer.keys(), current_time()):
                 by_peer[peer].abort()
+
+
+def _peer(transport: "asyncio.Transport") -> PeerAddress:
+    return transport.get_extra_info("peername")

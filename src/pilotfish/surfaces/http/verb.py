@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
 ANSWER_SECONDS = 60.0
 """Until the daemon listens: it imports what it needs for that, on a machine that may be busy."""
@@ -23,6 +24,14 @@ END_SECONDS = 3.0
 """For the daemon to end the listening, which takes it a second at most."""
 
 MAX_LINE = 64 * 1024
+
+REDIRECT = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={link}">
+<title>Pilotfish</title>
+<a href="{link}">The live page</a> (this link works once)
+"""
 
 
 @click.command()
@@ -41,9 +50,8 @@ def serve(port: int, opened: bool, as_json: bool) -> None:  # noqa: FBT001 -- cl
     try:
         served = _answer(connection)
         _say(served, as_json=as_json)
-        if opened:
-            click.launch(served["page"])
-        _stay(connection)
+        with _opened(served) if opened else nullcontext():
+            _stay(connection)
     except KeyboardInterrupt:
         _end(connection)
         click.echo("Stopped.", err=True)
@@ -82,6 +90,26 @@ def _say(served: Mapping[str, Any], *, as_json: bool) -> None:
     click.echo(f"Token:      {served['token_file']}")
     click.echo(f"MCP:        {served['address']}/mcp")
     click.echo(f"Live page:  {served['page']}  (works once)")
+
+
+@contextmanager
+def _opened(served: Mapping[str, Any]) -> Generator[None]:
+    """The live page in the browser, by way of a file that only the user can read: every other user sees the arguments
+    of a program, and the link works for whoever is first (T54)."""
+    from html import escape
+    from pathlib import Path
+    from secrets import token_hex
+
+    link = escape(served["page"])
+    path = Path(served["token_file"]).with_name(f"open-{token_hex(8)}.html")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(REDIRECT.format(link=link))
+    try:
+        click.launch(path.as_uri())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _end(connection: socket.socket) -> None:

@@ -48,6 +48,7 @@ from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.likely_files import LikelyFiles
+from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.preparation import Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -117,6 +118,7 @@ class Service:
             self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step
         )
         self._preparation = Preparation(likely.prepare)
+        self._picture = Picture(access, self._runner, words, self.disk_changes.follows, self._in_step)
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
             access, self._questions, system.files, journals=self._journals, touched=self.touched
@@ -142,6 +144,7 @@ class Service:
 
         self._texts.drop(is_left)
         self._baselines.drop(is_left)
+        self._picture.drop(is_left)
         self._edit_feedback.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
@@ -239,7 +242,10 @@ class Service:
         try:
             with self.pool.counters.timed("check"):
                 workspace = await self._in_step(workspace or self.workspaces.of(client))
-                verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
+                if texts:
+                    verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
+                else:
+                    verdicts = await self._picture.check(client, workspace, paths, patience)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)

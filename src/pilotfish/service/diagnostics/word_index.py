@@ -45,13 +45,21 @@ class WordIndex:
 
     def mentions(self, words: Iterable[str]) -> dict[AbsPath, int]:
         """The files with any of these words, and with how many of them."""
-        wanted = sorted({crc32(word.encode(errors="surrogateescape")) for word in words})
+        return self.holding({checksum(word) for word in words})
+
+    def holding(self, words: Iterable[int]) -> dict[AbsPath, int]:
+        """The same by the checksums of words."""
+        wanted = sorted(words)
         found: dict[AbsPath, int] = {}
         for path, known in self._words.items():
             count = len(wanted) if known is None else sum(_holds(known, one) for one in wanted)
             if count:
                 found[path] = count
         return found
+
+
+def checksum(word: str) -> int:
+    return crc32(word.encode(errors="surrogateescape"))
 
 
 def checksums(content: bytes) -> "array[int]":

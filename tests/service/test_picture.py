@@ -1,0 +1,88 @@
+"""A check of everything is warm: what cannot have changed is not asked about again, and whatever has is."""
+
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pilotfish.api.answers import State
+from support.services.real import RealService, real_service
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-13")]
+
+OTHERS = ("ruff", "basedpyright", "pyrefly", "pyright", "pylsp", "jedi", "typos")
+FILES = {
+    "pyproject.toml": "",
+    "lib.py": "def total() -> int:\n    return 1\n",
+    "middle.py": "from typing import Final\n\nfrom lib import total\n\nvalue: Final = total()\n",
+    "top.py": "from middle import value\n\nanswer: int = value\n",
+    "alone.py": "missing\n",
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Real processes have no virtual time."""
+    return "asyncio"
+
+
+@pytest.fixture
+async def project(tmp_path: Path) -> AsyncGenerator[RealService]:
+    async with real_service(tmp_path, {"lsp": {one: {"disabled": True} for one in OTHERS}}) as ground:
+        for name, text in FILES.items():
+            ground.write(name, text)
+        # The watcher of a root begins with its first server.
+        await found(ground)
+        with anyio.fail_after(30):
+            while not ground.service.disk_changes.follows(ground.client.root):
+                await anyio.lowlevel.checkpoint()
+        await found(ground)
+        yield ground
+
+
+async def found(ground: RealService) -> dict[str, list[str]]:
+    """The messages of every file, each checked by a call of its own, as the command line does."""
+    everything: dict[str, list[str]] = {}
+    for name in sorted(path.name for path in ground.root.glob("*.py")):
+        answer = await ground.service.check(ground.client, (name,))
+        assert answer.meta.state is State.FRESH
+        data: Mapping[str, tuple[object, ...]] = answer.data or {}
+        everything[name] = [getattr(one, "code", "") for one in data[name]]
+    return everything
+
+
+def asked(ground: RealService) -> int:
+    """How many files the server has checked."""
+    return ground.service.pool.counters.checks["ty"]
+
+
+async def test_nothing_changed_and_nobody_is_asked(project: RealService) -> None:
+    before = asked(project)
+    assert await found(project) == {
+        "alone.py": ["unresolved-reference"], "lib.py": [], "middle.py": [], "top.py": []
+    }  # fmt: skip
+    assert asked(project) == before
+
+
+async def test_a_change_reaches_whom_it_concerns_and_nobody_else(project: RealService) -> None:
+    before = asked(project)
+    project.write("lib.py", "def total() -> str:\n    return ''\n")
+    now = await found(project)
+    # `middle` is as right as before; its value is not what `top` says.
+    assert now["top.py"] == ["invalid-assignment"]
+    assert asked(project) - before == len(("lib", "middle", "top"))
+    project.write("lib.py", FILES["lib.py"])
+    assert (await found(project))["top.py"] == []
+
+
+async def test_a_deleted_file_is_missed_by_its_importers(project: RealService) -> None:
+    (project.root / "lib.py").unlink()
+    assert (await found(project))["middle.py"] == ["import-not-found"]
+
+
+async def test_what_nobody_has_judged_may_concern_everybody(project: RealService) -> None:
+    project.write("alone.py", "import new\n\nnew.missing\n")
+    assert (await found(project))["alone.py"] == ["import-not-found"]
+    project.write("new.py", "missing = 1\n")
+    assert (await found(project))["alone.py"] == []

@@ -40,11 +40,15 @@ PLACE = {"filePath": "a.x", "line": 1, "character": 1}
 
 @pytest.fixture
 def haunted(home: DaemonHome) -> DaemonHome:
-    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), "support.servers.evil:evil"]
-    file = Path(home.environment["HOME"]) / ".config" / "pilotfish" / "lsp.json"
-    file.write_text(json.dumps({"lsp": {"toy": {"command": command, "extensions": [".x"]}}}))
+    _serve(home, "evil")
     home.write("a.x", "bad\n")
     return home
+
+
+def _serve(home: DaemonHome, scenario: str) -> None:
+    command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), f"support.servers.evil:{scenario}"]
+    file = Path(home.environment["HOME"]) / ".config" / "pilotfish" / "lsp.json"
+    file.write_text(json.dumps({"lsp": {"toy": {"command": command, "extensions": [".x"]}}}))
 
 
 @pytest.mark.slow
@@ -65,6 +69,28 @@ def test_feedback_stays_inside_its_block(haunted: DaemonHome) -> None:
     assert '<diagnostics file="a.x">' in text
     (line,) = [line for line in text.splitlines() if ORDER in line]
     assert line.startswith("ERROR [1:1] ")
+
+
+STEERING = (
+    "CLAUDE.local.md", "QWEN.md", "LLXPRT.md", "crush.json", "copilot-instructions.md", "mise.toml", ".goosehints",
+    "AGENTS.override.md", ".github/copilot-instructions.md", ".cursor/rules/a.mdc", ".git/hooks/pre-commit",
+    "sitecustomize.py", ".cargo/config.toml", ".envrc", "Qwen.MD", "sub/.MISE.toml",
+)  # fmt: skip
+
+
+@pytest.mark.proves("T53", "T28", "T11")
+def test_no_edit_of_a_server_creates_a_file_that_steers(haunted: DaemonHome) -> None:
+    _serve(haunted, "steering")
+    for folder in (".github", ".cursor/rules", ".git/hooks", ".cargo", "sub"):
+        (haunted.root / folder).mkdir(parents=True)
+    question = {"operation": "rename", "filePath": "a.x", "line": 1, "character": 1, "apply": True}
+    with haunted.link() as link:
+        for name in STEERING:
+            answer = link.request("ask", {**question, "newName": name})
+            assert answer["ok"] is False, name
+            assert not (haunted.root / name).exists()
+        assert link.request("ask", {**question, "newName": "harmless.txt"})["ok"] is True
+    assert (haunted.root / "harmless.txt").read_text() == ORDER
 
 
 def _everything_said(home: DaemonHome) -> Iterator[tuple[str, str]]:

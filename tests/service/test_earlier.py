@@ -4,12 +4,14 @@ import os
 import shutil
 from pathlib import Path
 
+import anyio
 import pytest
 
 from pilotfish.api.answers import Feedback
 from pilotfish.model import AbsPath
 from pilotfish.system.git import committed_content
 from support.files.repositories import commit_everything, offer_git, run_git
+from support.servers.script import Script
 from support.services.several import BY_LINE, Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-8")]
@@ -129,3 +131,26 @@ def test_git_runs_nothing_of_the_repository(tmp_path: Path) -> None:
     assert committed_content(git, AbsPath(str(root / "gone.py"))) is None
     assert committed_content("/nowhere/git", AbsPath(str(root / "a.py"))) is None
     assert not trap.exists()
+
+
+async def test_an_edit_made_while_the_file_is_still_being_checked_for_its_read_is_told(tmp_path: Path) -> None:
+    """The check that a read causes may end after the edit was made: it has then judged the text of the edit."""
+    told: list[Feedback] = []
+
+    async def edit() -> None:
+        told.append(await ground.touched("a.x", only_new=True, before={"a.x": OLD}))
+
+    def starting(script: Script) -> None:
+        BY_LINE(script)
+
+        def initialize(_params: object) -> dict[str, object]:
+            ground.write("a.x", NEW)
+            tasks.start_soon(edit)
+            return {"capabilities": script.capabilities}
+
+        script.on("initialize", initialize)
+
+    async with service_on(tmp_path, {"one": starting}) as ground, anyio.create_task_group() as tasks:
+        ground.write("a.x", OLD)
+        await ground.touched("a.x", kind="read")
+    assert [shown(feedback) for feedback in told] == [["bad after"]]

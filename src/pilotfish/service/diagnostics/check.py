@@ -32,6 +32,8 @@ class Outcome(Struct, frozen=True):
     seconds: float = 0.0
     skipped: int = 0
     """Items that could not be read as diagnostics: the list is incomplete."""
+    judged: str | None = None
+    """The text that the diagnostics are about: somebody may have sent a newer one than this check brought."""
 
     @property
     def is_fresh(self) -> bool:
@@ -233,14 +235,27 @@ class Check:
             return Outcome(server, None, why=said.why, seconds=seconds)
         text, encoding = self._session.documents.text(self._file.path), self._session.encoding
         lists = [diagnostics_of(report, text=text, encoding=encoding, server=server) for report in reports]
+        why = "the server did not signal that it was done" if said.assumed else None
+        if not self._is_about_the_newest(reports):
+            why = "the file was changed while it was checked"
         return Outcome(
             server,
             merged(lists),
-            assumed=said.assumed,
-            why="the server did not signal that it was done" if said.assumed else None,
+            assumed=why is not None,
+            why=why,
             seconds=seconds,
             skipped=sum(report.skipped for report in reports),
+            judged=text.string,
         )
+
+    def _is_about_the_newest(self, reports: tuple[Report, ...]) -> bool:
+        """Whether the server was sent no other text since, or its answer is about that one."""
+        newest, answer = self._ledger.version(self._file.path), self._inquiry.answer
+        if newest is None or newest == self._sent.version:
+            return True
+        if answer is not None:
+            return answer.coverage.version >= newest
+        return all(report.version is not None and report.version >= newest for report in reports)
 
 
 def no_verdict(server: str, failure: Failure, seconds: float) -> Outcome:

@@ -28,6 +28,7 @@ class FileVerdict(Struct, frozen=True):
 
     path: AbsPath
     text: str
+    """What the servers judged."""
     outcomes: tuple[Outcome, ...]
     refused: Refused | None = None
     """The file is outside, missing, too large or not UTF-8 text. `path` is then as the caller named it."""
@@ -43,7 +44,10 @@ class FileVerdict(Struct, frozen=True):
 
     @property
     def is_fresh(self) -> bool:
-        return bool(self.outcomes) and all(outcome.is_fresh for outcome in self.outcomes)
+        return bool(self.outcomes) and all(self._is_fresh(outcome) for outcome in self.outcomes)
+
+    def _is_fresh(self, outcome: Outcome) -> bool:
+        return outcome.is_fresh and outcome.judged in {None, self.text}
 
 
 class Patience(Struct, frozen=True):
@@ -116,7 +120,9 @@ class CheckRunner:
         ordered = await side_by_side(one, choice.servers)
         absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
         ordered += [no_verdict(one.spec.id, workspace.why_unavailable(one), 0.0) for one in absent]
-        return FileVerdict(file.path, file.text, tuple(ordered))
+        # An edit that came during the check has brought its text, and that is what was judged.
+        judged = next((one.judged for one in ordered if one.judged is not None), file.text)
+        return FileVerdict(file.path, judged, tuple(ordered))
 
     async def _on(
         self,

@@ -170,7 +170,7 @@ def test_a_daemon_that_is_leaving_is_asked_for_once_more(home: DaemonHome, farew
 def test_the_bytes_of_the_one_message_are_these() -> None:
     body = (
         b'{"jsonrpc":"2.0","id":0,"method":"hook","params":{"protocol":%d,"build":%d,"host":"claude-code",'
-        b'"cwd":"2fff","environment":"413d42","event":"7b7d"}}' % (PROTOCOL, BUILD)
+        b'"cwd":"2fff","seconds":8.0,"environment":"413d42","event":"7b7d"}}' % (PROTOCOL, BUILD)
     )
     assert relay.request("claude-code", b"/\xff", b"{}", packed({"A": "B"})) == framed(body)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import dialect_names, dialect_of
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.old_texts import Hunk, Replacement
 from pilotfish.hosts.shared.patches import patched_files
 
@@ -100,6 +100,15 @@ def after(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
     return touched(files, kind, **{"event": "PostToolUse", "max_bytes": 9000, **more})
 
 
+def of_batch(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
+    """After one call of a batch, whose end another event tells."""
+    return after(files, kind, counts=False, **more)
+
+
+def moment(kind: Any, event: str = "PostToolUse", max_bytes: int = 9000, **more: Any) -> MomentEvent:
+    return MomentEvent(Moment(kind, max_bytes=max_bytes, **more), "s1", "/w", event=event)
+
+
 def cline(name: str, given: object, **more: Any) -> Mapping[str, Any]:
     return {**CLINE, "tool_result": {"name": name, "input": given, "output": "ok"}, **more}
 
@@ -118,29 +127,29 @@ FAILED = {"llmContent": "no", "returnDisplay": "no", "error": {"message": "no su
 AIDER = TouchEvent(Touch(("a.py", "b c.py"), "edit", plain=True, max_bytes=9000), "")
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
-    "claude write": ("claude-code", {**CLAUDE, **WRITE}, after(A, "write", before={"/w/a.py": ""})),
+    "claude write": ("claude-code", {**CLAUDE, **WRITE}, of_batch(A, "write", before={"/w/a.py": ""})),
     "claude edit": (
         "claude-code",
         {**CLAUDE, **EDIT},
-        after(A, "edit", undos={"/w/a.py": (Replacement("x", "y"),)}),
+        of_batch(A, "edit", undos={"/w/a.py": (Replacement("x", "y"),)}),
     ),
     "claude several edits": (
         "claude-code",
         {**CLAUDE, "tool_name": "MultiEdit", "tool_input": {"file_path": "/w/a.py", "edits": []}},
-        after(A, "edit"),
+        of_batch(A, "edit"),
     ),
     "claude notebook": (
         "claude-code",
         {**CLAUDE, "tool_name": "NotebookEdit", "tool_input": {"notebook_path": "/w/a.ipynb", "new_source": "x"}},
-        after(("/w/a.ipynb",), "edit"),
+        of_batch(("/w/a.ipynb",), "edit"),
     ),
-    "claude read": ("claude-code", {**CLAUDE, **READ}, after(A, "read")),
+    "claude read": ("claude-code", {**CLAUDE, **READ}, of_batch(A, "read")),
     "claude before an edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PreToolUse"}, touched(A, "read")),
     "claude failed edit": ("claude-code", {**CLAUDE, **EDIT, "hook_event_name": "PostToolUseFailure"}, OtherEvent()),
     "claude other tool": (
         "claude-code",
         {**CLAUDE, "tool_name": "Bash", "tool_input": {"command": "ls"}},
-        OtherEvent(),
+        moment("call", counts=False),
     ),
     "claude begins": (
         "claude-code",
@@ -148,8 +157,28 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         StartEvent("s1", "/w"),
     ),
     "claude ends": ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, EndEvent("s1")),
-    "claude other event": ("claude-code", {**CLAUDE, "hook_event_name": "Stop"}, OtherEvent()),
-    "claude batch of one edit": ("claude-code", batch(WRITE, READ), OtherEvent()),
+    "claude other event": ("claude-code", {**CLAUDE, "hook_event_name": "Notification"}, OtherEvent()),
+    "claude prompt": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": "p"},
+        moment("prompt", event="UserPromptSubmit"),
+    ),
+    "claude stops": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "Stop", "stop_hook_active": False},
+        moment("stop", event="Stop"),
+    ),
+    "claude stops again": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "Stop", "stop_hook_active": True},
+        moment("stop", event="Stop", again=True),
+    ),
+    "claude subagent stops": (
+        "claude-code",
+        {**CLAUDE, "hook_event_name": "SubagentStop", "agent_id": "a1"},
+        moment("stop", event="SubagentStop", agent="a1"),
+    ),
+    "claude batch of one edit": ("claude-code", batch(WRITE, READ), moment("call", event="PostToolBatch")),
     "claude batch": (
         "claude-code",
         batch(WRITE, OTHER, READ, EDIT),
@@ -161,8 +190,17 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         touched(A, "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
     ),
     "codex patch": ("codex", CODEX, after(PATCHED, "patch", **OLD, max_bytes=7000)),
-    "codex failed patch": ("codex", {**CODEX, "tool_response": "Exit code: 1\nno such context"}, OtherEvent()),
-    "codex shell": ("codex", {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}}, OtherEvent()),
+    "codex failed patch": (
+        "codex",
+        {**CODEX, "tool_response": "Exit code: 1\nno such context"},
+        moment("call", max_bytes=7000),
+    ),
+    "codex shell": (
+        "codex",
+        {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}},
+        moment("call", max_bytes=7000),
+    ),
+    "codex stops": ("codex", {**CODEX, "hook_event_name": "Stop"}, moment("stop", event="Stop", max_bytes=7000)),
     "codex patch in a shell": (
         "codex",
         {**CODEX, "tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}},
@@ -176,12 +214,27 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         {**GEMINI, "tool_name": "replace"},
         after(("a.py",), "edit", event="AfterTool", plain=True),
     ),
-    "gemini failed edit": ("gemini", {**GEMINI, "tool_response": FAILED}, OtherEvent()),
+    "gemini failed edit": (
+        "gemini",
+        {**GEMINI, "tool_response": FAILED},
+        moment("call", event="AfterTool", plain=True),
+    ),
+    "gemini prompt": (
+        "gemini",
+        {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": "p"},
+        moment("prompt", event="BeforeAgent", plain=True),
+    ),
+    "gemini stops": (
+        "gemini",
+        {**GEMINI, "hook_event_name": "AfterAgent", "stop_hook_active": True},
+        moment("stop", event="AfterAgent", plain=True, again=True),
+    ),
     "gemini before an edit": ("gemini", {**GEMINI, "hook_event_name": "BeforeTool"}, touched(("a.py",), "read")),
     "gemini ends": ("gemini", {**GEMINI, "hook_event_name": "SessionEnd"}, EndEvent("s1")),
     "qwen write": ("qwen", QWEN, after(("a.py",), "write", plain=True)),
     "qwen edit": ("qwen", {**QWEN, "tool_name": "edit"}, after(("a.py",), "edit", plain=True)),
-    "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, OtherEvent()),
+    "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, moment("call", plain=True)),
+    "qwen stops": ("qwen", {**QWEN, "hook_event_name": "Stop"}, moment("stop", event="Stop", plain=True)),
     "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool")),
     "llxprt patch": (
         "llxprt",
@@ -253,6 +306,21 @@ def test_what_a_host_says_is_understood(row: tuple[str, Mapping[str, Any] | byte
 def test_hosts_with_tool_hooks_hear_context_and_nothing_that_decides(host: str, event: str) -> None:
     heard = json.loads(dialect_of(host).written('a "b"\n\ud800', event))
     assert heard == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": 'a "b"\n\ufffd'}}
+
+
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize(
+    ("host", "event", "word"),
+    [
+        ("claude-code", "Stop", "block"),
+        ("claude-code", "SubagentStop", "block"),
+        ("codex", "Stop", "block"),
+        ("gemini", "AfterAgent", "deny"),
+        ("qwen", "Stop", "block"),
+    ],
+)
+def test_a_stop_is_put_off_in_the_words_of_the_host(host: str, event: str, word: str) -> None:
+    assert json.loads(dialect_of(host).written("a", event)) == {"decision": word, "reason": "a"}
 
 
 @pytest.mark.proves("HOOK-1")

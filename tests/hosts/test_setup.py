@@ -164,7 +164,8 @@ def test_all_asks_nothing_with_yes(user: User, monkeypatch: pytest.MonkeyPatch) 
 def test_claude_code_gets_its_hooks_its_tools_and_its_command(user: User) -> None:
     assert run(["setup", "claude-code"]) == 0
     hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
-    assert set(hooks) == {"PreToolUse", "PostToolUse", "PostToolBatch", "SessionStart", "SessionEnd"}
+    turns = {"UserPromptSubmit", "Stop", "SubagentStop", "SessionStart", "SessionEnd"}
+    assert set(hooks) == {"PreToolUse", "PostToolUse", "PostToolBatch"} | turns
     (group,) = hooks["PostToolUse"]
     assert group["matcher"] == f"{EDIT_TOOLS}|Read"
     (hook,) = group["hooks"]

@@ -64,3 +64,20 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     """What the host takes at most; the configuration may say less."""
     before: dict[str, str] | None = None
     """By path as in `paths`: the text before the edit, where the host says it; empty for a file that is new."""
+    counts: bool = True
+    """As in `Moment`."""
+
+
+class Moment(Api, frozen=True, forbid_unknown_fields=True):
+    """A point of a conversation at which its model can be told something."""
+
+    kind: Literal["call", "prompt", "stop"]
+    plain: bool = False
+    max_bytes: int | None = None
+    """Both as in `Touch`."""
+    agent: str = ""
+    """Before a stop: which agent of the conversation stops; empty for the main one."""
+    again: bool = False
+    """Before a stop: the host says that it goes on only because it was told before."""
+    counts: bool = True
+    """Whether this is the end of a call; False where the host reports one more than once."""

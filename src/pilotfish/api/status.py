@@ -97,6 +97,22 @@ class Totals(Api, frozen=True):
     unavailable: int = 0
 
 
+class ConversationRow(Api, frozen=True, kw_only=True):
+    """What one conversation was told, and what it has still to be told: files, counted."""
+
+    session: str
+    host: str | None = None
+    root: str = ""
+    calls: int = 0
+    told: int = 0
+    pending: int = 0
+    """Checks that did not end in time and go on."""
+    late: int = 0
+    """Found since, to be told with its next event."""
+    dropped: dict[str, int] = field(default_factory=dict[str, int])
+    """Never told, by reason."""
+
+
 class Snapshot(Api, frozen=True):
     """All servers at one moment, as the panel shows them."""
 
@@ -110,6 +126,7 @@ class Snapshot(Api, frozen=True):
     """Why nothing is started here at all."""
     warnings: tuple[str, ...] = ()
     """What is wrong with the configuration, and what an untrusted project does not get."""
+    conversations: tuple[ConversationRow, ...] = ()
 
 
 # --- What else is looked at ------------------------------------------------------------------------------------------

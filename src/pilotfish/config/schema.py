@@ -169,6 +169,10 @@ class FeedbackSettings(Section, frozen=True):
         Literal["say", "silent"], _about("Whether one line says that a file could not be checked, and why.")
     ] = "say"
 
+    before_stop: Annotated[
+        bool, _about("Before the agent ends its turn: tell it once which of its errors are left, where the host can.")
+    ] = True
+
     @property
     def severities(self) -> frozenset[Severity]:
         """What counts, as the servers' diagnostics have it."""

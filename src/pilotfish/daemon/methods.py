@@ -13,12 +13,12 @@ from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, error_of
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import dialect_of
-from pilotfish.hosts.shared.dialect import EndEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.ipc.messages import (
     About,
@@ -46,6 +46,9 @@ MAX_WARMING = 32
 """Files that were read are opened in the background; beyond this many, more would only come late."""
 
 MAX_LOG_LINES = 5000
+
+HOOK_SLACK_SECONDS = 0.5
+"""An answer is ready by this much before the hook program gives up."""
 
 
 class MethodContext(Protocol):
@@ -94,6 +97,7 @@ class SocketMethods:
         """Answered in the order of arrival, because the next message may depend on it. They cost nothing."""
         self._in_turn: Mapping[str, Callable[[Raw, MethodContext], Awaitable[object]]] = {
             "touched": self._touched,
+            "reached": self._reached,
             "ask": self._ask,
             "check": self._check,
             "served": self._served,
@@ -224,24 +228,43 @@ class SocketMethods:
             case TouchEvent(touch, conversation, at, root, event, undos):
                 client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
                 touch = await with_old_texts(touch, undos, client.cwd)
-                feedback = await self._feedback(touch, client)
+                feedback = await self._feedback(touch, client, call.seconds and call.seconds - HOOK_SLACK_SECONDS)
+                if touch.kind == "read" and event:
+                    feedback = await self._reach(
+                        Moment("call", touch.plain, touch.max_bytes, counts=touch.counts), client
+                    )
                 # The hook program reports no reason, so the log is where a person finds it.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
                 return dialect.written(feedback.text, event).hex() if feedback.text else ""
+            case MomentEvent(moment, conversation, at, root, event):
+                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                feedback = await self._reach(moment, client)
+                return dialect.written(feedback.text, event).hex() if feedback.text else ""
             case StartEvent(conversation, at, root):
-                self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                self._begin(client)
             case EndEvent(conversation):
                 self.sessions.end_conversation(call.host, conversation)
             case OtherEvent():
                 pass
         return ""
 
-    async def _feedback(self, touch: Touch, client: ClientSession) -> Feedback:
+    async def _reached(self, params: Raw, line: MethodContext) -> Feedback:
+        return await self._reach(read_params(params, Moment), _session(line))
+
+    async def _reach(self, moment: Moment, client: ClientSession) -> Feedback:
+        with self.sessions.using(client):
+            return await self.service.reached(moment, client)
+
+    def _begin(self, client: ClientSession) -> None:
+        self.service.conversations.begin(client)
+
+    async def _feedback(self, touch: Touch, client: ClientSession, seconds: float | None = None) -> Feedback:
         if touch.kind == "read":
             self._warm(touch, client)
             return Feedback("", State.UNAVAILABLE, 0, "files that were read are not checked")
         with self.sessions.using(client):
-            return await self.service.touched(touch, client)
+            return await self.service.touched(touch, client, seconds=seconds)
 
     def _warm(self, touch: Touch, client: ClientSession) -> None:
         if self._warming < MAX_WARMING:

@@ -46,10 +46,11 @@ def feedback_text(selection: Selection, form: Form, notes: Sequence[str] = ()) -
     What does not fit is left out in whole lines, the lightest findings first, and counted. Where not even the count
     fits, the text is empty. `notes` are lines about what could not be said, which give way to findings.
     """
-    return _with_notes(_fitting(selection, form), notes, form)
+    return with_notes(_fitting(selection, form), notes, form)
 
 
-def _with_notes(text: str, notes: Sequence[str], form: Form) -> str:
+def with_notes(text: str, notes: Sequence[str], form: Form) -> str:
+    """The text with these lines after it, where there is room for them."""
     lines = [sanitised(note, MESSAGE_LIMIT) for note in notes]
     spoken = "\n".join(unbracketed(line) if form.plain else escaped_message(line) for line in lines)
     joined = "\n\n".join(filter(None, (text, spoken)))
@@ -86,8 +87,8 @@ def named(path: AbsPath, workspace: AbsPath) -> str:
 
 def _rendered(selection: Selection, form: Form) -> str:
     noun = "error" if selection.errors_only else "diagnostic"
-    sections = [f"{_heading(file, selection, noun)}\n{_block(file, form)}" for file in selection.edited if file.shown]
-    others = [_block(file, form) for file in selection.others if file.shown]
+    sections = [f"{_heading(file, selection, noun)}\n{block(file, form)}" for file in selection.edited if file.shown]
+    others = [block(file, form) for file in selection.others if file.shown]
     if others:
         sections.append("\n".join([f"LSP {noun}s detected in other files:", *others]))
     unseen = [file.left_out for file in (*selection.edited, *selection.others) if file.left_out and not file.shown]
@@ -105,7 +106,8 @@ def _heading(file: Chosen, selection: Selection, noun: str) -> str:
     return f"LSP {noun}s detected in this file, please fix:"
 
 
-def _block(file: Chosen, form: Form) -> str:
+def block(file: Chosen, form: Form) -> str:
+    """The findings of one file."""
     path = named(file.path, form.workspace)
     lines = [_line(found, form) for found in file.shown]
     if file.left_out:

@@ -8,6 +8,9 @@
   `PostToolBatch` has only the words of each response.
 - Each edit of a batch gets its own feedback as it is made, when the others may not have been made yet. So a batch of
   several is checked once more as a whole, and only what was not reported yet is said, in one answer for all its files.
+- `PostToolBatch` comes after calls of any kind, so what came late and what commands broke is told there.
+- A `Stop` or `SubagentStop` hook whose answer has `decision: "block"` makes the agent go on with the `reason`; the next
+  one has `stop_hook_active`.
 - Plugins may bring language servers of their own; their diagnostics arrive a turn later, and never for other files.
 - MCP servers of a project (`.mcp.json`) are used after the person has agreed once.
 """
@@ -18,7 +21,7 @@ from typing import cast
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent, OtherEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import HostEvent, TouchEvent
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, mcp_server, read_setting
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.packaged import read_packaged
@@ -43,7 +46,8 @@ TOOL_HOOKS = ToolHooks(
         "MultiEdit": HostTool("edit", ("file_path",)),
         "NotebookEdit": HostTool("edit", ("notebook_path",)),
         "Read": HostTool("read", ("file_path",)),
-    }
+    },
+    counts=False,
 )
 
 MCP_HOOK: Json = {
@@ -62,7 +66,7 @@ class ClaudeCodeDialect:
             return TOOL_HOOKS.read(event)
         edits = list(_edited_files(said))
         if len(edits) < 2:
-            return OtherEvent()
+            return TOOL_HOOKS.moment(said, "call")
         files = tuple(dict.fromkeys(edits))[:MAX_FILES]
         touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes)
         return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
@@ -101,6 +105,9 @@ def _hooks(where: Where) -> tuple[Hooks, ...]:
         "PreToolUse": EDIT_TOOLS,
         "PostToolUse": f"{EDIT_TOOLS}|Read",
         "PostToolBatch": None,
+        "UserPromptSubmit": None,
+        "Stop": None,
+        "SubagentStop": None,
         "SessionStart": None,
         "SessionEnd": None,
     }

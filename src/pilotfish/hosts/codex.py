@@ -28,7 +28,7 @@ DIALECT = ToolHooks(
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     folder = where.folder(".codex", "CODEX_HOME", project=".codex")
-    events = {"PostToolUse": "apply_patch", "SessionStart": None, "SessionEnd": None}
+    events = {"PostToolUse": None, "UserPromptSubmit": None, "Stop": None, "SessionStart": None, "SessionEnd": None}
     hooks = hook_groups(where.programs.hook("codex"), events, TIMEOUTS)
     program, *arguments = where.programs.mcp
     return (

@@ -20,12 +20,15 @@ DIALECT = ToolHooks(
     },
     before="BeforeTool",
     after="AfterTool",
+    prompt="BeforeAgent",
+    stops=("AfterAgent",),
+    objection="deny",
     form=FeedbackForm(plain=True),
 )
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
-    events = {"AfterTool": "write_file|replace|read_file", "SessionStart": None, "SessionEnd": None}
+    events = {"AfterTool": ".*", "BeforeAgent": None, "AfterAgent": None, "SessionStart": None, "SessionEnd": None}
     hooks = hook_groups(where.programs.hook("gemini"), events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
     return (where.folder(".gemini", project=".gemini").file("settings.json", hooks_and_server(where, hooks)),)
 

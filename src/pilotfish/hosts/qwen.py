@@ -23,7 +23,14 @@ DIALECT = ToolHooks(
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
-    events = {"PostToolUse": "write_file|edit|read_file", "SessionStart": None, "SessionEnd": None}
+    events = {
+        "PostToolUse": ".*",
+        "UserPromptSubmit": None,
+        "Stop": None,
+        "SubagentStop": None,
+        "SessionStart": None,
+        "SessionEnd": None,
+    }
     hooks = hook_groups(where.programs.hook("qwen"), events, {"": TIMEOUT_SECONDS}, name="pilotfish")
     return (where.folder(".qwen", project=".qwen").file("settings.json", hooks_and_server(where, hooks)),)
 

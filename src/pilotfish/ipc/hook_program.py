@@ -40,7 +40,7 @@ def run(arguments: "Sequence[str]") -> "Never":
     try:
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
-        _write(relay(arguments[0], _read()))
+        _write(relay(arguments[0], _read(), deadline(arguments)))
     except BaseException:  # noqa: BLE001, S110 -- the hook promises to stay silent
         pass
     os._exit(0)
@@ -55,10 +55,10 @@ def deadline(arguments: "Sequence[str]") -> float:
     return DEADLINE_SECONDS
 
 
-def relay(host: str, event: bytes) -> bytes:
+def relay(host: str, event: bytes, seconds: float = DEADLINE_SECONDS) -> bytes:
     """Return what the daemon wants printed. If the daemon is just ending, ask the next one, once."""
     place = DaemonPlace(os.environ)
-    message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ))
+    message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ), seconds)
     try:
         answer = exchange(_connect(place), message)
     except ConnectionError:
@@ -68,12 +68,12 @@ def relay(host: str, event: bytes) -> bytes:
     return printed(answer)
 
 
-def request(host: str, cwd: bytes, event: bytes, environment: str) -> bytes:
-    """The whole message, framed."""
+def request(host: str, cwd: bytes, event: bytes, environment: str, seconds: float = DEADLINE_SECONDS) -> bytes:
+    """The whole message, framed. The daemon answers within these seconds with what it has, and keeps the rest."""
     if not host.isascii() or not host.replace("-", "").isalnum():
         raise ValueError(host)
     greeting = f'"protocol":{PROTOCOL},"build":{BUILD},"host":"{host}","cwd":"{cwd.hex()}"'
-    params = f'{greeting},"environment":"{environment}","event":"{event.hex()}"'
+    params = f'{greeting},"seconds":{seconds},"environment":"{environment}","event":"{event.hex()}"'
     body = f'{{"jsonrpc":"2.0","id":0,"method":"hook","params":{{{params}}}}}'.encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 

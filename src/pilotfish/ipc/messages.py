@@ -50,6 +50,8 @@ class HookCall(Struct, frozen=True):
     event: str
     build: int = 0
     environment: str = ""
+    seconds: float | None = None
+    """How long the caller waits for the answer."""
 
 
 class CheckCall(Struct, frozen=True):

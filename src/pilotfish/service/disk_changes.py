@@ -10,7 +10,7 @@ Where a watcher is not available or fails, servers run without it, and `health` 
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 
@@ -53,6 +53,9 @@ MAX_PENDING = 250_000
 MAX_FOLDERS = 2_000
 """Documents whose folder is kept."""
 
+Noticed = Callable[[Sequence[PathChange]], None]
+"""Told of every change below a root."""
+
 
 class _Member(Struct):
     """One session and the changes that it has not been sent yet."""
@@ -85,13 +88,20 @@ class _Member(Struct):
 
 class DiskChanges:
     def __init__(
-        self, open_watcher: OpenWatcher | None, ledgers: Ledgers, clock: Clock, words: ProjectWords | None = None
+        self,
+        open_watcher: OpenWatcher | None,
+        ledgers: Ledgers,
+        clock: Clock,
+        words: ProjectWords | None = None,
+        noticed: Noticed = lambda _changes: None,
     ) -> None:
         self._open_watcher = open_watcher
         self._ledgers = ledgers
         self._clock = clock
         self._words = words or ProjectWords()
         """Told of every change as well: they are of the files on disk."""
+        self._noticed = noticed
+        """And so are those who want to know what commands have changed."""
         self._roots: dict[AbsPath, _Root] = {}
         self._tasks: TaskGroup | None = None
 
@@ -133,7 +143,7 @@ class DiskChanges:
     async def _accompany(self, session: Session, open_watcher: OpenWatcher) -> None:
         root = self._roots.get(session.root)
         if root is None or root.failure is not None:
-            root = root or _Root(session.root, self._ledgers, self._clock, self._words)
+            root = root or _Root(session.root, self._ledgers, self._clock, self._words, self._noticed)
             self._roots[session.root] = root
             assert self._tasks is not None  # `join` looked
             self._tasks.start_soon(root.run, open_watcher)
@@ -150,11 +160,12 @@ class DiskChanges:
 class _Root:
     """One watcher and the sessions that it is for."""
 
-    def __init__(self, path: AbsPath, ledgers: Ledgers, clock: Clock, words: ProjectWords) -> None:
+    def __init__(self, path: AbsPath, ledgers: Ledgers, clock: Clock, words: ProjectWords, noticed: Noticed) -> None:
         self._path = path
         self._ledgers = ledgers
         self._clock = clock
         self._words = words
+        self._noticed = noticed
         self._members: dict[Session, _Member] = {}
         self._watcher: Watcher | None = None
         self._covered = Interest((path,))
@@ -226,7 +237,7 @@ class _Root:
             # `catch_up` meets the same error and handles it.
             return False
         members = self._members.values()
-        self._words.changed(self._path, (change.path for change in found or ()))
+        self._pass_on(found or ())
         for member in members:
             _add(member, found or ())
             self._outdated |= member.look()
@@ -288,7 +299,10 @@ class _Root:
         known = frozenset(before.registrations)
         for member in self._members.values():
             if not known.issuperset(member.registrations):
-                _add(member, watcher.recent(member.started))
+                found = watcher.recent(member.started)
+                _add(member, found)
+                # Nobody knows whether they are new: to people, they were changed.
+                self._noticed([PathChange(one.path, Change.CHANGED) for one in found])
         opened = self._covered.folders - before.folders
         written = [found.path for found in watcher.recent(since, opened)] if opened else []
         for member in self._members.values():
@@ -309,10 +323,15 @@ class _Root:
 
     async def _drain(self, watcher: Watcher) -> bool:
         found = await watcher.drain()
-        self._words.changed(self._path, (change.path for change in found))
+        self._pass_on(found)
         for member in self._members.values():
             _add(member, found)
         return bool(found)
+
+    def _pass_on(self, found: Sequence[PathChange]) -> None:
+        """To those who follow all changes, whatever a server has registered."""
+        self._words.changed(self._path, (change.path for change in found))
+        self._noticed(found)
 
     async def _deliver_all(self) -> None:
         """Returns when every session was sent what was found by now, also by another task."""

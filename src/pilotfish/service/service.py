@@ -5,7 +5,7 @@ file, a server or a configuration does.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -25,7 +25,7 @@ from pilotfish.api.answers import (
     error_of,
     with_warnings,
 )
-from pilotfish.api.questions import Operation, Question, Touch
+from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
@@ -38,9 +38,11 @@ from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
 from pilotfish.pool.pool import Pool
+from pilotfish.protocol.watching import PathChange
 from pilotfish.protocol.wire import Json
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
+from pilotfish.service.conversations.conversations import Conversations
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.earlier import Earlier
@@ -103,7 +105,7 @@ class Service:
         access = Access(self.pool, self._ledgers, self._texts)
         self._runner = CheckRunner(access)
         words = ProjectWords()
-        self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words)
+        self.disk_changes = DiskChanges(system.watch, self._ledgers, system.clock, words, self._noticed)
         self._snapshots = Snapshots(system.clock, self.disk_changes.health)
         self.details = ServerDetails(self.pool, system.clock, system.vitals, self._snapshots)
         self.control = ServerControl(access)
@@ -119,6 +121,7 @@ class Service:
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows, self._in_step)
+        self.conversations = Conversations(self._edit_feedback, self._baselines, self.workspaces.of)
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
             access, self._questions, system.files, journals=self._journals, touched=self.touched
@@ -128,7 +131,12 @@ class Service:
     async def running(self) -> AsyncGenerator["Service"]:
         await self._recover()
         self.details.begin()
-        async with self.disk_changes.running(), self.pool.running(), self._preparation.running():
+        async with (
+            self.disk_changes.running(),
+            self.pool.running(),
+            self.conversations.running(),
+            self._preparation.running(),
+        ):
             yield self
 
     def _stop_untrusted(self, workspace: Workspace) -> None:
@@ -148,43 +156,61 @@ class Service:
         self._edit_feedback.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
+    def _noticed(self, changes: Sequence[PathChange]) -> None:
+        self.conversations.noticed(changes)
+
     def _follow_disk(self, session: Session) -> None:
         self.disk_changes.join(session)
 
     def status(self, client: ClientSession) -> Snapshot:
         """The state of every known server for this workspace."""
-        return self._snapshots.of(self.workspaces.of(client), self.pool.entries())
+        snapshot = self._snapshots.of(self.workspaces.of(client), self.pool.entries())
+        return replace(snapshot, conversations=self.conversations.rows(client.root))
 
     async def inspect(self, client: ClientSession) -> Snapshot:
         """The same, with the memory that running servers use now."""
-        return await self.details.snapshot(self.workspaces.of(client))
+        snapshot = await self.details.snapshot(self.workspaces.of(client))
+        return replace(snapshot, conversations=self.conversations.rows(client.root))
 
     def end(self, client: ClientSession) -> None:
         """End a client session; ending it twice is harmless."""
+        self.conversations.end(client)
         self._preparation.drop(client)
         self.pool.release(client.id)
 
-    async def touched(self, touch: Touch, client: ClientSession) -> Feedback:
-        """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say."""
+    async def touched(self, touch: Touch, client: ClientSession, *, seconds: float | None = None) -> Feedback:
+        """Feedback after an edit; never raises a `Failure`. The text is empty when there is nothing to say.
+
+        After `seconds` it is what is known by then; what comes later is told with the next event.
+        """
+
+        async def work(started: float) -> Feedback:
+            if not touch.paths:
+                return Feedback("", State.UNAVAILABLE, 0, "no file was named")
+            with self.pool.counters.timed(touch.kind):
+                workspace = await self._in_step(self.workspaces.of(client))
+                return await self.conversations.touched(touch, client, workspace, started, seconds)
+
         with self._preparation.giving_way():
-            feedback = await self._feedback_or_reason(touch, client)
+            feedback = await _feedback_or_reason(work)
         if touch.kind == "read":
             self._prepare(touch, client)
         else:
             self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback))
         return feedback
 
-    async def _feedback_or_reason(self, touch: Touch, client: ClientSession) -> Feedback:
-        started = current_time()
-        if not touch.paths:
-            return Feedback("", State.UNAVAILABLE, 0, "no file was named")
-        try:
-            with self.pool.counters.timed(touch.kind):
-                return await self._edit_feedback.run(
-                    touch, client, await self._in_step(self.workspaces.of(client)), started
-                )
-        except Failure as failure:
-            return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
+    async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
+        """What is to be told at a moment of a conversation; never raises a `Failure`."""
+
+        async def work(started: float) -> Feedback:
+            workspace = await self._in_step(self.workspaces.of(client))
+            return await self.conversations.reached(moment, client, workspace, started)
+
+        with self._preparation.giving_way():
+            feedback = await _feedback_or_reason(work)
+        if feedback.text:
+            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, (), feedback))
+        return feedback
 
     def _prepare(self, touch: Touch, client: ClientSession) -> None:
         """Know the files that an edit of those just read may break, before it comes."""
@@ -289,6 +315,14 @@ class Service:
         """The workspace, its servers in step with the disk."""
         await self.disk_changes.catch_up(workspace.holds)
         return workspace
+
+
+async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> Feedback:
+    started = current_time()
+    try:
+        return await work(started)
+    except Failure as failure:
+        return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:

@@ -19,7 +19,7 @@ from pilotfish.sanitise import sanitised_lines
 MAX_DIFF = 20_000
 """Code points of a shown change; our part of a file has some hundred, and a plugin some thousand."""
 
-MAX_NEW_LINES = 80
+MAX_NEW_LINES = 120
 """Of a new file that is shown whole; our plugins are longer, and the same for everybody."""
 
 WiringState = Literal["wired", "outdated", "missing", "unused"]

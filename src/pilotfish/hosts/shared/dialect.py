@@ -1,6 +1,6 @@
 """What a host's hook says and wants to hear: one `HostDialect` per host, all of them run in the daemon.
 
-A dialect is pure. `read` turns the bytes that the host gave to the hook program into one of four events, `written`
+A dialect is pure. `read` turns the bytes that the host gave to the hook program into one of five events, `written`
 turns feedback into what the host shows its model.
 """
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.hosts.shared.old_texts import Undo
 
 
@@ -24,6 +24,16 @@ class TouchEvent(Struct, frozen=True):
     """The host's name of the event, where the answer must repeat it."""
     undos: Mapping[str, Undo] = {}
     """By path as in the touch: how to get from the new text to the one before, for files without one in the touch."""
+
+
+class MomentEvent(Struct, frozen=True):
+    """Nothing that is known to have changed a file, but the model can be told something now."""
+
+    moment: Moment
+    conversation: str
+    cwd: str | None = None
+    root: str | None = None
+    event: str = ""
 
 
 class StartEvent(Struct, frozen=True):
@@ -41,10 +51,10 @@ class EndEvent(Struct, frozen=True):
 
 
 class OtherEvent(Struct, frozen=True):
-    """Nothing to do: another tool, or an edit that failed."""
+    """Nothing to do."""
 
 
-HostEvent = TouchEvent | StartEvent | EndEvent | OtherEvent
+HostEvent = TouchEvent | MomentEvent | StartEvent | EndEvent | OtherEvent
 
 
 class HostDialect(Protocol):

@@ -2,24 +2,28 @@
 
     {"event": "touched", "files": ["src/a.py"], "kind": "edit", "cwd": "/project", "session": "42"}
 
-`event` is `touched` (the default), `began` or `ended`; `kind` is `edit` (the default), `write`, `patch` or `read`.
+`event` is `touched` (the default), `called` (after anything else), `prompted`, `stopping`, `began` or `ended`; `kind`
+is `edit` (the default), `write`, `patch` or `read`.
 `texts` may give the new text by file, `before` the text before the edit, `root` the workspace.
 The feedback is printed as it is.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
 
-from pilotfish.api.questions import Touch
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.api.questions import Moment, Touch
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.tool_hooks import HostTouchKind, event_as
+
+MOMENTS: Mapping[str, Literal["call", "prompt", "stop"]] = {"called": "call", "prompted": "prompt", "stopping": "stop"}
 
 
 class PlainEvent(Struct, frozen=True):
     """The event as it is sent. Unknown fields are ignored."""
 
-    event: Literal["touched", "began", "ended"] = "touched"
+    event: Literal["touched", "called", "prompted", "stopping", "began", "ended"] = "touched"
     files: tuple[str, ...] = ()
     kind: HostTouchKind = "edit"
     texts: dict[str, str] = field(default_factory=dict[str, str])
@@ -37,6 +41,8 @@ class PlainDialect:
                 return StartEvent(said.session, said.cwd, said.root)
             case "ended":
                 return EndEvent(said.session)
+            case "called" | "prompted" | "stopping":
+                return MomentEvent(Moment(MOMENTS[said.event]), said.session, said.cwd, said.root)
             case "touched" if said.files:
                 touch = Touch(said.files, said.kind, said.texts or None, before=said.before or None)
                 return TouchEvent(touch, said.session, said.cwd, said.root)

@@ -4,7 +4,9 @@
 
 A host's own module is a table of its tools and the names of its events. Before a tool that changes a file, the file is
 made ready; after a tool that reads one, too. After a change there is feedback, and none when the tool itself failed.
-The answer adds context for the model and decides nothing: the edit's own result stays as the host made it.
+After any other tool, and with a prompt, the model hears what came late and what commands have broken; before it stops,
+what it left. The answer adds context and decides nothing: the tool's own result stays as the host made it. Only a stop
+is put off, by the words that the host has for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,9 +15,9 @@ from typing import Literal, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.questions import Touch
+from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
 from pilotfish.hosts.shared.patches import patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
@@ -55,6 +57,8 @@ class ToolHookEvent(Struct, frozen=True):
     tool_input: object = None
     tool_response: object = None
     tool_calls: object = None
+    agent_id: object = None
+    stop_hook_active: object = None
 
 
 class ToolCall(Struct, frozen=True):
@@ -78,7 +82,13 @@ class ToolHooks(Struct, frozen=True):
     tools: HostTools
     before: str = "PreToolUse"
     after: str = "PostToolUse"
+    prompt: str = "UserPromptSubmit"
+    stops: tuple[str, ...] = ("Stop", "SubagentStop")
+    objection: str = "block"
+    """How the host spells that its agent shall go on."""
     form: FeedbackForm = FeedbackForm()
+    counts: bool = True
+    """Whether `after` comes once per call; False where another event ends it."""
 
     def read(self, event: bytes) -> HostEvent:
         said = event_as(event, ToolHookEvent)
@@ -89,24 +99,40 @@ class ToolHooks(Struct, frozen=True):
                 return EndEvent(said.session_id)
             case self.before:
                 return self._before(said)
-            case self.after if not failed(said.tool_response):
+            case self.after:
                 return self._after(said)
+            case self.prompt:
+                return self.moment(said, "prompt")
+            case name if name in self.stops:
+                return self.moment(said, "stop")
             case _:
                 return OtherEvent()
 
     def written(self, feedback: str, event: str) -> bytes:
+        if event in self.stops:
+            return encode({"decision": self.objection, "reason": feedback})
         return encode({"hookSpecificOutput": {"hookEventName": event, "additionalContext": feedback}})
 
     def _before(self, said: ToolHookEvent) -> HostEvent:
         files = files_of(self.tools, said.tool_name, said.tool_input)
         return TouchEvent(Touch(files, "read"), said.session_id, said.cwd) if files else OtherEvent()
 
+    def moment(
+        self, said: ToolHookEvent, kind: Literal["call", "prompt", "stop"], *, counts: bool = True
+    ) -> MomentEvent:
+        """What the event is, beside an edit."""
+        agent = said.agent_id if isinstance(said.agent_id, str) else ""
+        again = said.stop_hook_active is True
+        moment = Moment(kind, self.form.plain, self.form.max_bytes, agent, again, counts)
+        return MomentEvent(moment, said.session_id, said.cwd, event=said.hook_event_name)
+
     def _after(self, said: ToolHookEvent) -> HostEvent:
         call = ToolCall(said.tool_name, said.tool_input, said.tool_response)
-        found = touch_event(self.tools, call, self.form)
+        found = None if failed(said.tool_response) else touch_event(self.tools, call, self.form)
         if found is None:
-            return OtherEvent()
-        return replace(found, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
+            return self.moment(said, "call", counts=self.counts)
+        touch = replace(found.touch, counts=self.counts)
+        return replace(found, touch=touch, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
 
 
 def event_as(event: bytes, shape: type[T]) -> T:

@@ -1,6 +1,6 @@
 """The last fresh state of each file, to compare the next one with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
@@ -16,19 +16,50 @@ NO_FILE = CheckedText("", ())
 
 
 class Baselines:
-    def __init__(self) -> None:
-        self._kept: Recent[tuple[AbsPath, str | None], CheckedText] = Recent(MAX_BASELINES)
+    """Those of all clients; or, with `real`, those of one check, which nobody else knows until `keep`."""
+
+    def __init__(self, real: "Baselines | None" = None) -> None:
+        self._real = real
+        self._kept: Recent[tuple[AbsPath, str | None], CheckedText] = (
+            Recent(MAX_BASELINES) if real is None else real._kept.copy()  # noqa: SLF001 -- of our own kind
+        )
+        self._new: dict[tuple[AbsPath, str | None], CheckedText] = {}
+        self._gone: set[AbsPath] = set()
+        """Both since the copy was made."""
+
+    def fork(self) -> "Baselines":
+        """A copy for one check: what that finds is a state to compare with only once it was told."""
+        return Baselines(self)
+
+    def keep(self, without: Collection[AbsPath] = ()) -> None:
+        """What this check has found was told; nothing was told of the files `without`."""
+        if self._real is None:
+            return
+        for path in self._gone:
+            self._real.deleted(path)
+        for (path, host), state in self._new.items():
+            if path not in without:
+                self._real.put(host, path, state)
+
+    def put(self, host: str | None, path: AbsPath, state: CheckedText) -> None:
+        """Compare the next state of this file with that one."""
+        self._kept.put((path, host), state)
+        if self._real is not None:
+            self._new[path, host] = state
 
     def compare(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
         """The change since the last fresh state of this file; a fresh verdict becomes the next one."""
         change = self.since(client, verdict)
         if verdict.is_fresh:
-            self._kept.put((verdict.path, client.host), _snapshot(verdict))
+            self.put(client.host, verdict.path, _snapshot(verdict))
         return change
 
     def deleted(self, path: AbsPath) -> None:
         """The file is gone: should it come back, everything in it is new."""
         self._kept.drop(lambda key: key[0] == path)
+        if self._real is not None:
+            self._new = {key: state for key, state in self._new.items() if key[0] != path}
+            self._gone.add(path)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Forget the state of these files: nobody compares it with a new one."""

@@ -9,6 +9,7 @@ before, it is judged once more with the text that the edited file had.
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 
 import anyio
 from msgspec import Struct, field
@@ -108,6 +109,12 @@ class ProjectCheck:
         self._affected = AffectedFiles(words)
         self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
+
+    def comparing_with(self, baselines: Baselines) -> "ProjectCheck":
+        """The same check, with other states to compare with."""
+        made = copy(self)
+        made._baselines = baselines  # noqa: SLF001 -- a copy of ourselves
+        return made
 
     async def run(
         self, client: ClientSession, workspace: Workspace, edits: Sequence[EditedText], deadline: float

@@ -6,6 +6,7 @@ can be told by then is told; what cannot is said in one line.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, error_text
@@ -25,13 +26,43 @@ from pilotfish.service.diagnostics.earlier import Earlier
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 
 OTHERS_SECONDS = 1.5
 """What other files get at least, however long the edited one took: a cold server has used up the ordinary wait."""
+
+
+class Scope(Struct, frozen=True):
+    """How far one check goes. By default as far as an edit's own check."""
+
+    patience: Patience | None = None
+    others: bool = True
+    """Whether other files are checked, where the configuration has it."""
+    others_seconds: float = OTHERS_SECONDS
+    """What they get at least."""
+    carried: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+    """Texts before changes that were never judged: they go before what the host says."""
+
+
+class Judged(Struct, frozen=True):
+    """What is known of files after a check. `baselines.keep` makes it what later ones are compared with."""
+
+    edited: Sequence[FileVerdict]
+    changes: Mapping[AbsPath, Comparison]
+    others: BrokenFiles
+    before: Mapping[AbsPath, str | None]
+    """The text of each edited file before the edit; None where nobody knows it."""
+    packages: frozenset[str]
+    limits: FeedbackSettings
+    baselines: Baselines
+    deleted: tuple[AbsPath, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[FileVerdict, ...]:
+        return (*self.edited, *self.others.verdicts)
 
 
 class EditFeedback:
@@ -42,42 +73,70 @@ class EditFeedback:
         self._project = project
         self._notices = Notices()
 
-    async def run(self, touch: Touch, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
-        """Raises `Unavailable` after `"lsp": false`."""
-        checked = await self._runner.run(client, workspace, touch.paths, texts=touch.texts)
+    async def judge(
+        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, scope: Scope | None = None
+    ) -> Judged:
+        """Check the files of a touch and compare; nothing is told, and nothing kept, by this alone.
+
+        Raises `Unavailable` after `"lsp": false`.
+        """
+        scope = scope or Scope()
+        baselines = self._baselines.fork()
+        checked = await self._runner.run(
+            client, workspace, touch.paths, texts=touch.texts, patience=scope.patience or Patience()
+        )
         sorted_out = [without_missing_packages(workspace, verdict) for verdict in checked]
         edited = [one.verdict for one in sorted_out]
         packages = frozenset[str]().union(*(one.packages for one in sorted_out))
         said = _said(workspace, touch)
-        before = {one.path: self._baselines.text(client, one.path) for one in edited}
-        changes = {one.path: self._compare(client, one, said.get(one.path)) for one in edited if one.refused is None}
+        before = {one.path: baselines.text(client, one.path) for one in edited}
+        changes = {one.path: _compare(baselines, client, one, said.get(one.path)) for one in edited if not one.refused}
+        limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, edited)
-            return _feedback("", edited, changes, BrokenFiles(), started)
-        limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
+            return Judged(edited, changes, BrokenFiles(), before, packages, limits, baselines)
         before |= await self._texts_before(workspace, edited, before, said)
+        before |= scope.carried
         if limits.only_new:
-            changes |= await self._compare_with_earlier(client, workspace, edited, changes, before)
+            seconds = (scope.patience and scope.patience.later) or _wait(workspace)
+            changes |= await self._compare_with_earlier(client, workspace, edited, changes, before, seconds)
         edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
-        deleted = await self._deleted(client, workspace, edited, said)
+        deleted = await self._deleted(baselines, client, workspace, edited, {**said, **scope.carried})
         edits += deleted.values()
-        self._remember(workspace, edited)
         edited = [one for one in edited if one.path not in deleted]
         changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
+        before |= {one.path: one.before for one in deleted.values()}
         others = BrokenFiles()
-        if edits and touch.kind in limits.other_files_after:
-            deadline = max(started + _wait(workspace), current_time() + OTHERS_SECONDS)
-            others = await self._project.run(client, workspace, edits, deadline)
-        notes = [*self._notices.take(client, workspace, edited)] if limits.no_verdict == "say" else []
+        if edits and scope.others and touch.kind in limits.other_files_after:
+            deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
+            others = await self._project.comparing_with(baselines).run(client, workspace, edits, deadline)
+        self._remember(workspace, [one.verdict for one in sorted_out])
+        deleted_paths = tuple(one.path for one in deleted.values())
+        return Judged(edited, changes, others, before, packages, limits, baselines, deleted_paths)
+
+    def tell(
+        self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float
+    ) -> Feedback:
+        """The text for the model. What was found is known from now on."""
+        judged.baselines.keep()
+        if touch.kind == "read":
+            return _feedback("", judged.edited, judged.changes, judged.others, started)
+        notes = self.notes(judged, client, workspace)
+        text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
+        if text and judged.limits.no_verdict == "say":
+            notes += self._notices.take_restrictions(client, workspace, judged.edited)
+            text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
+        untold = [*_untold(judged.packages), *_older_line(workspace, judged)]
+        return _feedback(text, judged.edited, judged.changes, judged.others, started, untold)
+
+    def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
+        """What could not be judged, one line each."""
+        say = judged.limits.no_verdict == "say"
+        notes = [*self._notices.take(client, workspace, judged.edited)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
-        notes += [missing_imports_line(len(packages))] if self._notices.is_first(client, packages) else []
-        older = _older_line(workspace, _possibly_older(limits, others))
-        notes += [*_unchecked(others), *older]
-        text = _text(workspace, touch, limits, changes, others, notes)
-        if text and limits.no_verdict == "say":
-            notes += self._notices.take_restrictions(client, workspace, edited)
-            text = _text(workspace, touch, limits, changes, others, notes)
-        return _feedback(text, edited, changes, others, started, [*_untold(packages), *older])
+        first = self._notices.is_first(client, judged.packages)
+        notes += [missing_imports_line(len(judged.packages))] if first else []
+        return [*notes, *_unchecked(judged.others), *_older_line(workspace, judged)]
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""
@@ -92,18 +151,9 @@ class EditFeedback:
             elif verdict.refused.code is Code.FILE_MISSING:
                 self._earlier.texts.saw(_real(workspace, verdict.path), "")
 
-    def _compare(self, client: ClientSession, verdict: FileVerdict, said: str | None) -> Comparison:
-        """The change since the last fresh state, unless that is already the state after the edit.
-
-        A host tells that it is about to edit a file; the check that this causes may read it when the edit is made.
-        """
-        known = self._baselines.text(client, verdict.path)
-        change = self._baselines.compare(client, verdict)
-        is_late = said is not None and known == verdict.text != said
-        return NoBaseline(verdict.diagnostics) if is_late else change
-
     async def _deleted(
         self,
+        baselines: Baselines,
         client: ClientSession,
         workspace: Workspace,
         edited: Sequence[FileVerdict],
@@ -115,9 +165,9 @@ class EditFeedback:
             if one.refused is None or one.refused.code is not Code.FILE_MISSING:
                 continue
             path = _real(workspace, one.path)
-            text = said.get(path) or self._baselines.text(client, path)
+            text = said.get(path) or baselines.text(client, path)
             text = text or await self._earlier.text_before(workspace, FileVerdict(path, "", ()), None)
-            self._baselines.deleted(path)
+            baselines.deleted(path)
             if text:
                 found[one.path] = EditedText(path, text, None)
         return found
@@ -141,6 +191,7 @@ class EditFeedback:
         edited: Sequence[FileVerdict],
         changes: Mapping[AbsPath, Comparison],
         before: Mapping[AbsPath, str | None],
+        seconds: float,
     ) -> dict[AbsPath, Comparison]:
         """What changed in files of which no state before this edit was known, where there is something to compare."""
         wanted = workspace.config.feedback.severities
@@ -153,7 +204,18 @@ class EditFeedback:
             and any(found.severity in wanted for found in verdict.diagnostics)
         ]
         texts = {verdict.path: known[verdict.path] for verdict in unknown}
-        return await self._earlier.compare(client, workspace, unknown, texts, _wait(workspace)) if unknown else {}
+        return await self._earlier.compare(client, workspace, unknown, texts, seconds) if unknown else {}
+
+
+def _compare(baselines: Baselines, client: ClientSession, verdict: FileVerdict, said: str | None) -> Comparison:
+    """The change since the last fresh state, unless that is already the state after the edit.
+
+    A host tells that it is about to edit a file; the check that this causes may read it when the edit is made.
+    """
+    known = baselines.text(client, verdict.path)
+    change = baselines.compare(client, verdict)
+    is_late = said is not None and known == verdict.text != said
+    return NoBaseline(verdict.diagnostics) if is_late else change
 
 
 def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:
@@ -192,8 +254,9 @@ def _possibly_older(limits: FeedbackSettings, others: BrokenFiles) -> list[AbsPa
     ]
 
 
-def _older_line(workspace: Workspace, paths: Sequence[AbsPath]) -> list[str]:
+def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
     """Once: from then on it is known what these files had."""
+    paths = _possibly_older(judged.limits, judged.others)
     if not paths:
         return []
     names = [named(path, workspace.root) for path in paths[:MAX_NAMED]] + ["…"] * (len(paths) > MAX_NAMED)

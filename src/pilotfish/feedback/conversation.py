@@ -1,0 +1,181 @@
+"""What one conversation was told about the files that it changed, and what it has still to be told. Pure.
+
+An edit whose check did not end in time leaves the file *pending*: the check goes on in the background. What that finds
+is *late* until the next event of the conversation, which tells it if it still holds for the text as it is then. Every
+transition is a row of `NEXT`; whatever ends in nothing without having been told is counted under a reason.
+
+A conversation also knows what is not of its making (`inherited`): the diagnostics of each file that it changed or
+broke, without those that it introduced. So what it introduced and left can be told before it ends its turn.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta
+from pilotfish.model import AbsPath, Diagnostic, Severity
+
+MAX_FILES = 200
+"""Of one conversation whose texts are kept; of a file beyond it, nothing is told late or before a stop."""
+
+
+class Standing(StrEnum):
+    """How far a file is that the conversation is owed something about."""
+
+    PENDING = "pending"
+    LATE = "late"
+
+
+class Fate(StrEnum):
+    """What became of it at one step."""
+
+    TIME_OVER = "time over"
+    FOUND = "found"
+    CLEAN = "clean"
+    NO_VERDICT = "no verdict"
+    JUDGED = "judged with a later change"
+    TOLD = "told"
+    OVER = "no longer holds"
+
+
+NEXT: Mapping[tuple[Standing | None, Fate], Standing | None] = {
+    (None, Fate.TIME_OVER): Standing.PENDING,
+    (None, Fate.FOUND): Standing.LATE,
+    (Standing.PENDING, Fate.TIME_OVER): Standing.PENDING,
+    (Standing.PENDING, Fate.FOUND): Standing.LATE,
+    (Standing.PENDING, Fate.CLEAN): None,
+    (Standing.PENDING, Fate.NO_VERDICT): None,
+    (Standing.PENDING, Fate.JUDGED): None,
+    (Standing.PENDING, Fate.TOLD): None,
+    (Standing.PENDING, Fate.OVER): None,
+    (Standing.LATE, Fate.TIME_OVER): Standing.PENDING,
+    (Standing.LATE, Fate.FOUND): Standing.LATE,
+    (Standing.LATE, Fate.JUDGED): None,
+    (Standing.LATE, Fate.TOLD): None,
+    (Standing.LATE, Fate.OVER): None,
+}
+
+DROPPED = frozenset({Fate.NO_VERDICT, Fate.OVER})
+"""Ends without a word."""
+
+
+class Debt(Struct, frozen=True):
+    """What a conversation is owed about one file."""
+
+    standing: Standing
+    call: int
+    """The number of the call that changed it, or that changed what broke it."""
+    edited: bool
+    """Changed by the conversation itself; else broken by one of its changes."""
+    before: str | None = None
+    """Its text before the first change that was not judged."""
+    heard: CheckedText | None = None
+    """What was told of it although not every server had answered."""
+    base: CheckedText | None = None
+    """The file with the diagnostics that need no telling; None where nobody knows them."""
+
+
+class Conversation(Struct):
+    """One conversation. `calls` counts what its host reported, `told` the files that it heard of."""
+
+    calls: int = 0
+    told: int = 0
+    debts: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
+    dropped: Counter[str] = field(default_factory=Counter[str])
+    inherited: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    changed: set[AbsPath] = field(default_factory=set[AbsPath])
+    """The files that it changed or broke in this turn."""
+    stopped: set[str] = field(default_factory=set[str])
+    """The agents that were told before they stopped, in this turn: the main one is called ``""``."""
+
+    # --- What is owed -----------------------------------------------------------------------------------------------
+
+    def owe(self, path: AbsPath, before: str | None, *, call: int, heard: CheckedText | None = None) -> None:
+        """A change was not judged in time. The text before the first such change is what it will be compared with."""
+        known = self.debts.get(path)
+        debt = Debt(Standing.PENDING, call, edited=True, before=before, heard=heard)
+        if known is not None:
+            debt = replace(debt, before=before if known.before is None else known.before, base=known.base)
+        self._move(path, Fate.TIME_OVER, debt)
+
+    def found(self, path: AbsPath, base: CheckedText | None, *, call: int, edited: bool) -> None:
+        """The background found something that the conversation has not heard of."""
+        self._move(path, Fate.FOUND, Debt(Standing.LATE, call, edited=edited, base=base))
+
+    def settle(self, path: AbsPath, fate: Fate) -> None:
+        """Nothing more is owed about this file."""
+        known = self.debts.get(path)
+        if known is None or (known.standing, fate) not in NEXT:
+            return
+        self._move(path, fate, known)
+
+    def standing(self, standing: Standing) -> dict[AbsPath, Debt]:
+        return {path: debt for path, debt in self.debts.items() if debt.standing is standing}
+
+    def _move(self, path: AbsPath, fate: Fate, debt: Debt) -> None:
+        known = self.debts.get(path)
+        following = NEXT[known.standing if known else None, fate]
+        if fate in DROPPED:
+            self.dropped[fate] += 1
+        if following is None:
+            del self.debts[path]
+        elif known is None and len(self.debts) >= MAX_FILES:
+            self.dropped["too many files"] += 1
+        else:
+            self.debts[path] = replace(debt, standing=following)
+
+    # --- What is of its making --------------------------------------------------------------------------------------
+
+    def judged(self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool) -> None:
+        """A file has a fresh verdict that the conversation knows of from now on."""
+        known = self.inherited.get(path)
+        if known is not None:
+            older = introduced_since(known, now).older
+        elif isinstance(change, Delta):
+            older = change.older
+        else:
+            # Nobody knows what was there before: nothing is called its own.
+            older = now.diagnostics
+        if not edited and known is None and not (isinstance(change, Delta) and change.introduced):
+            return
+        self.changed.add(path)
+        if known is not None or len(self.inherited) < MAX_FILES:
+            self.inherited[path] = CheckedText(now.text, older)
+
+    def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
+        """What it introduced in a file and is there now."""
+        known = self.inherited.get(path)
+        found = () if known is None else introduced_since(known, now).introduced
+        return tuple(one for one in found if one.severity in severities)
+
+    # --- Turns ------------------------------------------------------------------------------------------------------
+
+    def may_tell_before_stop(self, agent: str, *, again: bool) -> bool:
+        """Once per turn and agent. `again`: the host says that this agent goes on because it was told."""
+        return not again and agent not in self.stopped
+
+    def stop_told(self, agent: str) -> None:
+        self.stopped.add(agent)
+
+    def turn_ended(self) -> None:
+        """What was left by then was told, or left on purpose."""
+        self.changed.clear()
+        self.stopped.clear()
+
+
+def untold(now: CheckedText, change: Comparison, heard: CheckedText | None = None) -> tuple[Diagnostic, ...]:
+    """What of a change has not been told: what it introduced, or all where nobody knows that."""
+    found = change.introduced if isinstance(change, Delta) else change.diagnostics
+    if heard is None:
+        return found
+    fresh = introduced_since(heard, now).introduced
+    return tuple(one for one in found if one in fresh)
+
+
+def introduced_since(inherited: CheckedText, now: CheckedText) -> Delta:
+    change = delta(inherited, now)
+    assert isinstance(change, Delta)  # there is something to compare with
+    return change

@@ -1,0 +1,78 @@
+"""What a conversation is told beside the feedback of an edit: late results, files that a command changed, what is left.
+
+The same blocks as after an edit, each group under its own heading.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.feedback.select import Chosen, Finding
+from pilotfish.feedback.text import Form, block, named, with_notes
+from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.sanitise import escaped_message, unbracketed
+
+CUTS: Final = (20, 10, 5, 3, 1)
+"""Findings of each file, tried in this order until the text fits."""
+
+MAX_FILES = 20
+"""Files of one group; the others are counted."""
+
+FIX = "What was changed stays changed; please fix these errors in a further edit."
+
+
+class Group(Struct, frozen=True):
+    """Files under one heading."""
+
+    heading: str
+    files: tuple[Chosen, ...]
+
+
+def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int) -> str:
+    """Such as `Late result for src/a.py, edited 2 calls ago:`."""
+    spoken = unbracketed if form.plain else escaped_message
+    calls = "1 call" if ago == 1 else f"{ago} calls"
+    how = f"edited {calls} ago" if edited else f"broken by a change {calls} ago"
+    return f"Late result for {spoken(named(path, form.workspace))}, {how}:"
+
+
+def command_heading(*, others: bool) -> str:
+    if others:
+        return "LSP errors detected in other files:"
+    return "LSP errors detected in files that were changed by a command, please fix:"
+
+
+def stop_heading() -> str:
+    return "Before you finish: these errors came with your changes and are still there, please fix them:"
+
+
+def chosen(path: AbsPath, found: Sequence[Diagnostic], *, introduced: bool | None = True) -> Chosen:
+    """A file with these findings, all of one kind."""
+    return Chosen(path, tuple(Finding(one, introduced=introduced) for one in found), 0, None)
+
+
+def groups_text(groups: Sequence[Group], form: Form, notes: Sequence[str] = ()) -> str:
+    """The groups that have something to show, one closing line, and the notes; empty where nothing fits."""
+    shown = [group for group in groups if any(file.shown for file in group.files)]
+    if not shown:
+        return with_notes("", notes, form)
+    for most in CUTS:
+        text = "\n\n".join([*(_rendered(group, form, most) for group in shown), FIX])
+        if form.max_bytes is None or len(text.encode()) <= form.max_bytes:
+            return with_notes(text, notes, form)
+    return ""
+
+
+def _rendered(group: Group, form: Form, most: int) -> str:
+    files = [_cut(file, most) for file in group.files if file.shown]
+    lines = [group.heading, *(block(file, form) for file in files[:MAX_FILES])]
+    if len(files) > MAX_FILES:
+        lines.append(f"... and {len(files) - MAX_FILES} more files")
+    return "\n".join(lines)
+
+
+def _cut(file: Chosen, most: int) -> Chosen:
+    lost = len(file.shown) - most
+    return file if lost <= 0 else replace(file, shown=file.shown[:most], left_out=file.left_out + lost)

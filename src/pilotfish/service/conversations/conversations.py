@@ -1,0 +1,549 @@
+"""All conversations at work: what `feedback.conversation` decides is carried out here.
+
+An event of a conversation is answered in two steps. First everything is judged, which waits and may be cancelled: then
+nothing has been told, and what was to be judged is owed. Then, without a wait, the text is made and what it says is
+known. What is owed is judged in the background, and told with the next event.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Moment, Touch
+from pilotfish.api.status import ConversationRow
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
+from pilotfish.feedback.conversation_text import (
+    Group,
+    chosen,
+    command_heading,
+    groups_text,
+    late_heading,
+    stop_heading,
+)
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta
+from pilotfish.feedback.text import Form, appended, named
+from pilotfish.model import AbsPath, Diagnostic, Severity
+from pilotfish.paths import is_inside
+from pilotfish.policy.boundary import Want, admit
+from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
+from pilotfish.service.diagnostics.effort import milliseconds_since
+from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.recent import Recent
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+MAX_CONVERSATIONS = 256
+"""As many as there are client sessions."""
+
+MAX_JUDGED = 100
+"""Files changed by commands that one event judges; the others are counted."""
+
+LOOK_SECONDS = 1.5
+"""What looking for news gets at least, after an edit that has used up its time; servers are warm by then."""
+
+STOP_SECONDS = 5.0
+"""For the check before a stop, all in all."""
+
+BACKGROUND = Patience(first=60.0, later=30.0)
+"""For a check that nobody waits for: what any cold server needs."""
+
+NOTHING_NEW = "there is nothing to tell"
+
+
+class _News(Struct):
+    """What was judged for one event, and is not told yet."""
+
+    edit: Judged | None = None
+    written: Judged | None = None
+    late: Judged | None = None
+    left: Judged | None = None
+    """Before a stop: the files that were changed in this turn, as they are now."""
+    uncounted: int = 0
+    """Files changed by commands that are too many to judge."""
+
+
+class Conversations:
+    def __init__(
+        self, edit_feedback: EditFeedback, baselines: Baselines, workspace_of: Callable[[ClientSession], Workspace]
+    ) -> None:
+        self._edit_feedback = edit_feedback
+        self._baselines = baselines
+        self._workspace_of = workspace_of
+        self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Within the block, checks go on in the background."""
+        async with owned_tasks() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+
+    def begin(self, client: ClientSession) -> None:
+        """A conversation has begun: from now on, what its commands change is noticed."""
+        self._record(client, idle=True)
+
+    def end(self, client: ClientSession) -> None:
+        """It is over, and nothing is owed any more."""
+        record = self._records.get(client.id)
+        if record is not None:
+            self._stop_background(record)
+            self._records.drop(lambda key: key == client.id)
+
+    def noticed(self, changes: Iterable[PathChange]) -> None:
+        """These files were changed on disk, by whomever."""
+        records = self._all()
+        for found in changes:
+            for record in records:
+                if is_inside(found.path, record.client.root):
+                    record.written.add(found)
+
+    async def touched(
+        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, seconds: float | None = None
+    ) -> Feedback:
+        """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has."""
+        if touch.kind == "read":
+            judged = await self._edit_feedback.judge(touch, client, workspace, started)
+            return self._edit_feedback.tell(judged, touch, client, workspace, started)
+        record = self._record(client)
+        record.idle = False
+        call = record.call(counts=touch.counts)
+        texts = _texts_before(touch, workspace)
+        self._claim(texts)
+        carried = self._carry(record)
+        texts |= {path: text for path, text in carried.items() if path in texts}
+        news = _News()
+        try:
+            with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
+                news.edit = await self._edit_feedback.judge(touch, client, workspace, started, Scope(carried=carried))
+                await self._look(record, workspace, news, {*texts, *news.edit.others.changes}, started)
+        except anyio.get_cancelled_exc_class():
+            self._owe(record, texts, call)
+            raise
+        if news.edit is None:
+            self._owe(record, texts, call)
+            feedback = self._cut_off(workspace, tuple(texts), started)
+        else:
+            feedback = self._edit_feedback.tell(news.edit, touch, client, workspace, started)
+            self._note(record, news.edit, call)
+        form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
+        text = self._tell(record, news, workspace, form)
+        return replace(feedback, text=appended(feedback.text, text))
+
+    async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
+        """What is to be told at a moment of a conversation that changed no file itself."""
+        record = self._record(client)
+        if moment.kind == "prompt":
+            record.state.turn_ended()
+            if record.idle:
+                record.written.clear()
+        if moment.kind == "stop":
+            text = await self._before_stop(record, moment, workspace, started)
+        else:
+            record.idle = False
+            record.call(counts=moment.counts and moment.kind == "call")
+            news = _News()
+            await self._look(record, workspace, news, (), started)
+            text = self._tell(record, news, workspace, _form(moment, workspace))
+        state, reason = (State.FRESH, None) if text else (State.UNAVAILABLE, NOTHING_NEW)
+        return Feedback(text, state, milliseconds_since(started), reason)
+
+    async def _before_stop(
+        self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
+    ) -> str:
+        state = record.state
+        text = ""
+        if workspace.config.feedback.before_stop and state.may_tell_before_stop(moment.agent, again=moment.again):
+            self._stop_background(record)
+            news = _News()
+            with anyio.CancelScope(deadline=started + STOP_SECONDS):
+                await self._look(record, workspace, news, (), started, last=True)
+                await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
+            text = self._tell_what_is_left(record, news, workspace, _form(moment, workspace))
+            self._go_on(record)
+        if text:
+            state.stop_told(moment.agent)
+        elif not moment.agent:
+            state.turn_ended()
+            record.idle = True
+        return text
+
+    # --- Judging ----------------------------------------------------------------------------------------------------
+
+    async def _look(
+        self,
+        record: ConversationRecord,
+        workspace: Workspace,
+        news: _News,
+        without: Iterable[AbsPath],
+        started: float,
+        *,
+        last: bool = False,
+    ) -> None:
+        """Judge what commands changed and what came late; before a stop (`last`) also what is still pending."""
+        async with record.telling:
+            deadline = max(started + _wait(workspace), current_time() + LOOK_SECONDS)
+            known = set(without)
+            written = self._take_written(record, workspace, known, news)
+            pending = record.state.standing(Standing.PENDING) if last else {}
+            try:
+                carried = self._carry(record)
+                paths = dict.fromkeys((*written, *pending))
+                if paths:
+                    created = [path for path, change in written.items() if change is Change.CREATED]
+                    unknown = [path for path in created if self._baselines.text(record.client, path) is None]
+                    before: dict[str, str] = dict.fromkeys(unknown, "")
+                    touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
+                    scope = Scope(_until(deadline), others_seconds=LOOK_SECONDS, carried=carried)
+                    client = record.client
+                    news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
+                    known.update(paths, news.written.others.changes)
+                late = [path for path in record.state.standing(Standing.LATE) if path not in known]
+                if late:
+                    news.late = await self._judge(record, workspace, late, deadline)
+            except BaseException:
+                # Nothing of it was told: it is judged again with the next event.
+                for path, change in written.items():
+                    record.written.add(PathChange(path, change))
+                raise
+
+    async def _look_at_turn(
+        self, record: ConversationRecord, workspace: Workspace, news: _News, deadline: float
+    ) -> None:
+        changed = {*record.state.changed}
+        if news.written is not None:
+            changed |= {one.path for one in news.written.edited} | _introduced_in(news.written.others.changes).keys()
+        if news.late is not None:
+            changed |= {one.path for one in news.late.edited}
+        if changed:
+            news.left = await self._judge(record, workspace, sorted(changed), deadline)
+
+    async def _judge(
+        self, record: ConversationRecord, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
+    ) -> Judged:
+        """These files alone, as they are now."""
+        touch = Touch(tuple(paths), "patch", only_new=True)
+        scope = Scope(_until(deadline), others=False)
+        return await self._edit_feedback.judge(touch, record.client, workspace, current_time(), scope)
+
+    def _take_written(
+        self, record: ConversationRecord, workspace: Workspace, without: Iterable[AbsPath], news: _News
+    ) -> dict[AbsPath, Change]:
+        """The files that commands changed since the last event; of very many, the first ones."""
+        found = {path: change for path, change in record.written.all().items() if workspace.serves(path)}
+        for path in without:
+            found.pop(path, None)
+        record.written.clear()
+        taken = dict(list(found.items())[:MAX_JUDGED])
+        news.uncounted = len(found) - len(taken)
+        return taken
+
+    # --- Telling ----------------------------------------------------------------------------------------------------
+
+    def _tell(self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form) -> str:
+        """The text of what was judged beside an edit. It is known from now on."""
+        groups: list[Group] = []
+        notes: list[str] = []
+        wanted = workspace.config.feedback.severities
+        if news.written is not None:
+            judged, call = news.written, record.state.calls
+            judged.baselines.keep()
+            self._note(record, judged, call)
+            groups += _command_groups(judged, wanted)
+            notes += self._edit_feedback.notes(judged, record.client, workspace)
+            if news.uncounted:
+                notes.append(f"{news.uncounted} more files that were changed by a command are not checked.")
+        if news.late is not None:
+            news.late.baselines.keep()
+            groups += self._late_groups(record, news.late, form, wanted)
+        record.state.told += sum(len(group.files) for group in groups)
+        self._go_on(record)
+        return groups_text(groups, form, notes)
+
+    def _tell_what_is_left(self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form) -> str:
+        """Before a stop: what the conversation introduced and is still there, however it came about."""
+        state, wanted = record.state, workspace.config.feedback.severities
+        now = {one.path: one for one in news.left.edited if one.is_fresh} if news.left is not None else {}
+        self._note_written(record, news, now)
+        if news.left is None:
+            return ""
+        files = list[tuple[AbsPath, tuple[Diagnostic, ...]]]()
+        unknown = {path for path, change in news.left.changes.items() if not isinstance(change, Delta)}
+        for path, verdict in now.items():
+            if path in unknown:
+                continue
+            state.judged(path, _state(verdict), news.left.changes[path], edited=False)
+            found = state.remaining(path, _state(verdict), wanted)
+            state.settle(path, Fate.TOLD if found else Fate.OVER)
+            files += [(path, found)] if found else []
+        news.left.baselines.keep(without=unknown)
+        state.told += len(files)
+        return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form)
+
+    def _note_written(self, record: ConversationRecord, news: _News, now: Collection[AbsPath]) -> None:
+        """What commands changed is known; of files that could not be looked at once more, it is told later."""
+        if news.written is None:
+            return
+        news.written.baselines.keep()
+        self._note(record, news.written, record.state.calls)
+        introduced = _introduced_in({**news.written.changes, **news.written.others.changes})
+        for verdict in news.written.verdicts:
+            if verdict.path in introduced and verdict.path not in now:
+                base = _without(_state(verdict), introduced[verdict.path])
+                edited = verdict.path in news.written.changes
+                record.state.found(verdict.path, base, call=record.state.calls, edited=edited)
+
+    def _late_groups(
+        self, record: ConversationRecord, judged: Judged, form: Form, wanted: Iterable[Severity]
+    ) -> list[Group]:
+        state, groups = record.state, list[Group]()
+        severities = frozenset(wanted)
+        for verdict in judged.edited:
+            debt = state.debts.get(verdict.path)
+            if debt is None or debt.standing is not Standing.LATE:
+                continue
+            if verdict.refused is not None:
+                state.settle(verdict.path, Fate.OVER)
+            elif verdict.is_fresh:
+                now, change = _state(verdict), judged.changes[verdict.path]
+                found = [one for one in untold(now, change) if one.severity in severities]
+                state.settle(verdict.path, Fate.TOLD if found else Fate.OVER)
+                state.judged(verdict.path, now, change, edited=debt.edited)
+                heading = late_heading(verdict.path, form, edited=debt.edited, ago=max(1, state.calls - debt.call))
+                groups += [Group(heading, (chosen(verdict.path, found),))] if found else []
+        return groups
+
+    def _cut_off(self, workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
+        """The feedback of an edit whose time was over before anything was known."""
+        names = ", ".join(named(path, workspace.root) for path in paths)
+        reason = f"{names} is not checked yet: the time is over. The result follows."
+        text = reason if workspace.config.feedback.no_verdict == "say" else ""
+        return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
+
+    # --- What is known ----------------------------------------------------------------------------------------------
+
+    def _note(self, record: ConversationRecord, judged: Judged, call: int) -> None:
+        """What was judged in time is settled, the rest is owed."""
+        state, missing = record.state, judged.others.unchecked > 0
+        for verdict in judged.edited:
+            path = verdict.path
+            if verdict.refused is not None:
+                state.settle(path, Fate.JUDGED)
+            elif verdict.is_fresh:
+                state.judged(path, _state(verdict), judged.changes[path], edited=True)
+                state.settle(path, Fate.JUDGED)
+                if missing:
+                    state.owe(path, judged.before.get(path), call=call)
+            elif _is_late(verdict):
+                heard = _state(verdict) if verdict.answered else None
+                state.owe(path, judged.before.get(path), call=call, heard=heard)
+            else:
+                state.settle(path, Fate.NO_VERDICT)
+        for path in judged.deleted:
+            state.settle(path, Fate.JUDGED)
+            if missing:
+                state.owe(path, judged.before.get(path), call=call)
+        for verdict in judged.others.verdicts:
+            if verdict.refused is None and verdict.path in judged.others.changes:
+                state.judged(verdict.path, _state(verdict), judged.others.changes[verdict.path], edited=False)
+                state.settle(verdict.path, Fate.JUDGED)
+
+    def _owe(self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], call: int) -> None:
+        for path, text in texts.items():
+            record.state.owe(path, text, call=call)
+        self._go_on(record)
+
+    def _carry(self, record: ConversationRecord) -> dict[AbsPath, str]:
+        """Texts before changes that were never judged. What came late is compared with what need not be told."""
+        for path, debt in record.state.debts.items():
+            if debt.base is not None:
+                self._baselines.put(record.client.host, path, debt.base)
+        return {path: debt.before for path, debt in record.state.debts.items() if debt.before is not None}
+
+    def _claim(self, paths: Iterable[AbsPath]) -> None:
+        """An edit changed these files, and no command did."""
+        for record in self._all():
+            for path in paths:
+                record.written.discard(path)
+
+    def _record(self, client: ClientSession, *, idle: bool = False) -> ConversationRecord:
+        record = self._records.get(client.id)
+        if record is None:
+            record = ConversationRecord(client, idle=idle)
+            self._records.put(client.id, record)
+        record.client = client
+        return record
+
+    def rows(self, root: AbsPath) -> tuple[ConversationRow, ...]:
+        """The conversations in a workspace, for people."""
+        return tuple(_row(record) for record in self._all() if record.client.root == root)
+
+    def _all(self) -> list[ConversationRecord]:
+        return [record for key in self._records if (record := self._records.get(key)) is not None]
+
+    # --- The background ---------------------------------------------------------------------------------------------
+
+    def _stop_background(self, record: ConversationRecord) -> None:
+        if record.background is not None:
+            record.background.cancel()
+            record.background = None
+
+    def _go_on(self, record: ConversationRecord) -> None:
+        """Judge what is pending, without anyone waiting for it."""
+        pending = record.state.standing(Standing.PENDING)
+        if record.background is not None and pending == record.judging:
+            return
+        self._stop_background(record)
+        if pending and self._tasks is not None:
+            record.background, record.judging = anyio.CancelScope(), pending
+            self._tasks.start_soon(self._finish, record, record.background, pending)
+
+    async def _finish(
+        self, record: ConversationRecord, scope: anyio.CancelScope, pending: Mapping[AbsPath, Debt]
+    ) -> None:
+        judged: Judged | None = None
+        try:
+            with scope:
+                workspace = self._workspace_of(record.client)
+                before = {path: debt.before for path, debt in pending.items() if debt.before is not None}
+                touch = Touch(tuple(pending), "patch", only_new=True)
+                limits = Scope(BACKGROUND, others_seconds=BACKGROUND.first or 0.0, carried=before)
+                judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
+        except Failure as failure:
+            logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
+        except Exception:
+            # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
+            logger.exception("late check failed session=%s", record.client.id)
+        if record.background is scope:
+            record.background = None
+        if not scope.cancelled_caught:
+            self._found(record, judged, pending)
+
+    @staticmethod
+    def _found(record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
+        """What the background knows now, about files that no event has judged meanwhile."""
+        state = record.state
+        verdicts = {} if judged is None else {one.path: one for one in judged.edited}
+        for path, debt in pending.items():
+            if state.debts.get(path) != debt:
+                continue
+            verdict = verdicts.get(path)
+            if judged is not None and path in judged.deleted:
+                state.settle(path, Fate.CLEAN)
+            elif verdict is not None and verdict.refused is not None:
+                state.settle(path, Fate.OVER)
+            elif judged is None or verdict is None or not verdict.is_fresh:
+                state.settle(path, Fate.NO_VERDICT)
+            else:
+                now, change = _state(verdict), judged.changes[path]
+                found = untold(now, change, debt.heard)
+                base = _without(now, found) if isinstance(change, Delta) else None
+                if found:
+                    state.found(path, base, call=debt.call, edited=True)
+                else:
+                    state.settle(path, Fate.CLEAN)
+        call = max((debt.call for debt in pending.values()), default=0)
+        for verdict in judged.others.verdicts if judged is not None else ():
+            change = judged.others.changes.get(verdict.path) if judged is not None else None
+            if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
+                state.found(verdict.path, _without(_state(verdict), change.introduced), call=call, edited=False)
+
+
+def _command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
+    severities = frozenset(wanted)
+
+    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], *, own: bool) -> Group:
+        shown = list[tuple[AbsPath, list[Diagnostic]]]()
+        for verdict in verdicts:
+            change = changes.get(verdict.path)
+            if verdict.is_fresh and isinstance(change, Delta):
+                shown.append((verdict.path, [one for one in change.introduced if one.severity in severities]))
+        return Group(command_heading(others=not own), tuple(chosen(path, found) for path, found in shown if found))
+
+    return [
+        files(judged.edited, judged.changes, own=True),
+        files(judged.others.verdicts, judged.others.changes, own=False),
+    ]
+
+
+def _introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:
+    found = {path: change.introduced for path, change in changes.items() if isinstance(change, Delta)}
+    return {path: introduced for path, introduced in found.items() if introduced}
+
+
+def _is_late(verdict: FileVerdict) -> bool:
+    """Whether one of its servers may still answer."""
+    return any(
+        outcome.diagnostics is None and (outcome.failure is None or outcome.failure.code is Code.REQUEST_TIMEOUT)
+        for outcome in verdict.outcomes
+    )
+
+
+def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | None]:
+    """The files of a touch, with the texts before it where the host says them."""
+    found: dict[AbsPath, str | None] = {}
+    for path in touch.paths:
+        with suppress(Refused):  # it is refused when it is checked, and is said to be
+            found[admit(path, workspace.boundary, Want.PLACE).path] = (touch.before or {}).get(path)
+    return found
+
+
+def _without(now: CheckedText, found: Sequence[Diagnostic]) -> CheckedText:
+    return CheckedText(now.text, tuple(one for one in now.diagnostics if one not in found))
+
+
+def _state(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)
+
+
+def _until(deadline: float) -> Patience:
+    left = max(0.1, deadline - current_time())
+    return Patience(left, left)
+
+
+def _wait(workspace: Workspace) -> float:
+    return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
+
+
+def _form(moment: Moment, workspace: Workspace) -> Form:
+    return Form(workspace.root, plain=moment.plain, max_bytes=_room(moment.max_bytes, workspace, ""))
+
+
+def _room(most: int | None, workspace: Workspace, text: str) -> int | None:
+    """Bytes that are left for more."""
+    known = [size for size in (most, workspace.config.feedback.max_bytes) if size is not None]
+    return max(0, min(known) - len(text.encode()) - 2) if known else None
+
+
+def _row(record: ConversationRecord) -> ConversationRow:
+    state = record.state
+    return ConversationRow(
+        session=record.client.id,
+        host=record.client.host,
+        root=record.client.root,
+        calls=state.calls,
+        told=state.told,
+        pending=len(state.standing(Standing.PENDING)),
+        late=len(state.standing(Standing.LATE)),
+        dropped=dict(state.dropped),
+    )

@@ -154,6 +154,9 @@ class ProjectCheck:
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
         if not self._is_followed(target.root):
             self._words.lost(target.root)
+            deleted = [edit.path for edit in search.edits if edit.after is None]
+            if deleted:
+                await self._runner.tell_deleted(target.root, deleted)
         return await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
@@ -216,7 +219,9 @@ class ProjectCheck:
         }
         deleted = [edit.path for edit in search.edits if edit.after is None]
         if unknown and deleted:
-            return changes | {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}
+            judged_by_import = {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}
+            # Where no import tells, nobody knows.
+            return changes | {path: change for path, change in judged_by_import.items() if change.introduced}
         return changes | await self._compare_with_earlier(client, workspace, search, unknown)
 
     async def _compare_with_earlier(

@@ -13,6 +13,7 @@ from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import merged
+from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend
@@ -98,6 +99,19 @@ class CheckRunner:
             return await self._file(client, workspace, file, patience or Patience(), anew=anew)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
+
+    async def tell_deleted(self, root: AbsPath, paths: Sequence[AbsPath]) -> None:
+        """Tell the servers of a root of deleted files, where no watcher does."""
+        changes = [PathChange(path, Change.DELETED) for path in paths]
+        for key, entry in self._pool.entries().items():
+            if key.root != root or entry.session is None or not entry.usable:
+                continue
+            ledger = self._ledgers.of(entry.session)
+            async with ledger.shared():
+                entry.session.tell_changes(changes)
+                ledger.note_disk_change()
+                for path in paths:
+                    await self._ledgers.follow(entry.session, path, gone=True)
 
     async def _read(self, workspace: Workspace, path: str, given: str | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""

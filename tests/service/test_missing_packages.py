@@ -49,3 +49,19 @@ async def test_packages_are_one_line_and_modules_of_the_project_are_errors(tmp_p
         assert (again.text, again.state) == ("", State.PARTIAL)
         ground.write("a.py", "import requests\nimport own.gone\n")
         assert 'Import "own.gone" could not be resolved' in (await ground.touched("a.py")).text
+
+
+async def test_packages_that_were_missing_before_are_mentioned_only_beside_something_else(tmp_path: Path) -> None:
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": unresolved}, config) as ground:
+        ground.write("own.py", "")
+        before = {"a.py": "import requests\n"}
+        ground.write("a.py", "import requests\n# a comment\n")
+        harmless = await ground.touched("a.py", only_new=True, before=before)
+        assert (harmless.text, harmless.state, harmless.fixed) == ("", State.PARTIAL, 0)
+        ground.write("a.py", "import requests\nimport own.gone\n")
+        breaking = (await ground.touched("a.py", only_new=True)).text
+        assert 'Import "own.gone" could not be resolved' in breaking
+        assert "1 import could not be resolved: is the environment installed?" in breaking
+        ground.write("a.py", "import requests\nimport own.gone\nimport rich\n")
+        assert (await ground.touched("a.py", only_new=True)).text.startswith("2 imports could not be resolved")

@@ -175,7 +175,8 @@ class ProjectCheck:
             is_known = all(self._baselines.text(client, path) is not None for path in part)
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
             verdicts = await self._check(client, workspace, part, until)
-            changes = await self._compare(client, workspace, search, verdicts)
+            compared = await self._compare(client, workspace, search, verdicts)
+            changes = {path: _sorted(workspace, path, change) for path, change in compared.items()}
             search.found |= verdicts
             search.changes |= changes
             worse += [path for path, change in changes.items() if _introduced(change)]
@@ -197,7 +198,7 @@ class ProjectCheck:
                 patience = Patience(left, left)
                 for verdict in await self._runner.run(client, workspace, [path], patience=patience, anew=True):
                     if verdict.is_fresh or verdict.refused is not None:
-                        found[path] = without_missing_packages(workspace, verdict).verdict
+                        found[path] = verdict
 
         with anyio.move_on_after(max(0.0, deadline - current_time())):
             async with owned_tasks() as tasks:
@@ -215,7 +216,7 @@ class ProjectCheck:
         unknown = {
             path: judged[path]
             for path, change in changes.items()
-            if isinstance(change, NoBaseline) and _has_findings(judged[path], wanted)
+            if isinstance(change, NoBaseline) and _has_findings(_sorted(workspace, path, change), wanted)
         }
         deleted = [edit.path for edit in search.edits if edit.after is None]
         if unknown and deleted:
@@ -235,7 +236,7 @@ class ProjectCheck:
         left = max(search.left, COMPARING_SECONDS)
         judged = await self._proposal_runner.run(client, workspace, files, ProposalTime(left, left))
         return {
-            earlier.path: delta(_state(without_missing_packages(workspace, earlier).verdict), _state(now))
+            earlier.path: delta(_state(earlier), _state(now))
             for earlier in judged
             if earlier.is_fresh and (now := verdicts.get(earlier.path)) is not None
         }
@@ -270,5 +271,9 @@ def _introduced(change: Comparison) -> bool:
     return isinstance(change, Delta) and bool(change.introduced)
 
 
-def _has_findings(verdict: FileVerdict, wanted: frozenset[Severity]) -> bool:
-    return any(found.severity in wanted for found in verdict.diagnostics)
+def _has_findings(change: Comparison, wanted: frozenset[Severity]) -> bool:
+    return isinstance(change, NoBaseline) and any(found.severity in wanted for found in change.diagnostics)
+
+
+def _sorted(workspace: Workspace, path: AbsPath, change: Comparison) -> Comparison:
+    return without_missing_packages(workspace, path, change).change

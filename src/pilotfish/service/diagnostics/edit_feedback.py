@@ -24,7 +24,7 @@ from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
 from pilotfish.service.diagnostics.earlier import Earlier
 from pilotfish.service.diagnostics.effort import effort_of
-from pilotfish.service.diagnostics.missing_packages import without_missing_packages
+from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.workspace import Workspace
@@ -47,6 +47,20 @@ class Scope(Struct, frozen=True):
     """Texts before changes that were never judged: they go before what the host says."""
 
 
+class Missing(Struct, frozen=True):
+    """Packages that could not be found, and those of them that the edit may have brought."""
+
+    packages: frozenset[str] = frozenset()
+    introduced: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, changes: Sequence[SortedChange]) -> "Missing":
+        return cls(
+            frozenset[str]().union(*(one.packages for one in changes)),
+            frozenset[str]().union(*(one.introduced for one in changes)),
+        )
+
+
 class Judged(Struct, frozen=True):
     """What is known of files after a check. `baselines.keep` makes it what later ones are compared with."""
 
@@ -55,7 +69,7 @@ class Judged(Struct, frozen=True):
     others: BrokenFiles
     before: Mapping[AbsPath, str | None]
     """The text of each edited file before the edit; None where nobody knows it."""
-    packages: frozenset[str]
+    missing: Missing
     limits: FeedbackSettings
     baselines: Baselines
     deleted: tuple[AbsPath, ...] = ()
@@ -85,16 +99,14 @@ class EditFeedback:
         checked = await self._runner.run(
             client, workspace, touch.paths, texts=touch.texts, patience=scope.patience or Patience()
         )
-        sorted_out = [without_missing_packages(workspace, verdict) for verdict in checked]
-        edited = [one.verdict for one in sorted_out]
-        packages = frozenset[str]().union(*(one.packages for one in sorted_out))
+        edited: Sequence[FileVerdict] = checked
         said = _said(workspace, touch)
         before = {one.path: baselines.text(client, one.path) for one in edited}
         changes = {one.path: _compare(baselines, client, one, said.get(one.path)) for one in edited if not one.refused}
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, edited)
-            return Judged(edited, changes, BrokenFiles(), before, packages, limits, baselines)
+            return Judged(edited, changes, BrokenFiles(), before, Missing(), limits, baselines)
         before |= await self._texts_before(workspace, edited, before, said)
         before |= scope.carried
         if limits.only_new:
@@ -105,14 +117,17 @@ class EditFeedback:
         edits += deleted.values()
         edited = [one for one in edited if one.path not in deleted]
         changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
+        sorted_out = [without_missing_packages(workspace, path, change) for path, change in changes.items()]
+        changes = {path: one.change for path, one in zip(changes, sorted_out, strict=True)}
+        missing = Missing.of(sorted_out)
         before |= {one.path: one.before for one in deleted.values()}
         others = BrokenFiles()
         if edits and scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
             others = await self._project.comparing_with(baselines).run(client, workspace, edits, deadline)
-        self._remember(workspace, [one.verdict for one in sorted_out])
+        self._remember(workspace, checked)
         deleted_paths = tuple(one.path for one in deleted.values())
-        return Judged(edited, changes, others, before, packages, limits, baselines, deleted_paths)
+        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths)
 
     def tell(
         self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float
@@ -123,10 +138,13 @@ class EditFeedback:
             return _feedback("", judged.edited, judged.changes, judged.others, started)
         notes = self.notes(judged, client, workspace)
         text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
-        if text and judged.limits.no_verdict == "say":
-            notes += self._notices.take_restrictions(client, workspace, judged.edited)
+        if text:
+            # What was so before the edit is no reason to speak, and worth a line where something is said.
+            notes += self._missing_line(client, judged.missing.packages, judged)
+            if judged.limits.no_verdict == "say":
+                notes += self._notices.take_restrictions(client, workspace, judged.edited)
             text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
-        untold = [*_untold(judged.packages), *_older_line(workspace, judged)]
+        untold = [*_untold(judged.missing.packages), *_older_line(workspace, judged)]
         return _feedback(text, judged.edited, judged.changes, judged.others, started, untold)
 
     def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
@@ -134,9 +152,13 @@ class EditFeedback:
         say = judged.limits.no_verdict == "say"
         notes = [*self._notices.take(client, workspace, judged.edited)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
-        first = self._notices.is_first(client, judged.packages)
-        notes += [missing_imports_line(len(judged.packages))] if first else []
+        notes += self._missing_line(client, judged.missing.introduced, judged)
         return [*notes, *_unchecked(judged.others), *_older_line(workspace, judged)]
+
+    def _missing_line(self, client: ClientSession, packages: frozenset[str], judged: Judged) -> list[str]:
+        """A line about all of them when one of these was not mentioned before."""
+        is_first = self._notices.is_first(client, packages)
+        return [missing_imports_line(len(judged.missing.packages))] if is_first else []
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.preparation import Prepared
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
@@ -70,4 +69,4 @@ class LikelyFiles:
             return
         for verdict in verdicts:
             if verdict.is_fresh and self._baselines.text(one.client, verdict.path) is None:
-                self._baselines.compare(one.client, without_missing_packages(one.workspace, verdict).verdict)
+                self._baselines.compare(one.client, verdict)

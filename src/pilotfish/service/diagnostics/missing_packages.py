@@ -1,43 +1,52 @@
 """Imports of packages in a project whose environment is not installed: not errors of anybody's edit."""
 
 import os
+from itertools import groupby
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from pilotfish.feedback.missing_imports import without_missing_imports
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
+from pilotfish.feedback.missing_imports import SortedImports, without_missing_imports
+from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import ancestors
-from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.workspace import Workspace
 
 
-class SortedVerdict(Struct, frozen=True):
-    """A verdict without such imports, and the packages that they name."""
+class SortedChange(Struct, frozen=True):
+    """A change without such imports, the packages that they name, and which of these the edit may have brought."""
 
-    verdict: FileVerdict
-    packages: frozenset[str]
+    change: Comparison
+    packages: frozenset[str] = frozenset()
+    introduced: frozenset[str] = frozenset()
 
 
-def without_missing_packages(workspace: Workspace, verdict: FileVerdict) -> SortedVerdict:
-    packages = set[str]()
-
-    def sort(outcome: Outcome) -> Outcome:
-        spec = workspace.specs[outcome.server]
-        if not outcome.diagnostics or not spec.imports.unresolved or workspace.has_environment(spec, verdict.path):
-            return outcome
-        found = without_missing_imports(outcome.diagnostics, spec.imports.unresolved, is_own)
-        packages.update(found.packages)
-        return replace(outcome, diagnostics=found.kept)
+def without_missing_packages(workspace: Workspace, path: AbsPath, change: Comparison) -> SortedChange:
+    def sort(diagnostics: tuple[Diagnostic, ...]) -> SortedImports:
+        kept, packages = list[Diagnostic](), set[str]()
+        for server, found in groupby(diagnostics, key=lambda diagnostic: diagnostic.server):
+            spec = workspace.specs.get(server)
+            if spec is None or not spec.imports.unresolved or workspace.has_environment(spec, path):
+                kept += found
+            else:
+                imports = without_missing_imports(found, spec.imports.unresolved, is_own)
+                kept += imports.kept
+                packages |= imports.packages
+        return SortedImports(tuple(kept), frozenset(packages))
 
     def is_own(module: str) -> bool:
         """Whether the project has a module of this name: in a folder between the file and the workspace, or `src`."""
         first = module.split("/", maxsplit=1)[0].split(".", maxsplit=1)[0]
-        folders = ancestors(os.path.dirname(verdict.path), workspace.root)
+        folders = ancestors(os.path.dirname(path), workspace.root)
         return any(_has(folder, first) for folder in (*folders, os.path.join(workspace.root, "src")))
 
-    outcomes = tuple(map(sort, verdict.outcomes))
-    return SortedVerdict(replace(verdict, outcomes=outcomes) if packages else verdict, frozenset(packages))
+    match change:
+        case NoBaseline(diagnostics):
+            found = sort(diagnostics)
+            return SortedChange(NoBaseline(found.kept), found.packages, found.packages)
+        case Delta(introduced, older, fixed):
+            new, old, gone = sort(introduced), sort(older), sort(fixed)
+            delta = Delta(new.kept, old.kept, gone.kept)
+            return SortedChange(delta, new.packages | old.packages, new.packages - old.packages)
 
 
 def _has(folder: str, name: str) -> bool:

@@ -37,6 +37,8 @@ class SessionOptions(Struct, frozen=True):
     """It looks at the files that its open documents depend on only after a `didSave`."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
+    announcements: tuple[str, ...] = ()
+    """Notifications of this server's own that it is sent after `initialized`."""
     inputs: InputEvidence | None = None
     """What it reads besides sources, as it is before the start; None: nothing is known of that."""
     tap: Tap = field(default_factory=Tap)

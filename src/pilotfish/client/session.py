@@ -195,6 +195,8 @@ class Session:
         except (UnknownEncoding, Malformed) as unusable:
             raise start_failed(self._connection, str(unusable)) from unusable
         self._connection.notify("initialized", {})
+        for method in self._options.announcements:
+            self._connection.notify(method, {})
         self._connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._options.settings)})
         logger.info("started server=%s root=%s pid=%d", self.server, self.root, self.pid)
 

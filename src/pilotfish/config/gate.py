@@ -23,11 +23,13 @@ RUNNING_FIELDS = ("command", "env", "watch")
 FREE_FIELDS = ("initialization", "settings")
 
 STEMS = (
-    "autogenerate", "binary", "command", "compiler", "debug", "environ", "exec", "inspect", "interpreter", "launch",
-    "library", "loader", "macro", "module", "onsave", "path", "plugin", "preload", "proxy", "runner", "runtime",
-    "sdk", "socket", "spawn", "toolchain", "wrapper",
+    "acquisition", "autogenerate", "binary", "command", "compiler", "connection", "database", "debug", "download",
+    "environ", "exec", "external", "fetch", "http", "inspect", "install", "interpreter", "launch", "library", "loader",
+    "macro", "module", "network", "online", "onsave", "path", "plugin", "preload", "proxy", "registry", "remote",
+    "runner", "runtime", "schema", "sdk", "socket", "spawn", "telemetry", "toolchain", "upload", "wrapper",
 )  # fmt: skip
-"""A key that contains one of these, in any spelling (`extraPaths`, `python_executable`), names or enables code."""
+"""A key that contains one of these, in any spelling (`extraPaths`, `python_executable`), names or enables code, or
+reaches out over the network (T52)."""
 
 WORDS = frozenset({
     "arg", "args", "argument", "arguments", "argv", "bin", "build", "cache", "cmd", "dir", "directory", "dirs", "env",

@@ -202,6 +202,7 @@ class SecuritySettings(Section, frozen=True):
     )
     trusted_project_roots: Annotated[tuple[TrustEntry, ...], _about("Absolute folders or globs; ~ is the home.")] = ()
     allow_external_paths: Annotated[bool, _about("Serve files outside of the workspace, too.")] = False
+    remote_schemas: Annotated[bool, _about("Let servers fetch schemas that files name.")] = False
 
     def __post_init__(self) -> None:
         for entry in self.trusted_project_roots:

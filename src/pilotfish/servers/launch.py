@@ -60,6 +60,20 @@ def admitted(spec: ServerSpec, *, trusted: bool) -> Allowed | Withheld:
     return Allowed(restricted, spec.restricted.reason)
 
 
+def without_remote_schemas(spec: ServerSpec) -> ServerSpec:
+    """The spec of a server that fetches no schema, whatever the project's files say (T52)."""
+    local = spec.local_schemas
+    if local is None:
+        return spec
+    return replace(
+        spec,
+        env={**spec.env, **local.env},
+        initialization=overlaid(spec.initialization, local.initialization),
+        settings=overlaid(spec.settings, local.settings),
+        announcements=local.announcements,
+    )
+
+
 def filled(spec: ServerSpec, fill: Fill) -> ServerSpec:
     """The spec with every placeholder replaced; raises `Unfilled`."""
     return replace(

@@ -17,6 +17,7 @@ from pilotfish.servers.spec import (
     Imports,
     Inputs,
     LoadedFiles,
+    LocalSchemas,
     Manager,
     NpmRequirement,
     OnDemand,
@@ -64,6 +65,8 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         rank=_rank(table),
         risk=table.choice("risk", Risk) or Risk.RUNS_PROJECT_CODE,
         restricted=_restricted(table.table("restricted")),
+        connects=bool(table.flag("connects")),
+        local_schemas=_local_schemas(table.table("localSchemas")),
         freshness=_freshness(table.table("freshness")),
         imports=_imports(table.table("imports")),
         completeness=_completeness(table.table("completeness")),
@@ -183,6 +186,19 @@ def _restricted(table: TomlTable | None) -> Restricted | None:
     )
     table.close()
     return restricted
+
+
+def _local_schemas(table: TomlTable | None) -> LocalSchemas | None:
+    if table is None:
+        return None
+    local = LocalSchemas(
+        env=table.text_map("env"),
+        initialization=table.object("initialization"),
+        settings=table.object("settings"),
+        announcements=table.texts("announcements"),
+    )
+    table.close()
+    return local
 
 
 def _freshness(table: TomlTable | None) -> Freshness:

@@ -140,6 +140,16 @@ class Restricted(Struct, frozen=True):
     """Without what is given up it does not find every error: its verdict is partial."""
 
 
+class LocalSchemas(Struct, frozen=True):
+    """What keeps the server from fetching schemas that files name, unless the user allows it (T52)."""
+
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    announcements: tuple[str, ...] = ()
+    """Notifications without parameters, sent after `initialized`."""
+
+
 class Environment(StrEnum):
     """Where the packages of a project are, as far as we can tell whether it has any."""
 
@@ -286,6 +296,11 @@ class ServerSpec(Struct, frozen=True):
     risk: Risk = Risk.RUNS_PROJECT_CODE
     """Unless we know better."""
     restricted: Restricted | None = None
+    local_schemas: LocalSchemas | None = None
+    connects: bool = False
+    """It connects to a database that files of the project name: not before the user has configured it (T52)."""
+    announcements: tuple[str, ...] = ()
+    """Notifications without parameters, sent after `initialized`."""
     freshness: Freshness = Freshness()
     imports: Imports = Imports()
     completeness: Completeness = Completeness()

@@ -33,7 +33,16 @@ from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
 from pilotfish.servers.inputs import InputEvidence, input_evidence
-from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, placeholders, sidecar
+from pilotfish.servers.launch import (
+    Allowed,
+    Unfilled,
+    Withheld,
+    admitted,
+    filled,
+    placeholders,
+    sidecar,
+    without_remote_schemas,
+)
 from pilotfish.servers.locate import (
     Gated,
     Lookup,
@@ -92,6 +101,8 @@ class Workspace:
         self.boundary = boundary
         self._blocked = loaded.blocked
         self.specs = effective_servers(loaded.config.servers, _named(loaded.config))
+        if not self.config.security.remote_schemas:
+            self.specs = {server: without_remote_schemas(spec) for server, spec in self.specs.items()}
         self._places = places
         self._environment = environment
         territory = tuple(dict.fromkeys((boundary.workspace, boundary.worktree)))
@@ -229,7 +240,7 @@ class Workspace:
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         """Why a server is not available, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
-        allowed = self._admitted(spec)
+        allowed = self.admission(spec)
         if not spec.command and self.settings(spec.id).withheld:
             allowed = Withheld(f"the project's own command of {spec.name} needs trust")
         if isinstance(allowed, Withheld):
@@ -282,7 +293,8 @@ class Workspace:
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
-            config = f"{self._configured(spec.id)} {self.config.trusted} {program} {python} {self._surroundings()}"
+            rules = f"{self.config.trusted} {self.config.security.remote_schemas}"
+            config = f"{self._configured(spec.id)} {rules} {program} {python} {self._surroundings()}"
             self._whereabouts.keys[place] = Key(spec.id, root, config)
         return self._whereabouts.keys[place]
 
@@ -308,7 +320,7 @@ class Workspace:
     def _options(self, candidate: Candidate) -> SessionOptions:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
-        allowed = self._admitted(spec)
+        allowed = self.admission(spec)
         if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self.why_unavailable(candidate)
         self._require_approved(spec, root)
@@ -326,6 +338,7 @@ class Workspace:
             watches=own_files(spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             death_signs=spec.death_signs,
+            announcements=spec.announcements,
             inputs=self._inputs(spec, root),
         )
 
@@ -350,7 +363,7 @@ class Workspace:
         """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
         server = self._located(spec, root)
-        allowed = self._admitted(spec)
+        allowed = self.admission(spec)
         if isinstance(allowed, Withheld) or not isinstance(server, ProgramFound):
             return None
         command = sidecar(self._filled(allowed, root, server))
@@ -426,7 +439,7 @@ class Workspace:
         return folder
 
     def _is_available(self, candidate: Candidate) -> bool:
-        if isinstance(self._admitted(candidate.spec), Withheld):
+        if isinstance(self.admission(candidate.spec), Withheld):
             return False
         return isinstance(self._located(candidate.spec, candidate.root), ProgramFound)
 
@@ -434,13 +447,20 @@ class Workspace:
         """Whether it is there and only trust is missing."""
         located = self._located(candidate.spec, candidate.root)
         return isinstance(located, Gated) or (
-            isinstance(located, ProgramFound) and isinstance(self._admitted(candidate.spec), Withheld)
+            isinstance(located, ProgramFound) and isinstance(self.admission(candidate.spec), Withheld)
         )
 
-    def _admitted(self, spec: ServerSpec) -> Allowed | Withheld:
+    def admission(self, spec: ServerSpec) -> Allowed | Withheld:
+        """Whether a server may start here, and in which form."""
         if spec.id not in self._allowed:
             self._allowed[spec.id] = admitted(spec, trusted=self.config.trusted)
+            if spec.connects and not self.config.trusted and ConfigSource.GLOBAL not in self._sources_of(spec):
+                why = f"{spec.name} connects to the database that the project names, and you have not configured it"
+                self._allowed[spec.id] = Withheld(why)
         return self._allowed[spec.id]
+
+    def _sources_of(self, spec: ServerSpec) -> frozenset[ConfigSource]:
+        return self.sources.get(spec.id, frozenset())
 
     def _look_again(self) -> None:
         """Forget where programs are if a searched folder has changed."""

@@ -23,7 +23,7 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.launch import Withheld, admitted
+from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import ServerSpec
@@ -119,7 +119,7 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
     if isinstance(located, ProgramMissing):
         # Before trust, which is no use while the program is missing.
         return _missing(workspace, spec, located, blank)
-    allowed = admitted(spec, trusted=workspace.config.trusted)
+    allowed = workspace.admission(spec)
     if isinstance(allowed, Withheld):
         return replace(blank, state="withheld", problem=allowed.reason, advice=(_trust(workspace),))
     match located:

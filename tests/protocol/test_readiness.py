@@ -38,16 +38,36 @@ def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
     assert readiness.ended == 1
 
 
-def test_ended_work_is_counted_by_how_its_token_starts_and_the_count_is_bounded() -> None:
+@pytest.mark.proves("F93")
+def test_work_after_a_save_is_over_when_all_that_began_since_has_ended() -> None:
     readiness = Readiness()
-    for token in ("check/0", "check/1", "check/0", "index"):
+    progress(readiness, "check/0", kind="begin", title="t")
+    readiness.saved()
+    # What ran before is cancelled: its end says nothing about the save.
+    progress(readiness, "check/0", kind="end")
+    assert (readiness.has_begun("check/"), readiness.has_ended("check/")) == (False, False)
+    for token in ("check/0", "check/1", "index"):
+        progress(readiness, token, kind="begin", title="t")
+    progress(readiness, "check/0", kind="end")
+    assert (readiness.has_begun("check/"), readiness.has_ended("check/")) == (True, False)
+    progress(readiness, "check/1", kind="end")
+    assert readiness.has_ended("check/")
+    assert not readiness.has_ended("index")
+    progress(readiness, "check/0", kind="begin", title="t")
+    assert not readiness.has_ended("check/"), "it runs once more"
+    readiness.saved()
+    assert not readiness.has_begun("check/")
+
+
+def test_work_after_a_save_is_remembered_within_a_bound() -> None:
+    readiness = Readiness()
+    for token in range(2 * MAX_TOKENS):
         progress(readiness, token, kind="begin", title="t")
         progress(readiness, token, kind="end")
-    assert (readiness.ended_of("check/"), readiness.ended_of("index"), readiness.ended_of("x")) == (3, 1, 0)
-    for token in range(MAX_TOKENS):
-        progress(readiness, token, kind="begin", title="t")
-        progress(readiness, token, kind="end")
-    assert readiness.ended_of("check/0") == 0
+    assert not readiness.has_begun(str(2 * MAX_TOKENS - 1))
+    readiness.saved()
+    progress(readiness, "check", kind="begin", title="t")
+    assert readiness.has_begun("check")
 
 
 @pytest.mark.proves("C91", "C94")

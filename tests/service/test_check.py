@@ -11,6 +11,8 @@ from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP_SECONDS
 from pilotfish.model import AbsPath
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
+from pilotfish.service.diagnostics.check import SECOND_CHECK_SECONDS
+from pilotfish.service.diagnostics.ledger import FileToSend
 from support.servers.sessions import FILE
 from support.services.checks import (
     OTHER,
@@ -67,6 +69,7 @@ async def test_how_far_apart_publishes_for_one_version_are_is_learned() -> None:
             async with later(*steps):
                 outcome = await ground.check(f"text {version}")
             assert messages(outcome) == expected
+            await anyio.sleep(1)
 
 
 @pytest.mark.proves("F100", "DIAG-3")
@@ -372,7 +375,103 @@ async def test_a_server_that_says_that_it_does_not_check_gives_no_verdict() -> N
         await anyio.sleep(0.1)
         outcome = await ground.check("x")
     assert outcome.diagnostics is None
-    assert outcome.why == "the server reports that it cannot check: eslint/noConfig"
+    assert outcome.why == "the server reports that it cannot check: eslint/noConfig: no configuration found"
+
+
+LOG = "window/logMessage"
+FAILING = Freshness(pull=PullSupport.STATIC, failed_check=("An error occurred:",))
+
+
+@pytest.mark.proves("F94")
+async def test_an_answer_that_the_server_says_has_failed_is_no_verdict_and_the_next_may_be_one() -> None:
+    async with bench(FAILING, **PULLED) as ground:
+
+        def fail(_params: Any) -> Any:
+            ground.server.notify(LOG, {"type": 1, "message": "An error occurred:"})
+            ground.server.notify(LOG, {"type": 1, "message": "Error: the configuration throws\n    at x.js:1"})
+            return full()
+
+        ground.answers("textDocument/diagnostic", fail, fail, full("wrong"))
+        for _ in range(2):
+            outcome = await ground.check("x")
+            assert outcome.diagnostics is None
+            words = "An error occurred: Error: the configuration throws"
+            assert outcome.why == f"the server reports that it cannot check: {words}"
+        assert messages(await ground.check("x")) == ["wrong"]
+
+
+STATUS = "experimental/serverStatus"
+
+
+@pytest.mark.proves("F94")
+async def test_a_server_in_bad_health_gives_no_verdict_in_its_own_words_until_it_is_well() -> None:
+    async with bench(PULL, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        assert (await ground.check("x")).is_fresh
+        bad = {"health": "error", "quiescent": True, "message": "Failed to load\n  Cargo.toml"}
+        ground.server.notify(STATUS, bad)
+        await anyio.sleep(0.1)
+        outcome = await ground.check("x")
+        assert outcome.diagnostics is None
+        assert outcome.why == "the server reports that it cannot check: Failed to load Cargo.toml"
+        ground.server.notify(STATUS, {"health": "warning", "quiescent": True, "message": "no rust-src"})
+        await anyio.sleep(0.1)
+        outcome = await ground.check("x")
+        assert (outcome.assumed, outcome.why) == (True, "the server reports: no rust-src")
+        ground.server.notify(STATUS, {"health": "ok", "quiescent": True})
+        await anyio.sleep(0.1)
+        assert (await ground.check("x")).is_fresh
+
+
+@pytest.mark.proves("F94")
+async def test_what_a_server_does_not_check_makes_its_verdict_partial() -> None:
+    async with bench(Freshness(pull=PullSupport.STATIC, not_checked="types are not checked"), **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        outcome = await ground.check("x")
+    assert (messages(outcome), outcome.assumed, outcome.why) == ([], True, "types are not checked")
+
+
+# --- Two phases ------------------------------------------------------------------------------------------------------
+
+SECOND = Freshness(pull=PullSupport.STATIC, save_progress="flycheck")
+
+
+def second_check(ground: Bench, kind: str) -> None:
+    ground.server.notify("$/progress", {"token": "flycheck/0", "value": {"kind": kind, "title": "cargo check"}})
+
+
+@pytest.mark.proves("F93")
+async def test_a_second_check_is_awaited_also_where_somebody_else_sent_the_save() -> None:
+    async with bench(SECOND, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        # The watcher was faster than the check.
+        ground.ledger.send(ground.session, FileToSend(FILE, "python", "x"))
+        steps = (
+            (0.1, lambda: second_check(ground, "begin")),
+            (1.0, lambda: second_check(ground, "end")),
+            (1.0, lambda: ground.publish("wrong", version=1)),
+        )
+        async with later(*steps):
+            outcome = await ground.check("x")
+        assert messages(outcome) == ["wrong"]
+        assert outcome.is_fresh
+        assert outcome.seconds == pytest.approx(1.0)
+        assert (await ground.check("x")).is_fresh, "nothing was sent since"
+
+
+@pytest.mark.proves("F93")
+async def test_a_second_check_that_does_not_begin_or_end_makes_the_verdict_partial() -> None:
+    async with bench(SECOND, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        async with later((0.1, lambda: second_check(ground, "begin")), (0.2, lambda: second_check(ground, "end"))):
+            assert (await ground.check("x")).is_fresh
+        outcome = await ground.check("z")
+        assert (messages(outcome), outcome.assumed) == ([], True)
+        assert outcome.seconds == pytest.approx(SECOND_CHECK_SECONDS)
+        async with later((0.1, lambda: second_check(ground, "begin"))):
+            outcome = await ground.check("y")
+        assert (messages(outcome), outcome.assumed) == ([], True)
+        assert outcome.seconds == pytest.approx(3.0)
 
 
 @pytest.mark.proves("F6", "C86")

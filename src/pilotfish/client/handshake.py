@@ -39,6 +39,8 @@ class SessionOptions(Struct, frozen=True):
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
     announcements: tuple[str, ...] = ()
     """Notifications of this server's own that it is sent after `initialized`."""
+    undeclared: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Capabilities that it has and does not declare."""
     inputs: InputEvidence | None = None
     """What it reads besides sources, as it is before the start; None: nothing is known of that."""
     tap: Tap = field(default_factory=Tap)

@@ -56,7 +56,10 @@ class Inbox(Struct):
     notify: Callable[[str, Json], None]
     """Sends a notification back, for the few exchanges that servers make of two notifications."""
     messages: deque[str]
+    """The last log lines."""
     now: Callable[[], float]
+    logged: int = 0
+    """How many log lines have come."""
     edit_sink: EditSink | None = None
     """Set while a command that we asked for runs; without it an edit is refused."""
     on_log: Callable[[str], None] = lambda _message: None
@@ -216,6 +219,7 @@ def _tsserver_request(inbox: Inbox, params: Raw) -> None:
 
 def _keep(inbox: Inbox, message: str) -> None:
     inbox.messages.append(message[:MAX_MESSAGE_LENGTH])
+    inbox.logged += 1
     inbox.on_log(message)
 
 

@@ -160,6 +160,16 @@ class Session:
         """The server's own log lines, newest last."""
         return tuple(self._inbox.messages)
 
+    @property
+    def logged(self) -> int:
+        """How many log lines have come; see `messages_since`."""
+        return self._inbox.logged
+
+    def messages_since(self, logged: int) -> tuple[str, ...]:
+        """The log lines that came after so many, as far as they are kept."""
+        count = min(self._inbox.logged - logged, len(self._inbox.messages))
+        return self.messages()[-count:] if count > 0 else ()
+
     def stderr_tail(self) -> tuple[str, ...]:
         return self._process.stderr_tail()
 
@@ -188,7 +198,7 @@ class Session:
         """The handshake. The server may ask and register before it answers: the reader serves it meanwhile."""
         result = await handshake(self._connection, self._options, self._folder)
         self.info = result.server_info or ServerInfo()
-        self.capabilities.offer(result.capabilities)
+        self.capabilities.offer({**self._options.undeclared, **result.capabilities})
         try:
             self.encoding = negotiated(self.capabilities.position_encoding)
             self._documents = Documents(self.capabilities.sync(), self.encoding)
@@ -212,7 +222,10 @@ class Session:
 
     def save(self, path: AbsPath) -> None:
         """Tell that the document's text reached the disk, if the server wants to know."""
-        self._post(self.documents.save(path))
+        notifications = self.documents.save(path)
+        if notifications:
+            self.readiness.saved()
+        self._post(notifications)
 
     def close(self, path: AbsPath) -> None:
         """Close the document. What the server said about it is forgotten: about 35 servers never take it back."""

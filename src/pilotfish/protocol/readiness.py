@@ -4,7 +4,6 @@ A token that was begun and not ended means that the server is busy; `experimenta
 Both are bounded elsewhere by a deadline: a progress that never ends must not hold anything up for ever.
 """
 
-from collections import Counter
 from typing import Any
 
 from msgspec import Struct
@@ -32,7 +31,13 @@ class Readiness:
         self._running: dict[int | str, Progress] = {}
         self._quiescent: bool | None = None
         self.health: str | None = None
-        self._ended: Counter[str] = Counter()
+        """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
+        self.complaint: str | None = None
+        """What it said together with that."""
+        self._begun: set[str] = set()
+        """Tokens of work that began after the last save."""
+        self._done: set[str] = set()
+        """Those of them whose work has ended since."""
         self.ended = 0
         """How many pieces of work have ended so far; a rise means that something was finished."""
 
@@ -48,9 +53,20 @@ class Readiness:
     def running(self) -> tuple[Progress, ...]:
         return tuple(self._running.values())
 
-    def ended_of(self, prefix: str) -> int:
-        """How many pieces of work have ended whose token starts so."""
-        return sum(count for token, count in self._ended.items() if token.startswith(prefix))
+    def saved(self) -> None:
+        """A save was sent, by whomever: work that had begun by now does not tell of it."""
+        self._begun.clear()
+        self._done.clear()
+
+    def has_begun(self, prefix: str) -> bool:
+        """Whether work whose token starts so has begun since the last save."""
+        return any(token.startswith(prefix) for token in self._begun)
+
+    def has_ended(self, prefix: str) -> bool:
+        """Whether work whose token starts so has begun since the last save, and all of it has ended."""
+        begun = {token for token in self._begun if token.startswith(prefix)}
+        running = any(str(token).startswith(prefix) for token in self._running)
+        return bool(begun) and begun <= self._done and not running
 
     def progress(self, params: Raw) -> None:
         """Take in `$/progress`; partial results and malformed ones are not ours and pass."""
@@ -62,10 +78,11 @@ class Readiness:
         if work.kind == "end":
             if self._running.pop(note.token, None) is not None:
                 self.ended += 1
-                self._ended[str(note.token)] += 1
-                if len(self._ended) > MAX_TOKENS:
-                    del self._ended[next(iter(self._ended))]
+                self._done.add(str(note.token))
         elif work.kind in {"begin", "report"}:
+            if work.kind == "begin" and len(self._begun) < MAX_TOKENS:
+                self._begun.add(str(note.token))
+                self._done.discard(str(note.token))
             self._note(note.token, work)
 
     def status(self, params: Raw) -> None:
@@ -78,6 +95,8 @@ class Readiness:
             self._quiescent = quiescent
         if isinstance(health := status.get("health"), str):
             self.health = health
+            message = status.get("message")
+            self.complaint = message if isinstance(message, str) and message else None
 
     def _note(self, token: int | str, work: WorkDoneProgress) -> None:
         before = self._running.get(token)

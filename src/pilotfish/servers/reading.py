@@ -216,6 +216,8 @@ def _freshness(table: TomlTable | None) -> Freshness:
         on_demand=_on_demand(table.table("onDemandCommand")),
         did_change_extra=table.object("didChangeExtra"),
         cannot_check=table.texts("cannotCheck"),
+        failed_check=table.texts("failedCheck"),
+        not_checked=table.text("notChecked"),
     )
     table.close()
     return freshness

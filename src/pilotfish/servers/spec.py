@@ -84,6 +84,8 @@ class PullSupport(StrEnum):
     STATIC = "static"
     DYNAMIC = "dynamic"
     """Registered some time after the start: until then its absence says nothing."""
+    UNDECLARED = "undeclared"
+    """It answers, although it does not say that it would."""
 
 
 class Phases(StrEnum):
@@ -127,6 +129,10 @@ class Freshness(Struct, frozen=True):
     """Members beside the standard ones of `didChange`, an extension of this server."""
     cannot_check: tuple[str, ...] = ()
     """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
+    failed_check: tuple[str, ...] = ()
+    """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
+    not_checked: str | None = None
+    """What it does not check however long one waits: its verdict is partial, and says so."""
 
 
 class Restricted(Struct, frozen=True):

@@ -55,7 +55,7 @@ from pilotfish.servers.locate import (
 )
 from pilotfish.servers.matching import own_files
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
-from pilotfish.servers.spec import Environment, Restricted, Role, ServerSpec
+from pilotfish.servers.spec import Environment, PullSupport, Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
@@ -66,6 +66,10 @@ MAX_CHOICES = 1_000
 
 MAX_NAMED = 5
 """Files that a refusal names."""
+
+UNDECLARED_PULL: Mapping[str, Json] = {
+    "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}
+}
 
 PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
 """Of `servers.launch`: what differs with the Python environment of a root."""
@@ -339,6 +343,7 @@ class Workspace:
             saves_after_changes=spec.freshness.dependents_after_save,
             death_signs=spec.death_signs,
             announcements=spec.announcements,
+            undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
             inputs=self._inputs(spec, root),
         )
 

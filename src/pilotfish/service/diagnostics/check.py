@@ -9,16 +9,21 @@ import anyio.lowlevel
 from msgspec import Struct
 
 from pilotfish.client.session import Session
-from pilotfish.errors import Failure
+from pilotfish.errors import Code, Failure, Scene, ServerFailed
 from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
 from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
 from pilotfish.model import Diagnostic
 from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
+from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness
-from pilotfish.service.diagnostics.inquiry import Inquiry, Target
+from pilotfish.service.diagnostics.inquiry import MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
+
+SECOND_CHECK_SECONDS = 2.0
+"""How long after a save a server that runs the compiler then tells that it has begun; one that does not may be
+configured not to, and its verdict is only assumed."""
 
 
 class Outcome(Struct, frozen=True):
@@ -56,7 +61,7 @@ class Check:
         with self._ledger.using(self._file.path):
             await self._begin()
             settled = self._ledger.settled.get(self._file.path)
-            if settled is not None and self._stands(settled):
+            if settled is not None and self._stands(settled) and self._refusal() is None:
                 return self._outcome(Fresh(), settled.reports)
             async with owned_tasks() as tasks:
                 tasks.start_soon(self._inquiry.run, deadline)
@@ -91,13 +96,13 @@ class Check:
         self._started = current_time()
         self._arrivals = session.reports.arrivals
         self._finished_before = session.readiness.ended
-        second = self._freshness.save_progress
-        self._second_before = 0 if second is None else session.readiness.ended_of(second)
         self._learn_late()
         self._learn_silence()
         before = ledger.version(self._file.path)
         self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
+        second = self._freshness.save_progress
+        self._awaited_second = second is not None and not session.readiness.has_ended(second)
         if not self._sends:
             # Other files of the same patch may be about to be sent: what the server said before that is not an answer.
             await anyio.lowlevel.checkpoint()
@@ -123,6 +128,11 @@ class Check:
             now = current_time()
             said = self._said(now, deadline)
             if not isinstance(said, Waiting):
+                if self._awaited_second and self._target.can_be_pulled():
+                    # Its findings may be a moment behind its end; an answer to a later question is not.
+                    self._awaited_second = False
+                    await self._session.pull(self._file.path, timeout=max(0.1, deadline - now))
+                    continue
                 return said
             with anyio.CancelScope(deadline=max(now, said.until)):
                 await self._session.changed.wait()
@@ -131,26 +141,31 @@ class Check:
             self._watch()
 
     def _said(self, now: float, deadline: float) -> Verdict:
-        refused = next((word for word in self._freshness.cannot_check if self._complains(word)), None)
-        # Log messages are kept for a while, a refusal for as long as the server lives.
-        self._ledger.refusal = self._ledger.refusal or refused
-        if self._ledger.refusal is not None:
-            return GaveUp(f"the server reports that it cannot check: {self._ledger.refusal}")
+        refusal = self._refusal()
+        if refusal is not None:
+            return GaveUp(f"the server reports that it cannot check: {refusal}")
         traits = traits_of(self._freshness, self._ledger.habits)
         said = verdict(self._facts(), traits, now=now, deadline=deadline)
-        if not isinstance(said, Fresh) or self._second_check_is_over():
-            return said
-        return Waiting(deadline) if now < deadline else Fresh(assumed=True)
-
-    def _second_check_is_over(self) -> bool:
-        """Some servers run the compiler after a save and publish what it finds."""
         token = self._freshness.save_progress
-        if token is None or not self._file.saved or not self._sends:
-            return True
-        return self._session.readiness.ended_of(token) > self._second_before
+        if token is None or not isinstance(said, Fresh) or self._session.readiness.has_ended(token):
+            return said
+        return self._second_check(token, now, deadline)
 
-    def _complains(self, word: str) -> bool:
-        return any(word in message for message in self._session.messages())
+    def _second_check(self, token: str, now: float, deadline: float) -> Verdict:
+        """Some servers run the compiler after a save, whoever sent it, and publish what it finds."""
+        until = deadline
+        if not self._session.readiness.has_begun(token):
+            until = min(deadline, max(self._started, self._ledger.changed_at) + SECOND_CHECK_SECONDS)
+        return Waiting(until) if now < until else Fresh(assumed=True)
+
+    def _refusal(self) -> str | None:
+        """The server's own words that it cannot check: at all, as things are, or this time."""
+        readiness, ledger = self._session.readiness, self._ledger
+        if readiness.health == "error" and readiness.quiescent is not False:
+            return _words(readiness.complaint) or "its health is bad"
+        # Log messages are kept for a while, a refusal for as long as the server lives.
+        ledger.refusal = ledger.refusal or complaint(self._session.messages(), self._freshness.cannot_check)
+        return ledger.refusal or self._inquiry.failed
 
     def _facts(self) -> Facts:
         readiness, push = self._session.readiness, self._push()
@@ -232,10 +247,10 @@ class Check:
     def _outcome(self, said: Fresh | GaveUp, reports: tuple[Report, ...]) -> Outcome:
         server, seconds = self._session.server, current_time() - self._started
         if isinstance(said, GaveUp):
-            return Outcome(server, None, why=said.why, seconds=seconds)
+            return Outcome(server, None, why=said.why, failure=self._cannot_check(), seconds=seconds)
         text, encoding = self._session.documents.text(self._file.path), self._session.encoding
         lists = [diagnostics_of(report, text=text, encoding=encoding, server=server) for report in reports]
-        why = "the server did not signal that it was done" if said.assumed else None
+        why = "the server did not signal that it was done" if said.assumed else self._lack()
         if not self._is_about_the_newest(reports):
             why = "the file was changed while it was checked"
         return Outcome(
@@ -256,6 +271,24 @@ class Check:
         if answer is not None:
             return answer.coverage.version >= newest
         return all(report.version is not None and report.version >= newest for report in reports)
+
+    def _cannot_check(self) -> Failure | None:
+        refusal, session = self._refusal(), self._session
+        if refusal is None:
+            return None
+        message = f"{session.server} reports that it cannot check: {refusal}"
+        return ServerFailed(Code.SERVER_ERROR, message, scene=Scene(server=session.server, root=session.root))
+
+    def _lack(self) -> str | None:
+        """What the server does not check, as the catalogue or the server itself says."""
+        readiness = self._session.readiness
+        if readiness.health == "warning":
+            return f"the server reports: {_words(readiness.complaint) or 'its health is not good'}"
+        return self._freshness.not_checked
+
+
+def _words(complaint: str | None) -> str:
+    return sanitised(" ".join((complaint or "").split()), MAX_WORDS)
 
 
 def no_verdict(server: str, failure: Failure, seconds: float) -> Outcome:

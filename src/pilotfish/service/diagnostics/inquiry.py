@@ -4,7 +4,7 @@ An answer counts only if nothing sent or said meanwhile can have made it stale, 
 One question about a file at a time: its answer serves every check that waits.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 from msgspec import Struct
@@ -15,6 +15,7 @@ from pilotfish.feedback.settle import Asked, Behind
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull, Report
 from pilotfish.protocol.uris import uri_of
+from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.ledger import Coverage, Ledger, PullAnswer
 from pilotfish.service.diagnostics.on_demand import COMMAND, ON_DEMAND, ask_on_demand
@@ -31,6 +32,10 @@ ASK_AGAIN_SECONDS = 0.02
 """Between an answer that may be stale and the next try, so that a server is not flooded."""
 
 PULL = "textDocument/diagnostic"
+
+NEWLINE = "\n"
+MAX_WORDS = 300
+"""Of a server's own words about why it cannot check; the first line says it, the rest is a stack."""
 
 
 class Target(Struct, frozen=True):
@@ -73,6 +78,16 @@ class Target(Struct, frozen=True):
         return Coverage(version, self.ledger.changes, self.session.reports.refreshes)
 
 
+def complaint(messages: Sequence[str], signs: Sequence[str]) -> str | None:
+    """The first message with one of the signs, and where it only announces the next one, that one's first line."""
+    for number, message in enumerate(messages if signs else ()):
+        if any(sign in message for sign in signs):
+            following = "".join(messages[number + 1 : number + 2])
+            more = following if message.rstrip().endswith(":") else ""
+            return sanitised(f"{message.partition(NEWLINE)[0]} {more.partition(NEWLINE)[0]}".strip(), MAX_WORDS)
+    return None
+
+
 class Inquiry:
     """`asked`, `barrier` and `answer` are its state; the session's pulse is notified when they change."""
 
@@ -81,6 +96,8 @@ class Inquiry:
         self._target = target
         self._needed = needed
         self.answer: PullAnswer | None = None
+        self.failed: str | None = None
+        """The server's own words that the check failed: its answer means nothing."""
         self.barrier = Behind.PENDING if target.has_barrier() else Behind.NONE
         # Pending from the start: a publish that comes before the question must not pass for its answer.
         if target.can_be_pulled() or target.can_be_commanded():
@@ -114,7 +131,12 @@ class Inquiry:
             while (answer := self._kept_answer()) is None:
                 await self._until(target.is_ready)
                 coverage, ended = target.coverage(), target.session.readiness.ended
+                logged = target.session.logged
                 reports = await question(deadline - current_time() + LATE_SECONDS)
+                self.failed = complaint(target.session.messages_since(logged), target.freshness.failed_check)
+                if self.failed is not None:
+                    target.session.changed.notify()
+                    return
                 # The answer may predate the end of loading: ask once more. Only once, because some servers report
                 # progress around every request.
                 raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended

@@ -154,6 +154,11 @@ class CheckRunner:
         seconds = self._seconds(key, workspace.settings(candidate.spec.id).timing, patience)
         deadline, attempts = started + seconds, 0
 
+        restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
+        if restricted is not None and restricted.incomplete:
+            # The second check is what it gives up: nothing tells of its end.
+            freshness = replace(freshness, save_progress=None)
+
         async def work(session: Session) -> Outcome:
             nonlocal file, attempts
             attempts += 1
@@ -162,12 +167,11 @@ class CheckRunner:
                 file = await self._read_again(file)
             ledger = self._ledgers.of(session)
             file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
-            check = Check(session, ledger, candidate.spec.freshness, file)
+            check = Check(session, ledger, freshness, file)
             async with ledger.shared():
                 outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
             if ledger.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=ledger.behind)
-            restricted = workspace.restriction(candidate.spec)
             if restricted is not None and restricted.incomplete and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {restricted.reason}")
             self._ledgers.close_unused(session)

@@ -83,6 +83,9 @@ def unreliable(script: Script, chance: random.Random, trouble: float) -> None:
 
 
 def pairs(feedback: Feedback) -> Broken:
+    """What is called new; of a file whose state before could not be had in time, nothing is."""
+    if "possibly older than this edit" in feedback.text:
+        return Broken()
     return {(name, message.removeprefix("no ")) for name, messages in told(feedback).items() for message in messages}
 
 

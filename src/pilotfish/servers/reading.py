@@ -226,6 +226,8 @@ def _freshness(table: TomlTable | None) -> Freshness:
 def _on_demand(table: TomlTable | None) -> OnDemand | None:
     if table is None:
         return None
-    on_demand = OnDemand(table.required_text("command"), table.texts("requests"), table.required_text("shape"))
+    on_demand = OnDemand(
+        table.required_text("command"), table.texts("requests"), table.required_text("shape"), table.text("project")
+    )
     table.close()
     return on_demand

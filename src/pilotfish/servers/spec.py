@@ -105,6 +105,8 @@ class OnDemand(Struct, frozen=True):
     command: str
     requests: tuple[str, ...]
     shape: str
+    project: str | None = None
+    """The request that names the project of an open file. With it, files that are not open can be asked about."""
 
 
 class Freshness(Struct, frozen=True):

@@ -18,6 +18,7 @@ from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
+from pilotfish.service.diagnostics.unopened import Unopened
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -82,7 +83,7 @@ class Check:
         opened anew, and closed again if it was not open.
         """
         if self._target.can_be_asked():
-            return await self.run(deadline)
+            return await self._run_unopened(deadline) or await self.run(deadline)
         was_open = self._session.documents.is_open(self._file.path)
         self._ledger.let_go(self._session, self._file)
         try:
@@ -90,6 +91,18 @@ class Check:
         finally:
             if not was_open and self._session.failure is None:
                 self._ledger.let_go(self._session, self._file)
+
+    async def _run_unopened(self, deadline: float) -> Outcome | None:
+        """The outcome for a file that is not open and need not be; None where it must."""
+        session, on_demand = self._session, self._freshness.on_demand
+        is_possible = self._target.can_be_commanded() and not self._target.can_be_pulled() and self._ledger.answered
+        if on_demand is None or on_demand.project is None or not is_possible:
+            return None
+        if session.documents.is_open(self._file.path):
+            return None
+        started = current_time()
+        found = await Unopened(session, self._ledger, on_demand, self._file).diagnostics(deadline)
+        return None if found is None else Outcome(session.server, found, seconds=current_time() - started)
 
     async def _begin(self) -> None:
         ledger, session = self._ledger, self._session

@@ -90,6 +90,8 @@ class Ledger(Struct):
     habits: Habits = field(default_factory=Habits)
     unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     """Texts without an answer at their deadline, until the next text of the same file."""
+    projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
+    """The project of open files, where a server was asked for it."""
     refusal: str | None = None
     """The message by which the server said that it cannot check at all."""
     behind: str | None = None
@@ -138,6 +140,7 @@ class Ledger(Struct):
 
     def note_disk_change(self) -> None:
         """The server was notified of changes on disk: what it said before about any file may be stale."""
+        self.projects.clear()
         self._changed(0, 0)
 
     def close(self, session: Session, path: AbsPath) -> None:
@@ -145,6 +148,7 @@ class Ledger(Struct):
         session.close(path)
         for kept in (self._sent, self.answers, self.settled, self.unheard):
             kept.pop(path, None)
+        self.projects.clear()
         self._changed(0, 0)
 
     def let_go(self, session: Session, file: FileToSend) -> None:

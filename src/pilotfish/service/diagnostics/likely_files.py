@@ -63,7 +63,9 @@ class LikelyFiles:
         roots = [target.root for target in searched_roots(one.workspace, [one.path])]
         await self._in_step(one.workspace)
         before = [self._words.changes(root) for root in roots]
-        verdicts = await self._runner.run(one.client, one.workspace, [one.path], patience=Patience(SECONDS, SECONDS))
+        verdicts = await self._runner.run(
+            one.client, one.workspace, [one.path], patience=Patience(SECONDS, SECONDS), anew=True
+        )
         await self._in_step(one.workspace)
         if before != [self._words.changes(root) for root in roots]:
             return

@@ -40,18 +40,36 @@ class _Reply(Struct, frozen=True):
     body: Raw = Raw(b"[]")
 
 
+class _Project(Struct, frozen=True):
+    configFileName: str | None = None  # noqa: N815 -- as tsserver spells it
+
+
 _CATEGORIES = {"error": 1, "warning": 2, "suggestion": 4, "message": 3}
 
 
 async def ask_on_demand(
-    session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float
+    session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float, project: str | None = None
 ) -> DocumentDiagnosticReport:
-    """Run every request of the command for one file; one that fails fails the whole."""
+    """Run every request of the command for one file; one that fails fails the whole.
+
+    `project`: the project of a file that is not open.
+    """
     shape, items = SHAPES[on_demand.shape], list[WireDiagnostic]()
-    asked = [{"command": on_demand.command, "arguments": [request, {"file": path}]} for request in on_demand.requests]
+    about = {"file": path, **({} if project is None else {"projectFileName": project})}
+    asked = [{"command": on_demand.command, "arguments": [request, about]} for request in on_demand.requests]
     for answer in await session.request_all(COMMAND, asked, timeout=timeout):
         items += shape(session, answer)
     return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
+
+
+async def project_of(session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float) -> str | None:
+    """The file that describes the project of an open file; None where there is none."""
+    asked = {"command": on_demand.command, "arguments": [on_demand.project, {"file": path, "needFileNameList": False}]}
+    (answer,) = await session.request_all(COMMAND, [asked], timeout=timeout)
+    try:
+        return decode(decode(answer, _Reply).body, _Project).configFileName
+    except Malformed:
+        return None
 
 
 def _tsserver(session: Session, answer: Raw) -> list[WireDiagnostic]:

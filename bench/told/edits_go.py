@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from told.edits_braces import anything, chosen, inserted, renamed_everywhere, replaced, unbalanced
+from told.edits_braces import anything, chosen, inserted, renamed_everywhere, replaced
 from told.source import Made, Maker, Source, blank_lines, comments, line_of, renamed, renamed_member, spliced
 
 TOP = r"^()(?:func |type |var |const )"
@@ -47,7 +47,6 @@ MAKERS: Mapping[str, Maker] = {
     "wrong-argument": inserted(FUNCTION, "_ = len()"),
     "wrong-type": inserted(FUNCTION, 'var checkedCount int = "many"; _ = checkedCount'),
     "undefined-name": inserted(FUNCTION, "undefinedHelper()"),
-    "syntax": unbalanced,
     "missing-return": replaced(
         r"^func [^\n]*\) [\w*.\[\]]+ \{\n(?:(?!\}).*\n)*?\t(?P<here>return [^\n]+)\n\}",
         lambda _place: "",

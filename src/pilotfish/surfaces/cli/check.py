@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Diagnostic, Effort, answer_from
 from pilotfish.api.questions import Operation
@@ -61,6 +62,7 @@ class CheckRequest(Struct, frozen=True):
 
 @click.command()
 @click.argument("paths", metavar="[FILE|DIR]…", nargs=-1, shell_complete=completion.files)
+@click.option("--project", "whole", is_flag=True, help="The whole project, from any folder of it.")
 @click.option("--changed", is_flag=True, help="Only files that git lists as changed since HEAD, or untracked.")
 @click.option("--all", "everything", is_flag=True, help="List every diagnostic, not only the first errors.")
 @click.option("--severity", type=click.Choice(SEVERITIES), help="The least that is a finding; by default warning.")
@@ -76,7 +78,8 @@ class CheckRequest(Struct, frozen=True):
 @daemon_option
 def check(
     paths: tuple[str, ...],
-    changed: bool,  # noqa: FBT001 -- click passes flags
+    whole: bool,  # noqa: FBT001 -- click passes flags
+    changed: bool,  # noqa: FBT001
     everything: bool,  # noqa: FBT001
     severity: str | None,
     only_new: bool,  # noqa: FBT001
@@ -89,19 +92,22 @@ def check(
 ) -> None:
     """Check files and folders for errors and warnings.
 
-    Without a path, the current folder. Lists errors and counts warnings; --all lists everything. Exit code: 0 clean,
-    1 findings, 2 no verdict, 3 wrong use.
+    Without a path, the current folder. A second check asks only about what may have changed since. Lists errors and
+    counts warnings; --all lists everything. Exit code: 0 clean, 1 findings, 2 no verdict, 3 wrong use.
     """
     if from_stdin and (len(paths) != 1 or watch or changed):
         raise click.UsageError("--stdin takes exactly one FILE, and neither --watch nor --changed.")
+    if whole and (paths or from_stdin):
+        raise click.UsageError("--project is everything: it takes no FILE or DIR.")
     text = _standard_input() if from_stdin else None
     form = "json" if as_json else form
     request = CheckRequest(paths or (".",), text, changed, only_new, severity, everything, skip_missing, form)
 
     async def work(workspace: OpenWorkspace) -> ExitCode:
+        asked = replace(request, paths=(workspace.root,)) if whole else request
         if watch:
-            await _check_forever(workspace, request)
-        return report(await run_check(workspace, request), workspace.root, request)
+            await _check_forever(workspace, asked)
+        return report(await run_check(workspace, asked), workspace.root, asked)
 
     try:
         code = with_workspace(root, work)

@@ -8,7 +8,7 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.inputs import InputEvidence, input_evidence
+from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
 from pilotfish.servers.spec import Environment, Inputs
 
 pytestmark = pytest.mark.proves("F95", "F96")
@@ -124,6 +124,39 @@ def test_files_that_extend_each_other_are_read_once(tmp_path: Path) -> None:
     assert known.holds()
     write(tmp_path / "other.json", "{}")
     assert not known.holds()
+
+
+def test_a_changed_source_of_a_library_counts_for_a_server_that_takes_it_in_late(tmp_path: Path) -> None:
+    root, inputs = AbsPath(str(tmp_path)), Inputs(("x.json",), late_libraries=True)
+    known = input_evidence(inputs, root, root, sources=(".py",))
+    assert known is not None
+    for name in ("own.py", "src/own.py", ".venv/lib/site-packages/x.txt", "../outside.txt"):
+        known.note(AbsPath(os.path.normpath(tmp_path / name)))
+    assert known.holds()
+    known.note(AbsPath(str(tmp_path.parent / "outside.py")))
+    assert not known.holds()
+    known = input_evidence(inputs, root, root, sources=(".py",))
+    assert known is not None
+    known.note(AbsPath(str(tmp_path / ".venv/lib/site-packages/x.py")))
+    assert not known.holds()
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "text"),
+    [
+        ("clangd", "compile_flags.txt", "-xc\n-I../outer\n-isystem\n../missing\n-Iinner\n-I/usr/include\n"),
+        ("clangd", "compile_commands.json", '[{"command": "cc -I ../outer -Iinner a.c"}]'),
+        ("clangd", "compile_commands.json", '[{"arguments": ["cc", "-I", "../outer", "a.c"]}]'),
+        ("gopls", "go.mod", "module x\n\nreplace example.com/y v1 => ../outer\n"),
+        ("gopls", "go.work", "go 1.19\n\nuse (\n\t./inner\n\t../outer\n)\n"),
+    ],
+)
+def test_folders_outside_that_a_project_names_are_found(server: str, name: str, text: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for folder in (root / "inner", tmp_path / "outer"):
+        folder.mkdir(parents=True)
+    write(root / name, text)
+    assert outside_folders(load()[server].inputs, AbsPath(str(root))) == (str(tmp_path / "outer"),)
 
 
 def test_a_server_of_which_no_inputs_are_known_needs_no_evidence(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class SessionOptions(Struct, frozen=True):
     """Members that this server understands in `didChange` beside the standard ones."""
     watches: tuple[WatchRegistration, ...] = ()
     """The files whose changes on disk it is told of as long as it registers nothing of its own."""
+    watches_outside: tuple[WatchRegistration, ...] = ()
+    """Files outside of its root, whatever it registers."""
     saves_after_changes: bool = False
     """It looks at the files that its open documents depend on only after a `didSave`."""
     death_signs: tuple[str, ...] = ()

@@ -239,7 +239,7 @@ class Session:
 
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
-        return self.capabilities.watchers() or self._options.watches
+        return (*(self.capabilities.watchers() or self._options.watches), *self._options.watches_outside)
 
     def tell_changes(self, changes: Iterable[PathChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""

@@ -8,6 +8,7 @@ changes late or never, so one whose inputs have changed is started anew (`pool.p
 import hashlib
 import json
 import os
+import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from pilotfish.config.jsonc import BadJson, parse
 from pilotfish.model import AbsPath
-from pilotfish.paths import ancestors
+from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
 from pilotfish.servers.cache_evidence import DOUBT_NANOSECONDS, Sight, sight
 from pilotfish.servers.spec import Environment, Inputs
 from pilotfish.servers.tree import DiskTree
@@ -46,8 +47,11 @@ class _Seen(Struct):
 class InputEvidence:
     """The inputs of one server, as they were when it was made: before the server started."""
 
-    def __init__(self, steering: Sequence[str], digests: Mapping[str, Digest]) -> None:
-        self._names = frozenset(name.partition("#")[0] for name in steering)
+    def __init__(self, digests: Mapping[str, Digest], root: AbsPath, inputs: Inputs, sources: Sequence[str]) -> None:
+        """`sources` are the extensions of its sources."""
+        self._names = frozenset(name.partition("#")[0] for name in inputs.steering)
+        self._root = root
+        self._libraries = tuple(sources) if inputs.late_libraries else ()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
         """The first that was found to have changed; then the server must be started anew."""
@@ -59,17 +63,30 @@ class InputEvidence:
         return self.changed is None
 
     def note(self, path: AbsPath) -> None:
-        """A file below the root has changed: one that steers the server in a folder of its own counts, too."""
-        if path not in self._seen and os.path.basename(path) in self._names:
+        """A file that is watched has changed: one that steers the server in a folder below counts, too.
+
+        So does a source of a library, where the server takes that in late.
+        """
+        if path in self._seen:
+            return
+        if os.path.basename(path) in self._names or (path.endswith(self._libraries) and self._is_library(path)):
             self.changed = self.changed or path
+
+    def _is_library(self, path: AbsPath) -> bool:
+        segments = below(path, self._root)
+        return segments is None or is_dependency(segments)
 
 
 def input_evidence(
-    inputs: Inputs, root: AbsPath, workspace: AbsPath, packages: Iterable[AbsPath] = ()
+    inputs: Inputs,
+    root: AbsPath,
+    workspace: AbsPath,
+    packages: Iterable[AbsPath] = (),
+    sources: Sequence[str] = (),
 ) -> InputEvidence | None:
     """The evidence for a server that starts in `root`; None for one of which no inputs are known.
 
-    `packages` are the folders with the packages of the Python environment.
+    `packages` are the folders with the packages of the Python environment, `sources` the extensions of its sources.
     """
     digests: dict[str, Digest] = dict(_steering(inputs, root))
     if inputs.environment is Environment.NODE:
@@ -77,7 +94,20 @@ def input_evidence(
             digests |= _node_packages(os.path.join(folder, "node_modules"))
     if inputs.environment is Environment.PYTHON:
         digests |= {folder: lambda folder=folder: _listing(folder) for folder in packages}
-    return InputEvidence(inputs.steering, digests) if digests else None
+    return InputEvidence(digests, root, inputs, sources) if digests else None
+
+
+def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
+    """The folders outside of the root that files of the project name: of headers, or of replaced modules."""
+    found: dict[str, None] = {}
+    for name, pattern in inputs.folders.items():
+        text = DiskTree().read(os.path.join(root, name), MAX_BYTES) or ""
+        folder = os.path.dirname(os.path.join(root, name))
+        for said in re.findall(pattern, text):
+            path = os.path.normpath(os.path.join(folder, said))
+            if not is_inside(path, root) and not is_library(path) and os.path.isdir(path):
+                found[path] = None
+    return tuple(found)[:MAX_FILES]
 
 
 def _look(path: str, say: Digest) -> _Seen:

@@ -1,11 +1,13 @@
 """File names against what the catalogue says about them. Pure."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from pilotfish.model import AbsPath
 from pilotfish.protocol.glob_regex import BadGlob
 from pilotfish.protocol.globs import lsp_glob
+from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import WatchRegistration, watch_registrations
 from pilotfish.servers.spec import ServerSpec
 
@@ -46,7 +48,15 @@ def own_files(spec: ServerSpec) -> tuple[WatchRegistration, ...]:
     as clients did before there was registration. Either way their last answer may not hold any more.
     """
     rule = spec.files
-    return _registrations((*(f"*{extension}" for extension in rule.extensions), *rule.names, *spec.root.markers))
+    names = (*(f"*{extension}" for extension in rule.extensions), *rule.names, *spec.root.markers)
+    return _registrations((*names, *spec.inputs.also_told))
+
+
+def sources_in(folders: Iterable[str], spec: ServerSpec) -> tuple[WatchRegistration, ...]:
+    """The files that a server serves, in folders outside of its root."""
+    endings = ",".join(extension.removeprefix(".") for extension in spec.files.extensions)
+    patterns = [{"baseUri": uri_of(AbsPath(folder)), "pattern": f"**/*.{{{endings}}}"} for folder in folders]
+    return tuple(watch_registrations({"watchers": [{"globPattern": pattern} for pattern in patterns]}))
 
 
 @lru_cache(maxsize=256)  # One for each server that runs, asked for at each start.

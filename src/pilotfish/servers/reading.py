@@ -169,7 +169,14 @@ def _project_requests(table: TomlTable | None) -> ProjectRequests | None:
 def _inputs(table: TomlTable | None) -> Inputs:
     if table is None:
         return Inputs()
-    inputs = Inputs(table.texts("steering"), table.texts("extends"), table.choice("environment", Environment))
+    inputs = Inputs(
+        steering=table.texts("steering"),
+        extends=table.texts("extends"),
+        environment=table.choice("environment", Environment),
+        late_libraries=table.flag("lateLibraries") or False,
+        also_told=table.texts("alsoTold"),
+        folders=table.text_map("folders"),
+    )
     table.close()
     return inputs
 

@@ -217,6 +217,12 @@ class Inputs(Struct, frozen=True):
     """Members by which these name others: `extends`, `references.path`."""
     environment: Environment | None = None
     """Where the packages are that it reads."""
+    late_libraries: bool = False
+    """It takes in a changed source of a library, or outside of its root, some time after it was told."""
+    also_told: tuple[str, ...] = ()
+    """Names of files besides its own sources whose changes it wants to be told of."""
+    folders: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Files of the project that name folders with further sources, and the pattern by which: its group is the path."""
 
 
 class NpmRequirement(Struct, frozen=True):

@@ -32,7 +32,7 @@ from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
-from pilotfish.servers.inputs import InputEvidence, input_evidence
+from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
 from pilotfish.servers.launch import (
     Allowed,
     Unfilled,
@@ -53,7 +53,7 @@ from pilotfish.servers.locate import (
     locate,
     tool_folders,
 )
-from pilotfish.servers.matching import own_files
+from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
 from pilotfish.servers.spec import Environment, PullSupport, Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
@@ -340,6 +340,7 @@ class Workspace:
             request_seconds=self.settings(spec.id).timing.request_timeout_ms / 1000,
             did_change_extra=spec.freshness.did_change_extra,
             watches=own_files(spec),
+            watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
             death_signs=spec.death_signs,
             announcements=spec.announcements,
@@ -351,7 +352,8 @@ class Workspace:
         """What the server is about to read besides sources, as it is now."""
         is_python = spec.inputs.environment is Environment.PYTHON
         environment = self._pythons.of(root) if is_python else None
-        return input_evidence(spec.inputs, root, self.root, () if environment is None else environment.packages)
+        packages = () if environment is None else environment.packages
+        return input_evidence(spec.inputs, root, self.root, packages, spec.files.extensions)
 
     def _require_approved(self, spec: ServerSpec, root: AbsPath) -> None:
         """Raise `Unavailable` when a file that an approved entry names is not the one that was approved (T49)."""

@@ -64,6 +64,7 @@ async def play(case: Case, way: Way, folder: Path) -> str:
     case.prepare(root)
     config = only(case.server)
     config["lsp"][case.server] = case.options
+    config["feedback"] = {"includeSeverities": ["error", "warning"]}
     async with real_service(folder, config, watch=case.watch) as real:
         if not case.cold:
             before, found = await _ask(real, case, way)
@@ -281,7 +282,7 @@ def go_cases() -> list[Case]:
 
 
 def c_cases() -> list[Case]:
-    make = partial(Case, "clangd", error="too few arguments")
+    make = partial(Case, "clangd", error="Too few arguments")
     fine, bad = "int shared(int a);\n", "int shared(int a, int b);\n"
     main = {"main.c": '#include "shared.h"\n\nint used(void) { return shared(1); }\n'}
     return [

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.fetch:
         return _fetch(chosen.project.split(",") if chosen.project else list(known))
     wanted = [(name, chosen.edits) for name in chosen.project.split(",")] if chosen.project else []
-    runs = list[Run]()
+    runs, loads = list[Run](), [os.getloadavg()[0]]
     for name, count in wanted or (QUICK if chosen.quick else [("httpx", chosen.edits)]):
         if name not in known:
             raise SystemExit(f"no such project: {name}; known are {', '.join(known)}")
@@ -34,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         servers = chosen.server.split(",") if chosen.server else project.servers[:1]
         for server in servers:
             runs += measured(project, server, count, chosen)
+            loads.append(os.getloadavg()[0])
     print(f"\n{report.table(runs)}\n\n{report.by_kind(runs)}")
+    if chosen.report:
+        Path(chosen.report).write_text(report.page(runs, arguments or sys.argv[1:], loads))
     if chosen.out:
         Path(chosen.out).write_text(report.json_lines(runs))
         print(f"\nEvery edit with what was told: {chosen.out}")
@@ -102,6 +105,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--text", action="store_true", help="print what was told, too")
     add("--quick", action="store_true", help="a few edits of a few projects")
     add("--out", default="", help="a file for JSON lines: every edit, its truth, what was told, the verdict")
+    add("--report", default="", help="a file for the tables, with what they were measured on")
     add("--strict", action="store_true", help="exit with 1 if anything was wrong")
     add("--fetch", action="store_true", help="only fill the cache with the projects")
     add("--truth-only", action="store_true", help="only fill the cache with the truth of this plan")

@@ -2,8 +2,13 @@
 
 import json
 import math
+import os
+import platform
+import shlex
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from told.edits import Edit
@@ -93,6 +98,30 @@ def summary(outcomes: Sequence[Outcome]) -> Summary:
         p50_ms=percentile(times, 0.5),
         p95_ms=percentile(times, 0.95),
     )
+
+
+def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) -> str:
+    """Markdown for a file of its own: what was measured, on what, and every mistake."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    about = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": shlex.join(["bench/told/run", *arguments]),
+        "commit": commit.stdout.strip(),
+        "machine": f"{platform.system()}, {platform.machine()}, {os.cpu_count()} cores",
+        "load (1 minute) before each project and at the end": " ".join(f"{load:.1f}" for load in loads),
+    }
+    lines = [
+        "# What the agent is told",
+        "",
+        "What the program printed; [README.md](README.md) explains the columns.",
+        "",
+    ]
+    lines += [f"- {name}: {value}" for name, value in about.items()]
+    lines += ["", table(runs), "", by_kind(runs)]
+    for run in runs:
+        if wrong := [explained(one) for one in run.outcomes if one.is_wrong]:
+            lines += ["", f"## Mistakes: {run.project}, {run.server}, {run.subject}", "", "```text", *wrong, "```"]
+    return "\n".join(lines) + "\n"
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -85,6 +85,20 @@ async def test_a_coding_line_of_python_is_honoured(tmp_path: Path, name: str, co
     assert (await read(path)).text == (text or content.decode("cp1252"))
 
 
+@pytest.mark.proves("F99")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+async def test_utf_16_is_read_where_the_compiler_takes_it(tmp_path: Path, encoding: str) -> None:
+    content = "\ufeffconst café: string = '😀';\r\n".encode(encoding)
+    for name in ("a.ts", "a.js", "a.cs"):
+        (tmp_path / name).write_bytes(content)
+        found = await read(tmp_path / name)
+        assert (found.text, found.encoding) == ("const café: string = '😀';\r\n", encoding)
+    (tmp_path / "a.ts").write_bytes(content[:-1])
+    assert "unsupported encoding (not UTF-16" in (await refusal(tmp_path / "a.ts")).message
+    (tmp_path / "a.py").write_bytes(content)
+    assert (await refusal(tmp_path / "a.py")).code is Code.UNSUPPORTED
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -6,7 +6,8 @@ Rules:
 - The identity is taken before the text. A file that changes while it is read then differs from its identity, and is
   read again; the other way round a torn text would pass for the new one.
 - Line endings stay as they are.
-- Text is UTF-8, or what a Python file declares in a coding line (PEP 263).
+- Text is UTF-8, or what a Python file declares in a coding line (PEP 263), or UTF-16 with a byte-order mark in
+  languages whose compilers take that.
 
 What may be read is decided above, in `policy`; symbolic links are followed here.
 """
@@ -35,6 +36,13 @@ BINARY_PROBE_BYTES = 8 * 1024
 UTF8_MARK = b"\xef\xbb\xbf"
 OTHER_MARKS = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff", b"\xff\xfe", b"\xfe\xff")
 """The byte-order marks of UTF-32 and UTF-16."""
+
+UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+UTF16_TAKEN = (
+    ".cjs", ".cs", ".css", ".cts", ".fs", ".htm", ".html", ".js", ".jsx", ".mjs", ".mts", ".ps1", ".psd1", ".psm1",
+    ".ts", ".tsx", ".vb", ".xml",
+)  # fmt: skip
+"""Files whose compilers take UTF-16: those of TypeScript, of .NET and of the web."""
 
 PYTHON = (".py", ".pyi", ".pyw")
 CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -128,11 +136,13 @@ def _text(path: AbsPath, content: bytes, status: os.stat_result) -> FileText:
 
 def decoded(path: AbsPath, content: bytes) -> str:
     """The text of a file's content, without its byte-order mark; raises `Refused` (`unsupported`) for anything else."""
+    encoding = encoding_of(path, content)
+    if encoding in UTF16_MARKS.values():
+        return _utf16(path, content, encoding)
     if content.startswith(OTHER_MARKS):
         raise Refused(Code.UNSUPPORTED, f"unsupported encoding (UTF-16 or UTF-32): {path}")
     if b"\0" in content[:BINARY_PROBE_BYTES]:
         raise Refused(Code.UNSUPPORTED, f"binary file: {path}")
-    encoding = encoding_of(path, content)
     try:
         text = content.removeprefix(UTF8_MARK).decode(encoding)
     except (UnicodeError, LookupError) as error:
@@ -145,8 +155,17 @@ def decoded(path: AbsPath, content: bytes) -> str:
     return text
 
 
+def _utf16(path: AbsPath, content: bytes, encoding: str) -> str:
+    try:
+        return content[2:].decode(encoding)
+    except UnicodeError:
+        raise Refused(Code.UNSUPPORTED, f"unsupported encoding (not {encoding.upper()}): {path}") from None
+
+
 def encoding_of(path: AbsPath, content: bytes) -> str:
-    """`utf-8`, or the codec that a Python file names in its first two lines (PEP 263)."""
+    """`utf-8`, the codec that a Python file names in its first two lines (PEP 263), or UTF-16 where it is taken."""
+    if path.endswith(UTF16_TAKEN) and content[2:4] != b"\0\0":
+        return UTF16_MARKS.get(content[:2], "utf-8")
     if not path.endswith(PYTHON) or content.startswith(UTF8_MARK):
         return "utf-8"
     for line in content[:CODING_PROBE_BYTES].split(b"\n", 2)[:2]:

@@ -191,6 +191,9 @@ class Service:
                 workspace = await self._in_step(self.workspaces.of(client))
                 return await self.conversations.touched(touch, client, workspace, started, seconds)
 
+        if touch.kind != "read":
+            # From here on files may be broken by this edit: their state is no longer the one before it.
+            self._preparation.drop(client)
         with self._preparation.giving_way():
             feedback = await _feedback_or_reason(work)
         if touch.kind == "read":

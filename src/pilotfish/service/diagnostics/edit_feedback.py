@@ -47,14 +47,14 @@ class Scope(Struct, frozen=True):
     """Texts before changes that were never judged: they go before what the host says."""
 
 
-class Missing(Struct, frozen=True):
+class MissingPackages(Struct, frozen=True):
     """Packages that could not be found, and those of them that the edit may have brought."""
 
     packages: frozenset[str] = frozenset()
     introduced: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, changes: Sequence[SortedChange]) -> "Missing":
+    def of(cls, changes: Sequence[SortedChange]) -> "MissingPackages":
         return cls(
             frozenset[str]().union(*(one.packages for one in changes)),
             frozenset[str]().union(*(one.introduced for one in changes)),
@@ -69,7 +69,7 @@ class Judged(Struct, frozen=True):
     others: BrokenFiles
     before: Mapping[AbsPath, str | None]
     """The text of each edited file before the edit; None where nobody knows it."""
-    missing: Missing
+    missing: MissingPackages
     limits: FeedbackSettings
     baselines: Baselines
     deleted: tuple[AbsPath, ...] = ()
@@ -106,7 +106,7 @@ class EditFeedback:
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, edited)
-            return Judged(edited, changes, BrokenFiles(), before, Missing(), limits, baselines)
+            return Judged(edited, changes, BrokenFiles(), before, MissingPackages(), limits, baselines)
         before |= await self._texts_before(workspace, edited, before, said)
         before |= scope.carried
         if limits.only_new:
@@ -119,7 +119,7 @@ class EditFeedback:
         changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
         sorted_out = [without_missing_packages(workspace, path, change) for path, change in changes.items()]
         changes = {path: one.change for path, one in zip(changes, sorted_out, strict=True)}
-        missing = Missing.of(sorted_out)
+        missing = MissingPackages.of(sorted_out)
         before |= {one.path: one.before for one in deleted.values()}
         others = BrokenFiles()
         if edits and scope.others and touch.kind in limits.other_files_after:

@@ -29,7 +29,7 @@ KEYWORDS = frozenset({
     "char", "class", "cls", "const", "constructor", "continue", "declare", "def", "default", "del", "delete",
     "do", "double", "elif", "else", "end", "enum", "except", "export", "extends", "extern", "false", "False",
     "final", "finally", "float", "fn", "for", "from", "func", "function", "get", "global", "go", "goto", "if",
-    "impl", "implements", "import", "in", "instanceof", "int", "interface", "internal", "is", "keyof", "lambda",
+    "impl", "implements", "import", "in", "inline", "instanceof", "int", "interface", "internal", "is", "keyof", "lambda",
     "let", "long", "loop", "match", "mod", "module", "mut", "namespace", "new", "nil", "None", "nonlocal", "not",
     "null", "number", "object", "of", "operator", "or", "override", "package", "pass", "private", "protected",
     "pub", "public", "raise", "readonly", "return", "self", "set", "short", "signed", "sizeof", "static", "str",
@@ -45,7 +45,7 @@ _DEFINED = re.compile(
 )
 """What a keyword introduces; Go has the receiver between `func` and the name."""
 
-_LEADING = re.compile(r"^\s*(?:[\w$<>\[\],.?*&:]+\s+)*?([^\W\d][\w$]*)\s*(?:\??:|=(?!=)|\(|\{$)")
+_LEADING = re.compile(r"^\s*(?:[\w$<>\[\],.?*&:]+\s+)*?[*&]*([^\W\d][\w$]*)\s*(?:\??:|=(?!=)|\(|\{$)")
 """A field, an assignment, a method without a keyword, or the C way: the name before `:`, `=` or `(`."""
 
 
@@ -131,6 +131,9 @@ def _around(lines: Sequence[str], changed: Sequence[int]) -> Iterator[str]:
 
 def _enclosing(lines: Sequence[str], number: int) -> Iterator[str]:
     depth, left = _indentation(lines[number]), MAX_ENCLOSING
+    if lines[number].lstrip().startswith((")", "]", "}")):
+        # The end of a signature of several lines: it belongs to the line that begins it, which is as deep.
+        depth += 1
     for line in reversed(lines[max(0, number - 2_000) : number]):
         if not left or not depth:
             return

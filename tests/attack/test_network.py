@@ -1,14 +1,13 @@
 """Opening a file reaches no other machine: whatever it names, and whatever the server would fetch by itself."""
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
+from support.clients.ears import Ear
 from support.daemon.homes import DaemonHome, no_daemon_left
 from support.servers.real import make_user, require
 from support.via.processes import WAYS, run
@@ -18,34 +17,6 @@ SCHEMAS = {
     "json": ("a.json", '{{"$schema": "{address}", "a": }}\n'),
 }
 """A file that names a schema, and has an error that needs none."""
-
-
-class Ear:
-    """A listener on loopback: what a server asks it for."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.heard: list[bytes] = []
-        Thread(target=self._listen, daemon=True).start()
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/schema.json"
-
-    def close(self) -> None:
-        # Closing alone leaves the thread in `accept`.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                end, _ = self._listener.accept()
-            except OSError:
-                return
-            with end:
-                self.heard.append(end.recv(65536))
-                end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
 
 @pytest.fixture

@@ -26,6 +26,9 @@ MAX_HEAD = 65_536
 MAX_STEPS = 4
 """From a file to one that it names, to one that that one names …"""
 
+MAX_VERSIONS = 4
+"""Of Python in one environment; there is one."""
+
 COMMAND_FIELDS = ("command", "watch")
 
 MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
@@ -185,7 +188,8 @@ def _packages(base: str) -> Iterator[str]:
     """The folders with the packages of Python environments in a folder."""
     for name in (".venv", "venv"):
         library = os.path.join(base, name, "lib")
-        for version in os.listdir(library) if os.path.isdir(library) else ():
+        names = os.listdir(library) if os.path.isdir(library) else ()
+        for version in sorted(name for name in names if name.startswith("python"))[:MAX_VERSIONS]:
             yield os.path.join(library, version, "site-packages")
 
 

@@ -41,6 +41,9 @@ INHERITED_FAMILIES = ("LC_", "XDG_", "ASDF_", "MISE_")
 NEVER = ("XDG_RUNTIME_DIR", "XDG_SESSION_")
 """Exceptions from the families: they lead to the sockets of the user's session."""
 
+MAX_ENTRIES = 500
+"""Of `PATH`; people's have some twenty, and each is looked at."""
+
 PASSING = frozenset({"LOGNAME", "MISE_SHELL", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "USER", "USERNAME"})
 """What differs from terminal to terminal and changes nothing that a server does."""
 
@@ -112,7 +115,8 @@ def _outside(name: str, value: str, folders: tuple[AbsPath, ...]) -> str | None:
 
 def _absolute_entries(path: str) -> Iterable[AbsPath]:
     # `normpath` keeps two slashes at the front, which mean one everywhere that we run.
-    absolute = (os.path.normpath(entry) for entry in path.split(os.pathsep) if os.path.isabs(entry))
+    entries = path.split(os.pathsep, MAX_ENTRIES)[:MAX_ENTRIES]
+    absolute = (os.path.normpath(entry) for entry in entries if os.path.isabs(entry))
     return dict.fromkeys(AbsPath("/" + entry.lstrip("/")) for entry in absolute)
 
 

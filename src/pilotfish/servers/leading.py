@@ -39,6 +39,12 @@ WITH_SLASHES = frozenset({
 GO_FLAGS = frozenset({"buildvcs", "mod", "p", "race", "tags", "trimpath", "v", "x"})
 """Flags of Go that name no file and no program. Others do (`-toolexec`, `-overlay`, `-modfile`), and more will."""
 
+CONSENTS = frozenset({"MISE_TRUSTED_CONFIG_PATHS", "MISE_YES"})
+"""What answers questions of other tools about trust: yes for any project is no answer for this one."""
+
+MAX_VALUE = 32_768
+"""Characters of a value that are looked through; a longer one leads who knows where."""
+
 MOVING = ("/proc/", "/dev/fd/")
 """Places that mean something else in another process."""
 
@@ -57,13 +63,15 @@ def lies_in(path: str, territory: Iterable[str]) -> bool:
 
 def outside_entries(name: str, value: str, folders: tuple[str, ...]) -> tuple[str, ...] | None:
     """The entries of a list of folders that stay; None when the variable is no such list."""
-    if name not in SEARCHED:
+    if name not in SEARCHED or len(value) > MAX_VALUE:
         return None
     return tuple(entry for entry in value.split(os.pathsep) if os.path.isabs(entry) and not _reaches(entry, folders))
 
 
 def leads_into(name: str, value: str, folders: tuple[str, ...]) -> bool:
     """Whether any part of the value is a place in one of the folders, or could be."""
+    if name in CONSENTS or len(value) > MAX_VALUE:
+        return True
     if name == "GOFLAGS" and not all(_is_plain_go_flag(word) for word in value.split()):
         return True
     if any(lies_in(place, folders) for place in _absolute_places(value)):

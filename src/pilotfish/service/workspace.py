@@ -59,6 +59,7 @@ from pilotfish.servers.spec import Environment, PullSupport, Restricted, Role, S
 from pilotfish.servers.tree import DiskTree
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
+from pilotfish.system.ownership import own_home
 from pilotfish.system.ports import Launch
 
 MAX_CHOICES = 1_000
@@ -312,8 +313,8 @@ class Workspace:
     def _child_environment(self, added: Mapping[str, str]) -> dict[str, str]:
         untrusted = () if self.config.trusted else self._lookup.territory
         environment = child_environment(self._environment, added, self._lookup.path, untrusted=untrusted)
-        # A home in the workspace is the user's own, and no server starts without one; any other there is not.
-        environment.setdefault("HOME", self._places.home)
+        # No server starts without one. A home inside the workspace may be the project's: this one is the system's word.
+        environment.setdefault("HOME", own_home())
         return environment
 
     def _configured(self, server: str) -> str:

@@ -1,6 +1,7 @@
 """Whose a file is. What another user made decides nothing for this one: no root, no program, no configuration (T56)."""
 
 import os
+import pwd
 import stat
 from functools import cache
 
@@ -25,6 +26,14 @@ def is_own_folder(path: str) -> bool:
     except OSError:
         pass  # what cannot be looked at is not known to be ours
     return False
+
+
+def own_home() -> str:
+    """The home folder of this user, by the system and not by a variable."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return "/"
 
 
 @cache

@@ -1,0 +1,182 @@
+"""A fresh attempt after the findings of the second round were closed: ideas that were new, each with what must hold.
+
+`docs/SECURITY.md` lists them all, with those that other files try.
+"""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from pilotfish.ipc.client import Introduction, Terms, open_link
+from support.clients.ears import Ear
+from support.daemon.homes import WAIT_SECONDS, DaemonHome, fake_server, no_daemon_left
+from support.files.approvals import approve
+from support.process_tree import environment
+from support.servers.evil import ORDER
+from support.servers.real import make_user, require
+from support.via.processes import WAYS, run
+
+CANARY = "open({told!r}, 'a').write('ran')\n"
+
+
+def server_of(home: DaemonHome) -> int:
+    (daemon,) = home.daemons()
+    (server,) = (pid for pid, line in home.processes().items() if pid != daemon and "supervisor" not in line)
+    return server
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T47")
+def test_a_home_inside_the_repository_is_not_the_servers(tmp_path: Path) -> None:
+    """A home has code in it: Python's user site, npm's settings."""
+    require(["basedpyright"])
+    user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
+    told = tmp_path / "told"
+    inside = user.workspace / "home"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = inside / ".local" / "lib" / version / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "usercustomize.py").write_text(CANARY.format(told=str(told)))
+    variables = {**user.environment, "HOME": str(inside), "PATH": f"{user.environment['PATH']}:/usr/bin:/bin"}
+    home = DaemonHome(user.workspace, variables)
+    home.write("a.py", "number: int = 'text'\n")
+    with no_daemon_left(variables["PILOTFISH_HOME"]):
+        said = WAYS["check"](home, "a.py")
+        assert "not assignable" in said, said
+    assert not told.exists()
+
+
+@pytest.mark.proves("T47", "T48", "T12")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LD_PRELOAD", "./evil.so"),
+        ("NODE_OPTIONS", "--require ./evil.js"),
+        ("JAVA_TOOL_OPTIONS", "-javaagent:./evil.jar"),
+        ("RUBYOPT", "-r./evil"),
+        ("PERL5OPT", "-Mevil"),
+        ("PYTHONSTARTUP", "evil.py"),
+        ("BASH_ENV", "./evil.sh"),
+        ("GIT_DIR", "{root}/.git"),
+        ("SHELL", "{root}/sh"),
+        ("LC_ALL", "../../evil"),
+        ("CC", "gcc -B./"),
+        ("MISE_YES", "1"),
+        ("MISE_TRUSTED_CONFIG_PATHS", "/"),
+        ("LD_LIBRARY_PATH", "$ORIGIN/../lib"),
+        ("PYTHONPATH", "/" + ":/".join(map(str, range(40_000)))),
+    ],
+)
+def test_no_other_variable_brings_code_of_the_repository(home: DaemonHome, name: str, value: str) -> None:
+    home.write("a.x", "bad\n")
+    # Not by a process' own environment, whose strings the kernel bounds: by the message, as any client can.
+    variables = {**home.environment, name: value.format(root=home.root)}
+    home.control(start=True).close()
+    with open_link(Introduction(cwd=str(home.root)), Terms(variables, False, WAIT_SECONDS)) as link:
+        assert "bad word" in link.request("touched", {"paths": ["a.x"], "kind": "edit"})["text"]
+        assert name not in environment(server_of(home))
+
+
+@pytest.mark.proves("T26", "T48")
+def test_a_path_without_end_is_cut(home: DaemonHome) -> None:
+    home.write("a.x", "bad\n")
+    home.control(start=True).close()
+    endless = os.pathsep.join(f"/nowhere/{number}" for number in range(100_000))
+    variables = {**home.environment, "PATH": f"{home.environment['PATH']}:{endless}"}
+    with open_link(Introduction(cwd=str(home.root)), Terms(variables, False, WAIT_SECONDS)) as link:
+        assert "bad word" in link.request("touched", {"paths": ["a.x"], "kind": "edit"})["text"]
+        assert len(environment(server_of(home))["PATH"].split(os.pathsep)) <= 500
+
+
+@pytest.mark.proves("T49")
+def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_path: Path) -> None:
+    script, told = home.root / "server.sh", tmp_path / "told"
+    line = f"exec {shlex.join(fake_server('answering')['command'])}\n"
+    script.write_text(f"#!/bin/sh\n#{'x' * len(f'touch {told}')}\n{line}")
+    script.chmod(0o755)
+    (home.root / ".pilotfish").mkdir()
+    entry = {"own": {"command": ["./server.sh"], "extensions": [".own"]}}
+    (home.root / ".pilotfish" / "lsp.json").write_text(json.dumps({"lsp": entry}))
+    home.write("a.own", "bad\n")
+    approve(str(home.root), home.environment)
+    with home.link() as link:
+        assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
+        before = script.stat()
+        script.write_text(f"#!/bin/sh\n touch {told}\n{line}")
+        os.utime(script, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert (script.stat().st_size, script.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+        assert link.request("check", {"paths": ["a.own"]})["ok"] is False
+    assert not told.exists()
+
+
+@pytest.mark.proves("T49")
+def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: DaemonHome, tmp_path: Path) -> None:
+    told, inner = tmp_path / "told", home.root / "inner"
+    inner.mkdir()
+    for folder, text in ((home.root, "true"), (inner, f"touch {told}")):
+        (folder / "server.sh").write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "server.sh").chmod(0o755)
+    (home.root / ".pilotfish").mkdir()
+    entry = {"own": {"command": ["./server.sh"], "extensions": [".own"], "roots": ["marker"]}}
+    (home.root / ".pilotfish" / "lsp.json").write_text(json.dumps({"lsp": entry}))
+    (inner / "marker").write_text("")
+    (inner / "a.own").write_text("bad\n")
+    approve(str(home.root), home.environment)
+    said = "".join(WAYS[way](home, "inner/a.own") for way in ("hook", "check", "check without a daemon", "MCP"))
+    assert not told.exists()
+    assert "is not what was approved" in said
+
+
+@pytest.mark.proves("T53", "T28")
+def test_no_file_is_moved_to_where_it_would_steer(home: DaemonHome) -> None:
+    home.write("a.x", f"{ORDER}\n")
+    (home.root / "rules").mkdir()
+    (home.root / "rules" / "a.x").write_text(f"{ORDER}\n")
+    with home.link() as link:
+        for old, new in (
+            ("a.x", "CLAUDE.local.md"),
+            ("a.x", ".cursor/rules/a.mdc"),
+            ("a.x", ".github/instructions/a.instructions.md"),
+            ("a.x", "sub/.Claude/CLAUDE.MD"),
+            ("rules", ".clinerules"),
+            ("rules", ".claude"),
+        ):
+            question = {"operation": "renameFile", "filePath": old, "newPath": new, "apply": True}
+            assert link.request("ask", question)["ok"] is False, new
+            assert not (home.root / new).exists()
+            assert (home.root / old).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T52")
+@pytest.mark.parametrize(
+    ("server", "name", "text"),
+    [
+        ("json", "a.json", '{"$schema": "./s.json", "a": }\n'),
+        ("yaml", "a.yaml", "# yaml-language-server: $schema=s.json\na: [1\n"),
+    ],
+)
+def test_a_schema_of_the_repository_that_refers_elsewhere_is_not_followed(
+    tmp_path: Path, server: str, name: str, text: str
+) -> None:
+    require([server])
+    user = make_user(tmp_path, [server], {}, trusted=False)
+    home = DaemonHome(user.workspace, {**user.environment, "PATH": f"{user.environment['PATH']}:/usr/bin:/bin"})
+    ear = Ear()
+    home.write("s.json", json.dumps({"allOf": [{"$ref": ear.address}], "$schema": ear.address}))
+    home.write(name, text)
+    with no_daemon_left(home.environment["PILOTFISH_HOME"]):
+        assert "error" in WAYS["check without a daemon"](home, name)
+    ear.close()
+    assert ear.heard == []
+
+
+@pytest.mark.proves("T6", "T51")
+def test_trust_is_not_taken_from_an_answer_that_was_typed_ahead(home: DaemonHome) -> None:
+    for given in (b"y\n", b"yes\n" * 100):
+        assert run(home, "trust", given=given).returncode != 0
+    assert b"Nothing is trusted" in run(home, "trust", "--list").stdout

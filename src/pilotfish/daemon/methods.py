@@ -17,7 +17,7 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.hosts.registry import dialect_of
+from pilotfish.hosts.registry import dialect_of, host_names
 from pilotfish.hosts.shared.dialect import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.ipc.messages import (
@@ -139,6 +139,8 @@ class SocketMethods:
             hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, _environment(hello.environment)
         )
         line.client = self.sessions.attach(line.caller, line.hang_up)
+        if hello.host in host_names():
+            self._begin(line.client)
         return Welcome(PROTOCOL, BUILD, os.getpid(), line.client.id, line.client.root)
 
     def _greet(self, protocol: int, build: int) -> None:
@@ -257,7 +259,9 @@ class SocketMethods:
             return await self.service.reached(moment, client)
 
     def _begin(self, client: ClientSession) -> None:
+        """A conversation begins: its servers start, and nobody waits for them."""
         self.service.conversations.begin(client)
+        self._in_background(client, self.service.warm_up)
 
     async def _feedback(self, touch: Touch, client: ClientSession, seconds: float | None = None) -> Feedback:
         if touch.kind == "read":
@@ -267,14 +271,19 @@ class SocketMethods:
             return await self.service.touched(touch, client, seconds=seconds)
 
     def _warm(self, touch: Touch, client: ClientSession) -> None:
+        self._in_background(client, lambda client: self.service.touched(touch, client))
+
+    def _in_background(self, client: ClientSession, work: Callable[[ClientSession], Awaitable[object]]) -> None:
         if self._warming < MAX_WARMING:
             self._warming += 1
-            self._background.start_soon(self._open_in_background, touch, client)
+            self._background.start_soon(self._do_in_background, client, work)
 
-    async def _open_in_background(self, touch: Touch, client: ClientSession) -> None:
+    async def _do_in_background(
+        self, client: ClientSession, work: Callable[[ClientSession], Awaitable[object]]
+    ) -> None:
         try:
             with self.sessions.using(client):
-                await self.service.touched(touch, client)
+                await work(client)
         except Exception:
             # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
             logger.exception("warming failed session=%s", client.id)

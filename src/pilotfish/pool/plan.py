@@ -163,6 +163,13 @@ def admission(key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limit
             return _room(slots, limits)
 
 
+def has_room_to_spare(slots: Mapping[Key, Slot], limits: Limits) -> bool:
+    """Whether a server may be started that nobody has asked for yet: without stopping another one for it."""
+    alive = [slot for slot in slots.values() if isinstance(slot, Starting | Running | Stopping)]
+    in_all = sum(slot.memory_mib or 0.0 for slot in alive if isinstance(slot, Running))
+    return len(alive) < limits.servers and (limits.memory_mib is None or in_all < limits.memory_mib)
+
+
 def setback(before: Slot | None, failure: Failure, *, healthy: bool, now: float, jitter: float) -> Broken:
     """The slot after a failure. `healthy`: it had given a good answer; `jitter` lies in [-1, 1].
 

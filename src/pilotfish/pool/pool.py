@@ -38,6 +38,7 @@ from pilotfish.pool.plan import (
     Wait,
     Why,
     admission,
+    has_room_to_spare,
 )
 from pilotfish.pool.sidecar import running_sidecar
 from pilotfish.system.clock import current_time
@@ -122,6 +123,11 @@ class Pool:
                 raise
             entry = await self._admit(recipe, demand, lease)
             return await self._work(entry, work)
+
+    @property
+    def has_room_to_spare(self) -> bool:
+        """Whether a server may be started that nobody has asked for yet."""
+        return has_room_to_spare({key: entry.slot for key, entry in self._entries.items()}, self.limits)
 
     def release(self, lease: str) -> None:
         """A client session has ended: what only it used is stopped after a while."""

@@ -43,6 +43,7 @@ from pilotfish.protocol.wire import Json
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
 from pilotfish.service.conversations.conversations import Conversations
+from pilotfish.service.conversations.warm_start import WarmStart
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
 from pilotfish.service.diagnostics.earlier import Earlier
@@ -70,6 +71,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Spawner, Vitals
+from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +123,10 @@ class Service:
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows, self._in_step)
-        self.conversations = Conversations(self._edit_feedback, self._baselines, self.workspaces.of)
+        self._warm_start = WarmStart(system.memory)
+        self.conversations = Conversations(
+            self._edit_feedback, self._baselines, self.workspaces.of, self._warm_start.used
+        )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
             access, self._questions, system.files, journals=self._journals, touched=self.touched
@@ -201,6 +206,19 @@ class Service:
         else:
             self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback))
         return feedback
+
+    async def warm_up(self, client: ClientSession) -> None:
+        """Start the servers that this workspace used last, or that of its main language, as far as there is room."""
+        self.conversations.begin(client)
+        with suppress(Failure):
+            workspace = self.workspaces.of(client)
+            if not workspace.config.enabled:
+                return
+            async with owned_tasks() as tasks:
+                tasks.start_soon(self._edit_feedback.remember_uncommitted, workspace, self._texts)
+                for path in await self._warm_start.files(workspace):
+                    if self.pool.has_room_to_spare:
+                        await self.touched(Touch((path,), "read"), client)
 
     async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
         """What is to be told at a moment of a conversation; never raises a `Failure`."""

@@ -78,11 +78,17 @@ class _News(Struct):
 
 class Conversations:
     def __init__(
-        self, edit_feedback: EditFeedback, baselines: Baselines, workspace_of: Callable[[ClientSession], Workspace]
+        self,
+        edit_feedback: EditFeedback,
+        baselines: Baselines,
+        workspace_of: Callable[[ClientSession], Workspace],
+        used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
         self._edit_feedback = edit_feedback
         self._baselines = baselines
         self._workspace_of = workspace_of
+        self._used = used
+        """Told of every file that was judged for an event."""
         self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
         self._tasks: TaskGroup | None = None
 
@@ -124,6 +130,7 @@ class Conversations:
         """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has."""
         if touch.kind == "read":
             judged = await self._edit_feedback.judge(touch, client, workspace, started)
+            self._used(workspace, judged.edited)
             return self._edit_feedback.tell(judged, touch, client, workspace, started)
         record = self._record(client)
         record.idle = False
@@ -146,6 +153,7 @@ class Conversations:
         else:
             feedback = self._edit_feedback.tell(news.edit, touch, client, workspace, started)
             self._note(record, news.edit, call)
+            self._used(workspace, news.edit.edited)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return replace(feedback, text=appended(feedback.text, text))

@@ -6,17 +6,25 @@ findings needs no past.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
+import anyio.to_thread
+
+from pilotfish.errors import Refused
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import NO_FILE
 from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.system.git import committed_content
+from pilotfish.system.git import changed_files, committed_content
+
+MAX_UNCOMMITTED = 100
+"""Half of the texts that are kept."""
 
 
 class Earlier:
@@ -29,6 +37,15 @@ class Earlier:
         git = workspace.program("git")
         committed = None if git is None else partial(committed_content, git)
         return await self.texts.before(verdict.path, verdict.text, said, committed)
+
+    async def remember_uncommitted(self, workspace: Workspace, texts: Texts) -> None:
+        """The texts of files that differ from the last commit, as they are now; of very many, the first ones."""
+        git = workspace.program("git")
+        changed = None if git is None else await anyio.to_thread.run_sync(changed_files, git, workspace.root)
+        served = [path for path in changed or () if workspace.serves(path)]
+        for path in served[:MAX_UNCOMMITTED]:
+            with suppress(Refused):  # binary, or too large
+                self.texts.saw_first(path, (await texts.current(path)).text)
 
     async def compare(
         self,

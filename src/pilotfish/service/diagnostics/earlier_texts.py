@@ -30,6 +30,11 @@ class EarlierTexts:
         if len(text) <= MAX_CHARACTERS:
             self._seen.put(path, text)
 
+    def saw_first(self, path: AbsPath, text: str) -> None:
+        """The same, unless something is known already."""
+        if self._seen.get(path) is None:
+            self.saw(path, text)
+
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the texts of these files no longer."""
         self._seen.drop(is_meant)

@@ -27,6 +27,7 @@ from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -159,6 +160,10 @@ class EditFeedback:
         """A line about all of them when one of these was not mentioned before."""
         is_first = self._notices.is_first(client, packages)
         return [missing_imports_line(len(judged.missing.packages))] if is_first else []
+
+    async def remember_uncommitted(self, workspace: Workspace, texts: Texts) -> None:
+        """What git does not know of now was there before the conversation that begins."""
+        await self._earlier.remember_uncommitted(workspace, texts)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""

@@ -200,7 +200,11 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         {**CODEX, "tool_name": "Bash", "tool_input": {"command": "ls"}},
         moment("call", max_bytes=7000),
     ),
-    "codex stops": ("codex", {**CODEX, "hook_event_name": "Stop"}, moment("stop", event="Stop", max_bytes=7000)),
+    "codex stops": (
+        "codex",
+        {**CODEX, "hook_event_name": "Stop"},
+        moment("stop", event="Stop", max_bytes=7000, plain=True),
+    ),
     "codex patch in a shell": (
         "codex",
         {**CODEX, "tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}},

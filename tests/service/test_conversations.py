@@ -296,6 +296,15 @@ async def test_the_loop_guard_holds_whatever_the_host_says(tmp_path: Path) -> No
         assert "bad three" in await it.reach("stop")
 
 
+async def test_a_prompt_in_the_middle_of_a_turn_does_not_end_it(tmp_path: Path) -> None:
+    async with talk(tmp_path) as it:
+        await it.edit("bad one\n", before="")
+        assert await it.reach("prompt") == ""
+        assert "bad one" in await it.reach("stop")
+        assert await it.reach("prompt") == ""
+        assert await it.reach("stop") == ""
+
+
 async def test_each_agent_is_told_once(tmp_path: Path) -> None:
     async with talk(tmp_path) as it:
         await it.edit("bad one\n", before="")

@@ -256,7 +256,9 @@ class SocketMethods:
 
     async def _reach(self, moment: Moment, client: ClientSession) -> Feedback:
         with self.sessions.using(client):
-            return await self.service.reached(moment, client)
+            feedback = await self.service.reached(moment, client)
+        logger.info("moment session=%s kind=%s told=%d", client.id, moment.kind, len(feedback.text))
+        return feedback
 
     def _begin(self, client: ClientSession) -> None:
         """A conversation begins: its servers start, and nobody waits for them."""

@@ -5,6 +5,7 @@
 - The answer may hold no other keys than those of its schema.
 - The patch is in `tool_input.command`, with paths from the session's folder; the old text is taken back from the new
   one. After an edit that failed, no hook runs.
+- A `Stop` hook whose answer has `decision: "block"` makes the agent go on; angle brackets in the reason are escaped.
 - A new or changed hook is skipped without a word until the person trusts it in `/hooks`.
 - Timeouts: seconds. That of `SessionEnd` may be 3 at most: with more, each start shows an error.
 """
@@ -23,6 +24,7 @@ TIMEOUTS = {"": TIMEOUT_SECONDS, "SessionEnd": 3}
 DIALECT = ToolHooks(
     {"apply_patch": HostTool("patch", patch="command"), "Bash": HostTool("patch", patch="command")},
     form=FeedbackForm(max_bytes=MAX_BYTES),
+    plain_stop=True,
 )
 
 

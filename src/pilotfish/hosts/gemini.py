@@ -4,6 +4,7 @@
 - What a hook adds is in the tool's result, between `<hook_context>` and `</hook_context>`, and angle brackets in it are
   escaped: so our text has none. A hook that ends with 2 hides the result of the tool.
 - `tool_response.returnDisplay` has `originalContent`, the old text, empty for a new file.
+- An `AfterAgent` hook whose answer has `decision: "deny"` makes the agent go on with the `reason` as a prompt.
 - Timeouts: milliseconds.
 - MCP servers, and the settings of a project, are used only in a folder that the person trusts.
 """

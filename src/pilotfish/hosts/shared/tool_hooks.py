@@ -87,6 +87,8 @@ class ToolHooks(Struct, frozen=True):
     objection: str = "block"
     """How the host spells that its agent shall go on."""
     form: FeedbackForm = FeedbackForm()
+    plain_stop: bool = False
+    """Whether the host escapes what is said before a stop, though not what is said after a tool."""
     counts: bool = True
     """Whether `after` comes once per call; False where another event ends it."""
 
@@ -123,7 +125,8 @@ class ToolHooks(Struct, frozen=True):
         """What the event is, beside an edit."""
         agent = said.agent_id if isinstance(said.agent_id, str) else ""
         again = said.stop_hook_active is True
-        moment = Moment(kind, self.form.plain, self.form.max_bytes, agent, again, counts)
+        plain = self.form.plain or (kind == "stop" and self.plain_stop)
+        moment = Moment(kind, plain, self.form.max_bytes, agent, again, counts)
         return MomentEvent(moment, said.session_id, said.cwd, event=said.hook_event_name)
 
     def _after(self, said: ToolHookEvent) -> HostEvent:

@@ -161,10 +161,9 @@ class Conversations:
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
         record = self._record(client)
-        if moment.kind == "prompt":
-            record.state.turn_ended()
-            if record.idle:
-                record.written.clear()
+        if moment.kind == "prompt" and record.idle:
+            # Some hosts report a prompt in the middle of a turn, too: then the turn goes on.
+            record.written.clear()
         if moment.kind == "stop":
             text = await self._before_stop(record, moment, workspace, started)
         else:

@@ -10,7 +10,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.preparation import MAX_WAITING, Preparation, Prepared
+from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, Preparation, Prepared
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from support.services.real import RealService, real_service
@@ -89,6 +89,25 @@ async def until_known(ground: RealService, baselines: Baselines, path: AbsPath) 
     assert session is not None
     while baselines.text(ground.client, path) is None:
         await session.changed.wait()
+
+
+async def test_a_client_that_only_reads_uses_servers_for_a_while(workspace: Workspace) -> None:
+    done = list[str]()
+
+    async def slowly(one: Prepared) -> Sequence[AbsPath]:
+        await anyio.sleep(BUDGET_SECONDS / 2)
+        done.append(Path(one.path).name)
+        return ()
+
+    preparation = Preparation(slowly)
+    async with preparation.running():
+        preparation.add(files(workspace, ONE, *"abcdef"))
+        await anyio.sleep(10 * BUDGET_SECONDS)
+        assert done == ["a", "b", "c"]
+        preparation.drop(ONE)  # It edits something.
+        preparation.add(files(workspace, ONE, "g"))
+        await anyio.sleep(BUDGET_SECONDS)
+        assert done == ["a", "b", "c", "g"]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -13,7 +13,7 @@ from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 
-MAX_LIKELY = 60
+MAX_LIKELY = 30
 """For one file that is read: some seconds of a server that nobody waits for."""
 
 SECONDS = 10.0

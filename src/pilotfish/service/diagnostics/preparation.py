@@ -6,7 +6,7 @@ client waits for goes first.
 """
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
@@ -17,12 +17,17 @@ from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 400
 """Files that wait to be checked; the ones that have waited longest are left out."""
+
+
+BUDGET_SECONDS = 20.0
+"""What servers are used for one client that edits nothing: some hosts read hundreds of files."""
 
 
 class Prepared(Struct, frozen=True):
@@ -40,6 +45,8 @@ class Preparation:
         self._prepare = prepare
         self._waiting: OrderedDict[tuple[str, AbsPath], Prepared] = OrderedDict()
         """The next one last."""
+        self._spent: Counter[str] = Counter()
+        """Thousandths of seconds by client, since its last edit."""
         self._busy = 0
         self._pulse = Pulse()
         self._runs = False
@@ -67,7 +74,8 @@ class Preparation:
         self._pulse.notify()
 
     def drop(self, client: ClientSession) -> None:
-        """This client is gone."""
+        """This client is gone, or edits something: from now on it begins anew."""
+        del self._spent[client.id]
         for key in [key for key in self._waiting if key[0] == client.id]:
             del self._waiting[key]
 
@@ -85,7 +93,10 @@ class Preparation:
         while True:
             while self._busy or not self._waiting:
                 await self._pulse.wait()
-            _, next_one = self._waiting.popitem()
+            (client, _), next_one = self._waiting.popitem()
+            if self._spent[client] > BUDGET_SECONDS * 1000:
+                continue
+            started = current_time()
             try:
                 following = await self._prepare(next_one)
                 self.add([Prepared(next_one.client, next_one.workspace, path) for path in following])
@@ -94,3 +105,5 @@ class Preparation:
             except Exception:
                 # No call waits for it, so the log is the only place; and an error would end the whole service.
                 logger.exception("preparing failed path=%s", next_one.path)
+            finally:
+                self._spent[client] += round((current_time() - started) * 1000)

@@ -61,6 +61,7 @@ def steady(text: str, home: DaemonHome) -> str:
         text = text.replace(found, shown)
     text = re.sub(r"starts in \S+ m?s", "starts in 120 ms", text)
     text = re.sub(r"\w+ +watching: .*(\n +→ .*)?", "ok    watching: 1 folder; the system allows 524288 watches", text)
+    text = re.sub(r"(?m)^( +)confined: .*", r"\1confined: no new privileges", text)
     return re.sub(r"-I -c '.*?' /fake support\.[\w.]+:(\w+)", r"\1-server", text)
 
 

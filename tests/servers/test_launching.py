@@ -5,13 +5,14 @@ from msgspec.structs import replace
 
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, admitted, filled, sidecar
-from pilotfish.servers.spec import FileRule, Restricted, Risk, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, Rank, Restricted, Risk, RootRule, ServerSpec, Shown
 
 SPEC = ServerSpec("s", "Server", ("x",), ("s", "--stdio"), FileRule((".x",)), RootRule())
+SHOWN = Shown("1.0", "1.2")
 RESTRICTED = Restricted("plugins are off", {"A": "0"}, {"plugins": {"load": False}}, {"s": {"run": False}})
 
 
-@pytest.mark.proves("T7")
+@pytest.mark.proves("T7", "T46")
 @pytest.mark.parametrize(
     ("risk", "restricted", "trusted", "may_start"),
     [
@@ -24,8 +25,41 @@ RESTRICTED = Restricted("plugins are off", {"A": "0"}, {"plugins": {"load": Fals
 def test_what_runs_project_code_needs_trust(
     risk: Risk, restricted: Restricted | None, trusted: bool, may_start: bool
 ) -> None:
-    verdict = admitted(replace(SPEC, risk=risk, restricted=restricted), trusted=trusted)
+    spec = replace(SPEC, risk=risk, restricted=restricted)
+    verdict = admitted(replace(spec, shown=SHOWN), trusted=trusted, version="1.1")
     assert isinstance(verdict, Allowed if may_start else Withheld)
+    untested = admitted(spec, trusted=trusted, version="1.1")
+    assert isinstance(untested, Allowed if trusted else Withheld)
+
+
+@pytest.mark.proves("T46", "TRUST-8")
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        pytest.param("1.0", None, id="the first that was shown"),
+        pytest.param("1.2", None, id="the last"),
+        pytest.param("0.9", "version 0.9 of Server has not been tested", id="older"),
+        pytest.param("1.3", "hostile projects (1.0 to 1.2 has)", id="newer"),
+        pytest.param("", "whose version is unknown", id="unknown"),
+        pytest.param(None, None, id="not installed"),
+    ],
+)
+def test_only_versions_that_were_shown_to_run_nothing_need_no_trust(version: str | None, reason: str | None) -> None:
+    spec = replace(SPEC, risk=Risk.PARSES, shown=SHOWN)
+    verdict = admitted(spec, trusted=False, version=version)
+    if reason is None:
+        assert verdict == Allowed(spec)
+    else:
+        assert isinstance(verdict, Withheld)
+        assert reason in verdict.reason
+    assert admitted(spec, trusted=True, version=version) == Allowed(spec)
+
+
+@pytest.mark.proves("T46")
+def test_a_command_of_the_user_runs_as_the_user_says_unless_it_runs_project_code() -> None:
+    named = replace(SPEC, rank=Rank(named=True))
+    assert isinstance(admitted(replace(named, risk=Risk.PARSES), trusted=False, version=""), Allowed)
+    assert isinstance(admitted(named, trusted=False, version=""), Withheld)
 
 
 @pytest.mark.proves("T7")
@@ -33,6 +67,7 @@ def test_restrictions_win_over_everything_and_leave_the_rest() -> None:
     spec = replace(
         SPEC,
         restricted=RESTRICTED,
+        shown=SHOWN,
         env={"A": "1", "B": "1"},
         initialization={"plugins": {"load": True, "path": "/p"}},
         settings={"s": {"run": True}, "other": 1},
@@ -46,11 +81,11 @@ def test_restrictions_win_over_everything_and_leave_the_rest() -> None:
     assert admitted(spec, trusted=True) == Allowed(spec)
 
 
-@pytest.mark.proves("T7")
-def test_no_server_that_runs_project_code_starts_untrusted_without_restrictions() -> None:
+@pytest.mark.proves("T7", "T46")
+def test_no_server_starts_untrusted_that_runs_project_code_or_was_not_tested() -> None:
     for spec in load().values():
         verdict = admitted(spec, trusted=False)
-        if spec.risk is Risk.RUNS_PROJECT_CODE and spec.restricted is None:
+        if (spec.risk is Risk.RUNS_PROJECT_CODE and spec.restricted is None) or spec.shown is None:
             assert isinstance(verdict, Withheld)
             assert spec.name in verdict.reason
         else:

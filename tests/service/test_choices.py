@@ -10,6 +10,7 @@ import pilotfish
 from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
 from pilotfish.servers import cache_evidence as evidence
+from pilotfish.servers.catalogue import load
 from pilotfish.servers.tree import DiskTree
 from support.services.computer import ScriptedShell, scripted_shell
 
@@ -63,6 +64,10 @@ async def test_a_second_look_asks_the_disk_nothing_but_whether_something_changed
 
 async def test_a_program_that_is_installed_meanwhile_is_found(tmp_path: Path, shell: ScriptedShell) -> None:
     tools = tmp_path / "home" / "nothing"
+    shown = load()["basedpyright"].shown
+    assert shown is not None
+    records = tmp_path / "home" / "lib" / "python3" / "site-packages"
+    (records / f"basedpyright-{shown.last}.dist-info").mkdir(parents=True)
     async with pilotfish.open(shell.root, shell=shell.system) as workspace:
         file = shell.root / "c.py"
         file.write_text("")

@@ -170,7 +170,9 @@ async def test_for_luau_there_is_none_where_the_options_do_not_ask_for_it(
 
 @pytest.mark.proves("T7")
 async def test_in_a_workspace_that_nobody_trusts_what_follows_from_options_does_not_run(tmp_path: Path) -> None:
-    async with ground(tmp_path, servers=luau(), programs=programs(tmp_path / "bin"), trusted=False) as work:
+    servers = luau()
+    servers["luau"]["command"] = ["luau-lsp", "lsp"]  # the user's own: that of the catalogue needs trust
+    async with ground(tmp_path, servers=servers, programs=programs(tmp_path / "bin"), trusted=False) as work:
         work.write("main.luau", "import sourcemap.json\n")
         assert await work.errors("main.luau") == ["there is no sourcemap.json"]
         (sidecar,) = work.row("luau").sidecars

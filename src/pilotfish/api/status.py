@@ -64,6 +64,8 @@ class Instance(Api, frozen=True, kw_only=True):
     busy: tuple[str, ...] = ()
     """What it says that it is working on."""
     watching: WatchState | None = None
+    confined: tuple[str, ...] = ()
+    """What the system holds it to, because the workspace is not trusted: `privileges`, `files`, `network`."""
 
 
 class ServerRow(Api, frozen=True):

@@ -32,7 +32,7 @@ from pilotfish.protocol.rpc import (
     decode_message,
 )
 from pilotfish.system.clock import current_time
-from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled
+from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled, confinement_text
 from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
 
@@ -278,7 +278,15 @@ class Connection:
         return Unavailable(Code.SHUTTING_DOWN, f"{self._scene.server} was stopped", scene=self.scene())
 
     def _failed(self, code: Code, what: str) -> ServerFailed:
-        return ServerFailed(code, f"{self._scene.server} {what}", hint=_HINTS.get(code), scene=self.scene())
+        hint = " ".join(filter(None, (_HINTS.get(code), self.confinement_hint())))
+        return ServerFailed(code, f"{self._scene.server} {what}", hint=hint or None, scene=self.scene())
+
+    def confinement_hint(self) -> str | None:
+        """For a server that failed while the system held it back: that may be why, and what to do then."""
+        if not self._process.held:
+            return None
+        held = confinement_text(self._process.held)
+        return f"It ran confined ({held}). If that is why, trust the workspace: pilotfish trust {self._scene.root}"
 
     def _end(self, failure: Failure) -> None:
         if self.failure is not None:

@@ -57,7 +57,8 @@ async def handshake(connection: Connection, options: SessionOptions, folder: Wor
         if failed.code is not Code.REQUEST_TIMEOUT:
             raise
         message = f"{options.server} did not answer initialize within {limit:g} s"
-        hint = "It may be busy with a large project: raise timing.initializeTimeoutMs."
+        busy = "It may be busy with a large project: raise timing.initializeTimeoutMs."
+        hint = " ".join(filter(None, (busy, connection.confinement_hint())))
         raise ServerFailed(Code.INIT_TIMEOUT, message, hint=hint, scene=failed.scene) from failed
     if isinstance(answer, ResponseError):
         # An error that asks for a retry is for a person to decide: nothing here asks twice by itself.

@@ -113,6 +113,11 @@ class Session:
         return self._process.pid
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """What the system holds it to, because its workspace is not trusted."""
+        return self._process.held
+
+    @property
     def phase(self) -> Phase:
         return self._connection.phase
 

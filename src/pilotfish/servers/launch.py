@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from pilotfish.config.merge import overlaid
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.spec import DerivedWatch, Risk, ServerSpec
+from pilotfish.servers.versions import is_between
 
 PLACEHOLDER = re.compile(r"\$\{([a-zA-Z]+(?::[^}]*)?)\}")
 
@@ -43,14 +44,20 @@ class Unfilled(Exception):
     """A placeholder has no value; the message names it."""
 
 
-def admitted(spec: ServerSpec, *, trusted: bool) -> Allowed | Withheld:
-    """Starting a server is running the project, unless the catalogue knows better (T7)."""
+def admitted(spec: ServerSpec, *, trusted: bool, version: str | None = None) -> Allowed | Withheld:
+    """Starting a server is running the project, unless that version was shown to run nothing of it (T7, T46).
+
+    `version` is that of the installed program, empty when it cannot be told; None when there is no program.
+    A command that the user named is the user's own decision, as far as the server only parses.
+    """
     if trusted:
         return Allowed(spec)
-    if spec.restricted is None:
-        if spec.risk is Risk.PARSES:
-            return Allowed(spec)
+    if spec.restricted is None and spec.risk is Risk.RUNS_PROJECT_CODE:
         return Withheld(f"{spec.name} runs code of the project, which is not trusted")
+    if not spec.rank.named and (doubt := _doubt(spec, version)):
+        return Withheld(f"{doubt}, and this one is not trusted")
+    if spec.restricted is None:
+        return Allowed(spec)
     restricted = replace(
         spec,
         env={**spec.env, **spec.restricted.env},
@@ -72,6 +79,19 @@ def without_remote_schemas(spec: ServerSpec) -> ServerSpec:
         settings=overlaid(spec.settings, local.settings),
         announcements=local.announcements,
     )
+
+
+def _doubt(spec: ServerSpec, version: str | None) -> str | None:
+    """Why it is not known to run nothing of a project."""
+    if spec.shown is None:
+        return f"{spec.name} has not been tested with hostile projects"
+    if version is None or is_between(version, spec.shown.first, spec.shown.last):
+        return None
+    known = f"version {version} of {spec.name}" if version else f"this {spec.name}, whose version is unknown,"
+    tested = spec.shown.first
+    if spec.shown.last != tested:
+        tested += f" to {spec.shown.last}"
+    return f"{known} has not been tested with hostile projects ({tested} has)"
 
 
 def filled(spec: ServerSpec, fill: Fill) -> ServerSpec:

@@ -31,6 +31,7 @@ from pilotfish.servers.spec import (
     RootRule,
     RootStrategy,
     ServerSpec,
+    Shown,
 )
 from pilotfish.servers.toml_table import BadTable, TomlTable
 
@@ -67,6 +68,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         restricted=_restricted(table.table("restricted")),
         connects=bool(table.flag("connects")),
         local_schemas=_local_schemas(table.table("localSchemas")),
+        shown=_shown(table.table("shown")),
         freshness=_freshness(table.table("freshness")),
         imports=_imports(table.table("imports")),
         completeness=_completeness(table.table("completeness")),
@@ -206,6 +208,14 @@ def _local_schemas(table: TomlTable | None) -> LocalSchemas | None:
     )
     table.close()
     return local
+
+
+def _shown(table: TomlTable | None) -> Shown | None:
+    if table is None:
+        return None
+    shown = Shown(table.required_text("first"), table.required_text("last"), table.flag("network") or False)
+    table.close()
+    return shown
 
 
 def _freshness(table: TomlTable | None) -> Freshness:

@@ -158,6 +158,18 @@ class LocalSchemas(Struct, frozen=True):
     """Notifications without parameters, sent after `initialized`."""
 
 
+class Shown(Struct, frozen=True):
+    """The versions, from the first to the last, that ran nothing of the trap repository (`tests/traps.py`).
+
+    They may run where nobody trusts the workspace: as they are, or restricted where there is a restriction.
+    """
+
+    first: str
+    last: str
+    network: bool = False
+    """Whether it is of no use there without a network."""
+
+
 class Environment(StrEnum):
     """Where the packages of a project are, as far as we can tell whether it has any."""
 
@@ -315,6 +327,8 @@ class ServerSpec(Struct, frozen=True):
     """It connects to a database that files of the project name: not before the user has configured it (T52)."""
     announcements: tuple[str, ...] = ()
     """Notifications without parameters, sent after `initialized`."""
+    shown: Shown | None = None
+    """None: nobody has shown that it runs nothing of an untrusted project."""
     freshness: Freshness = Freshness()
     imports: Imports = Imports()
     completeness: Completeness = Completeness()

@@ -57,10 +57,11 @@ from pilotfish.servers.matching import own_files, sources_in
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
 from pilotfish.servers.spec import Environment, PullSupport, Restricted, Role, ServerSpec
 from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.versions import installed_version
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
 from pilotfish.system.ownership import own_home
-from pilotfish.system.ports import Launch
+from pilotfish.system.ports import Confinement, Launch
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; for others the folders are searched again."""
@@ -85,6 +86,9 @@ class _Whereabouts(Struct):
     """The same as one string."""
     found: dict[tuple[str, AbsPath], ProgramLocation] = field(
         default_factory=dict[tuple[str, AbsPath], ProgramLocation]
+    )
+    admitted: dict[tuple[str, AbsPath], Allowed | Withheld] = field(
+        default_factory=dict[tuple[str, AbsPath], Allowed | Withheld]
     )
     installed: dict[str, bool] = field(default_factory=dict[str, bool])
     """Whether each package manager is installed."""
@@ -127,7 +131,6 @@ class Workspace:
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}
         self._python_servers: dict[str, bool] = {}
-        self._allowed: dict[str, Allowed | Withheld] = {}
 
     @property
     def root(self) -> AbsPath:
@@ -222,6 +225,11 @@ class Workspace:
         self._look_again()
         return self._located(candidate.spec, candidate.root)
 
+    def admitted(self, candidate: Candidate) -> Allowed | Withheld:
+        """Whether a server may run here, and in which form."""
+        self._look_again()
+        return self._admitted(candidate.spec, candidate.root)
+
     def program(self, name: str) -> AbsPath | None:
         """A program of the user's own, never one of the project's."""
         located = locate(name, self.root, replace(self._lookup, trusted=False))
@@ -245,7 +253,7 @@ class Workspace:
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         """Why a server is not available, and what to do about it."""
         spec, scene = candidate.spec, Scene(server=candidate.spec.id, root=candidate.root)
-        allowed = self.admission(spec)
+        allowed = self._admitted(spec, candidate.root)
         if not spec.command and self.settings(spec.id).withheld:
             allowed = Withheld(f"the project's own command of {spec.name} needs trust")
         if isinstance(allowed, Withheld):
@@ -325,7 +333,7 @@ class Workspace:
     def _options(self, candidate: Candidate) -> SessionOptions:
         spec, root = candidate.spec, candidate.root
         located = self._located(spec, root)
-        allowed = self.admission(spec)
+        allowed = self._admitted(spec, root)
         if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
             raise self.why_unavailable(candidate)
         self._require_approved(spec, root)
@@ -334,7 +342,13 @@ class Workspace:
         return SessionOptions(
             server=spec.id,
             root=root,
-            launch=Launch((located.path, *ready.command[1:]), root, environment, spec.id),
+            launch=Launch(
+                (located.path, *ready.command[1:]),
+                root,
+                {**environment, **self._temporary(spec, root)},
+                spec.id,
+                self._confinement(spec),
+            ),
             initialization=dict(ready.initialization) or None,
             settings=dict(ready.settings),
             initialize_seconds=self.settings(spec.id).timing.initialize_timeout_ms / 1000,
@@ -371,7 +385,7 @@ class Workspace:
         """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""
         spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
         server = self._located(spec, root)
-        allowed = self.admission(spec)
+        allowed = self._admitted(spec, root)
         if isinstance(allowed, Withheld) or not isinstance(server, ProgramFound):
             return None
         command = sidecar(self._filled(allowed, root, server))
@@ -388,6 +402,7 @@ class Workspace:
         if not isinstance(program, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{command[0]} is not installed, or may not run here", scene=scene)
         environment = self._child_environment(spec.env)
+        # Not confined: it is the user's own command, and writes what the server reads.
         return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
 
     def _filled(self, allowed: Allowed, root: AbsPath, located: ProgramFound) -> ServerSpec:
@@ -447,7 +462,7 @@ class Workspace:
         return folder
 
     def _is_available(self, candidate: Candidate) -> bool:
-        if isinstance(self.admission(candidate.spec), Withheld):
+        if isinstance(self._admitted(candidate.spec, candidate.root), Withheld):
             return False
         return isinstance(self._located(candidate.spec, candidate.root), ProgramFound)
 
@@ -455,17 +470,37 @@ class Workspace:
         """Whether it is there and only trust is missing."""
         located = self._located(candidate.spec, candidate.root)
         return isinstance(located, Gated) or (
-            isinstance(located, ProgramFound) and isinstance(self.admission(candidate.spec), Withheld)
+            isinstance(located, ProgramFound) and isinstance(self._admitted(candidate.spec, candidate.root), Withheld)
         )
 
-    def admission(self, spec: ServerSpec) -> Allowed | Withheld:
-        """Whether a server may start here, and in which form."""
-        if spec.id not in self._allowed:
-            self._allowed[spec.id] = admitted(spec, trusted=self.config.trusted)
-            if spec.connects and not self.config.trusted and ConfigSource.GLOBAL not in self._sources_of(spec):
+    def _admitted(self, spec: ServerSpec, root: AbsPath) -> Allowed | Withheld:
+        if self.config.trusted:
+            return Allowed(spec)
+        key = (spec.id, root)
+        if key not in self._whereabouts.admitted:
+            located = self._located(spec, root)
+            version = None
+            if spec.shown is not None and isinstance(located, ProgramFound):
+                version = installed_version(spec, located)
+            verdict = admitted(spec, trusted=False, version=version)
+            if spec.connects and ConfigSource.GLOBAL not in self._sources_of(spec):
                 why = f"{spec.name} connects to the database that the project names, and you have not configured it"
-                self._allowed[spec.id] = Withheld(why)
-        return self._allowed[spec.id]
+                verdict = Withheld(why)
+            self._whereabouts.admitted[key] = verdict
+        return self._whereabouts.admitted[key]
+
+    def _temporary(self, spec: ServerSpec, root: AbsPath) -> Mapping[str, str]:
+        """A place for temporary files where a confined server may create some: not the folder that a root lies in."""
+        usual = os.path.realpath(self._environment.get("TMPDIR") or "/tmp")  # noqa: S108 - only compared
+        beside = not any(is_inside(one, usual) or is_inside(usual, one) for one in self._lookup.territory)
+        return {} if self.config.trusted or beside else {"TMPDIR": self._state_of(spec, root)}
+
+    def _confinement(self, spec: ServerSpec) -> Confinement | None:
+        """What the system shall hold a server to that runs although nobody trusts the workspace."""
+        if self.config.trusted:
+            return None
+        network = spec.shown is None or spec.shown.network
+        return Confinement(self._lookup.territory, (self._places.state,), network)
 
     def _sources_of(self, spec: ServerSpec) -> frozenset[ConfigSource]:
         return self.sources.get(spec.id, frozenset())

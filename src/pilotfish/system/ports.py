@@ -3,7 +3,7 @@
 Implementations stand beside this file and are seen by composition roots only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,6 +14,29 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import PathChange, WatchRegistration
 
 
+class Confinement(Struct, frozen=True):
+    """What a program may not do, as far as the system can hold it to that."""
+
+    sealed: tuple[AbsPath, ...]
+    """Real folders below which it executes and changes nothing, """
+    opened: tuple[AbsPath, ...] = ()
+    """but for what lies in these."""
+    network: bool = False
+    """Whether it may connect to other machines."""
+
+
+HELD = {
+    "privileges": "no new privileges",
+    "files": "nothing below the workspace is executed or changed",
+    "network": "no network",
+}
+"""What a system may hold a confined program to, in words."""
+
+
+def confinement_text(held: Iterable[str]) -> str:
+    return ", ".join(HELD[word] for word in HELD if word in set(held))
+
+
 class Launch(Struct, frozen=True):
     """What to start. `argv[0]` is absolute; `environment` is the whole environment, but for the tag of the tree."""
 
@@ -22,6 +45,7 @@ class Launch(Struct, frozen=True):
     environment: Mapping[str, str]
     name: str
     """The server's id, for messages and for the process list."""
+    confinement: Confinement | None = None
 
 
 class Exit(Struct, frozen=True):
@@ -53,6 +77,11 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int: ...
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What of its confinement the system holds it to: `privileges`, `files`, `network`."""
+        ...
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`; raise `BrokenPipe` when the other end is gone, `Stalled` when it takes nothing."""

@@ -20,7 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 
 import anyio
@@ -29,7 +29,7 @@ import anyio.to_thread
 from pilotfish.errors import Bug, Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.system import supervisor
 from pilotfish.system.pipes import End
-from pilotfish.system.ports import BrokenPipe, Exit, Launch, Process
+from pilotfish.system.ports import BrokenPipe, Confinement, Exit, Launch, Process
 from pilotfish.system.strays import TAG, kill_strays
 from pilotfish.system.tasks import owned_tasks
 
@@ -92,6 +92,7 @@ class SupervisedProcess:
         self._reports = b""
         self._tail = bytearray()
         self._pid: int | None = None
+        self._held: tuple[str, ...] = ()
         self._exit: Exit | None = None
 
     @property
@@ -99,6 +100,10 @@ class SupervisedProcess:
         if self._pid is None:
             raise Bug("a process was asked for its pid before it had started")
         return self._pid
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        return self._held
 
     async def start(self, order: bytes) -> None:
         """Hand over the order and wait until the server runs; raise the typed reason when it does not."""
@@ -110,8 +115,8 @@ class SupervisedProcess:
         if scope.cancelled_caught:
             raise _not_started(self._launch, f"it did not run within {START_SECONDS:.0f} s")
         match self._reports.partition(b"\n")[0].decode().split():
-            case ["started", pid]:
-                self._pid = int(pid)
+            case ["started", pid, *held]:
+                self._pid, self._held = int(pid), tuple(held)
             case ["failed", stage, number]:
                 raise start_failure(self._launch, stage, int(number))
             case _:
@@ -217,9 +222,15 @@ def start_failure(launch: Launch, stage: str, number: int) -> Failure:
     return ServerFailed(
         Code.SERVER_MISSING,
         f"{launch.name} cannot be run: {program}: {reason}",
-        hint=HINTS.get(number, f"Install {launch.name}, or correct its `command`."),
+        hint=_missing_hint(launch, number),
         scene=_scene(launch),
     )
+
+
+def _missing_hint(launch: Launch, number: int) -> str:
+    if number == errno.EACCES and launch.confinement is not None and os.access(launch.argv[0], os.X_OK):
+        return "It, or the interpreter that it names, lies inside the workspace, which is not trusted."
+    return HINTS.get(number, f"Install {launch.name}, or correct its `command`.")
 
 
 def _not_started(launch: Launch, reason: str, stderr: tuple[str, ...] = ()) -> ServerFailed:
@@ -239,11 +250,19 @@ def _order(launch: Launch, token: str) -> bytes:
     if any(not name or "=" in name for name in environment):
         raise _not_started(launch, "a variable of its environment has no proper name")
     variables = (f"{name}={value}" for name, value in environment.items())
-    fields = [launch.cwd, str(len(launch.argv)), *launch.argv, *variables]
+    fields = [launch.cwd, str(len(launch.argv)), *launch.argv, *variables, *_confining(launch.confinement)]
     if any("\0" in field for field in fields):
         raise _not_started(launch, "its command, folder or environment contains a NUL character")
     body = os.fsencode("\0".join(fields))
     return b"%d\n%s" % (len(body), body)
+
+
+def _confining(confinement: Confinement | None) -> Iterator[str]:
+    """The confinement in the words of `supervisor.confined`, as variables without a name."""
+    if confinement is not None:
+        yield from (f"=sealed={folder}" for folder in confinement.sealed)
+        yield from (f"=opened={folder}" for folder in confinement.opened)
+        yield f"=network={'open' if confinement.network else 'closed'}"
 
 
 def _start_supervisor(launch: Launch, token: str) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -4,7 +4,9 @@ Run as `python -I -S -c BOOTSTRAP FOLDER CONTROL OWNER NAME`: FOLDER holds this 
 pair, OWNER the pid that has the other end, NAME is for the process list. All that the two say to each other:
 
     us → supervisor    the order (see `read_order`), then any byte: SIGTERM to the whole tree; end of file: SIGKILL
-    supervisor → us    `started PID` or `failed STAGE ERRNO`; then, when nothing of the tree is left, `exited CODE`
+    supervisor → us    `started PID HELD…` or `failed STAGE ERRNO`; when nothing of the tree is left, `exited CODE`
+
+HELD is what the kernel holds the server to, where the order asks for that: see `confinement`.
 
 Rules:
 - The server gets descriptors 0, 1 and 2 as they are. Not a byte is copied, and no other descriptor is passed on.
@@ -77,13 +79,13 @@ def main(control: int, owner: int) -> int:
     order = read_order(control, death)
     if os.getppid() != owner or order is None:  # it died, perhaps before it could be watched
         return 0
-    server, failure = start(*order)
+    server, held, failure = start(*order)
     if failure:
         report(control, b"failed %s\nexited 127" % failure)
         return 127
     tree = ProcessTree(server, wake)
     try:
-        report(control, b"started %d" % server)
+        report(control, b" ".join((b"started %d" % server, *held)))
         serve(tree, control, death)
     finally:
         tree.end()
@@ -92,9 +94,10 @@ def main(control: int, owner: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def read_order(control: int, death: int | None) -> tuple[bytes, list[bytes], dict[bytes, bytes]] | None:
+def read_order(control: int, death: int | None) -> tuple[bytes, list[bytes], list[bytes]] | None:
     """Read folder, arguments and environment: `LENGTH`, a newline, then `folder, count, argument…, K=V…` joined by NUL.
 
+    A variable without a name asks for a confinement (`confined` reads it).
     None when the owner was gone before it had said everything.
     """
     heard = b""
@@ -108,38 +111,37 @@ def read_order(control: int, death: int | None) -> tuple[bytes, list[bytes], dic
         if not data:
             return None
     folder, count, *fields = body.split(b"\0")
-    arguments, variables = fields[: int(count)], fields[int(count) :]
-    pairs = (variable.partition(b"=") for variable in variables)
-    return folder, arguments, {name: value for name, _, value in pairs}
+    return folder, fields[: int(count)], fields[int(count) :]
 
 
-def start(folder: bytes, arguments: list[bytes], environment: dict[bytes, bytes]) -> tuple[int, bytes]:
-    """Fork and execute the server, and let go of its standard streams; return its pid and why it failed, if it did."""
+def start(folder: bytes, arguments: list[bytes], variables: list[bytes]) -> tuple[int, list[bytes], bytes]:
+    """Fork and execute the server, and let go of its standard streams; return pid, confinement and failure, if any."""
     supervisor = os.getpid()
-    failures, failing = os.pipe()
+    words, saying = os.pipe()
     try:
         server = os.fork()
     except OSError as error:
-        return 0, b"fork %d" % (error.errno or 0)
+        return 0, [], b"fork %d" % (error.errno or 0)
     if server == 0:
         try:
-            become(supervisor, folder, arguments, environment, failing)
+            become(supervisor, folder, arguments, variables, saying)
         finally:
             os._exit(127)
-    os.close(failing)
+    os.close(saying)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor, inheritable=False)
     os.close(null)
-    failure = os.read(failures, 64)  # `execve` closes the other end: nothing to read means that it worked
-    os.close(failures)
-    return server, failure
+    said = b""
+    while data := os.read(words, 256):  # `execve` closes the other end: no failure to read means that it worked
+        said += data
+    os.close(words)
+    held, _, failure = said.rpartition(b"\n")
+    return server, held.split(), failure
 
 
-def become(
-    supervisor: int, folder: bytes, arguments: list[bytes], environment: dict[bytes, bytes], failing: int
-) -> None:
-    """In the child: turn into the server. Returns only when that failed, and has then written why."""
+def become(supervisor: int, folder: bytes, arguments: list[bytes], variables: list[bytes], saying: int) -> None:
+    """In the child: say what holds it, and turn into the server. Returns only when that failed, and has said why."""
     stage = b"folder"
     try:
         os.setsid()
@@ -152,9 +154,27 @@ def become(
             signal.signal(number, signal.SIG_DFL)
         os.chdir(folder)
         stage = b"program"
+        pairs = (variable.partition(b"=") for variable in variables)
+        environment = {name: value for name, _, value in pairs if name}
+        orders = [variable[1:] for variable in variables if variable.startswith(b"=")]
+        if orders:
+            os.write(saying, b" ".join(confined(orders)) + b"\n")
         os.execve(arguments[0], arguments, environment)  # noqa: S606 - running the server is the point
     except OSError as error:
-        os.write(failing, b"%s %d" % (stage, error.errno or 0))
+        os.write(saying, b"%s %d" % (stage, error.errno or 0))
+
+
+def confined(orders: list[bytes]) -> list[bytes]:
+    """Confine this process: `sealed=FOLDER`, `opened=FOLDER`, `network=closed`; return what holds."""
+    if TYPE_CHECKING:
+        from pilotfish.system import confinement
+    else:
+        import confinement  # beside this file; only servers of untrusted folders pay for it
+    pairs = [order.partition(b"=") for order in orders]
+    sealed = [value for name, _, value in pairs if name == b"sealed"]
+    opened = [value for name, _, value in pairs if name == b"opened"]
+    held = confinement.confine(sealed, opened, network=b"network=closed" not in orders)
+    return [word.encode() for word in held]
 
 
 def serve(tree: "ProcessTree", control: int, death: int | None) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.spec import Manager
 from support.daemon.homes import FAKELS, TESTS, WAIT_SECONDS, DaemonHome
 
 SCENARIO = "support.daemon.scenarios:says_its_name"
@@ -53,8 +55,21 @@ class ShellUser:
     def install(self, program: str) -> None:
         """Put a program on the `PATH` that is a server which says the program's name."""
         command = [sys.executable, "-I", "-c", FAKELS, str(TESTS), SCENARIO]
-        _write(self._bin / program, f"#!/bin/sh\nNAME={program} exec {shlex.join(command)}\n")
+        self.plant(program, f"#!/bin/sh\nNAME={program} exec {shlex.join(command)}\n")
+        self._record(program)
+
+    def plant(self, program: str, text: str) -> None:
+        """Put any program on the `PATH`."""
+        _write(self._bin / program, text)
         (self._bin / program).chmod(0o755)
+
+    def _record(self, program: str) -> None:
+        """What pip leaves beside a program, of a version that may run in any project."""
+        spec = next(spec for spec in load().values() if spec.command[0] == program)
+        assert spec.shown is not None
+        package = spec.install[Manager.PIP][0].partition("==")[0]
+        packages = self._bin.parent / "lib" / "python3" / "site-packages"
+        (packages / f"{package}-{spec.shown.last}.dist-info").mkdir(parents=True, exist_ok=True)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`pilotfish ARGUMENTS` in the project."""

@@ -117,6 +117,10 @@ class ScriptedProcess(Process):
         self._server = server
 
     @property
+    def held(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def pid(self) -> int:
         return self._server.pid
 

@@ -152,6 +152,7 @@ def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
         documents=len(session.documents.paths),
         busy=tuple(sanitised(progress.title, MAX_TITLE) for progress in session.readiness.running()),
         watching=None if health is None else _watching((health,)),
+        confined=session.held,
     )
 
 

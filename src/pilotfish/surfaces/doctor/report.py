@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.terminal.units import counted, latency
+from pilotfish.system.ports import confinement_text
 
 Grading = Literal["ok", "note", "todo"]
 
@@ -52,6 +53,8 @@ class ServerReport(Struct, frozen=True):
     """What to do; further ones are alternatives."""
     needs: tuple[str, ...] = ()
     """What a missing server needs besides itself."""
+    confined: tuple[str, ...] = ()
+    """What the system held it to while it started, because the workspace is not trusted."""
     optional: bool = False
     """Whether it is for documents or settings, so that no code is unchecked without it."""
 
@@ -144,6 +147,7 @@ def _server_lines(server: ServerReport) -> Iterator[str]:
             message = f"{server.id}: {server.problem}"
     more = [f"program: {server.path}"] if server.path else []
     more += [f"because the workspace is not trusted, {server.given_up}"] if server.given_up else []
+    more += [f"confined: {confinement_text(server.confined)}"] if server.confined else []
     words = [line for line in server.last_words if sanitised(line, MAX_LINE)]
     more += [f"stderr: {line}" for line in words[-MAX_STDERR:]]
     more += [f"needs {', '.join(server.needs)}"] if server.needs else []

@@ -119,7 +119,7 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
     if isinstance(located, ProgramMissing):
         # Before trust, which is no use while the program is missing.
         return _missing(workspace, spec, located, blank)
-    allowed = workspace.admission(spec)
+    allowed = workspace.admitted(candidate)
     if isinstance(allowed, Withheld):
         return replace(blank, state="withheld", problem=allowed.reason, advice=(_trust(workspace),))
     match located:
@@ -152,10 +152,13 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
     try:
         options = workspace.recipe(candidate, _nothing_to_restore).options()
         by_hand = (f"Run it by hand to see the error: {shlex.join(options.launch.argv)}",)
+        if options.launch.confinement is not None:
+            by_hand = (*by_hand, f"Trust the workspace, if it fails because it is confined: {_trust(workspace)}")
         began = current_time()
         async with open_session(options, spawn) as session:
             took = current_time() - began
             version = session.info.version or await _ask_version(candidate.spec, options)
+            held = session.held
     except Failure as failure:
         steps = (failure.hint,) if failure.hint and not by_hand else ()
         return replace(
@@ -166,6 +169,7 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         state="works",
         version=sanitised(version, MAX_VERSION) or None,
         initialize_ms=round(took * 1000),
+        confined=held,
         advice=(_trust(workspace),) if blank.incomplete else (),
     )
 

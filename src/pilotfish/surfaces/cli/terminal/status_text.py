@@ -9,6 +9,7 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.units import counted, duration, latency, memory
+from pilotfish.system.ports import confinement_text
 
 WORDS = {
     "broken": "broken",
@@ -39,6 +40,7 @@ def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) 
     if not daemon:
         yield cut("No daemon is running: servers start with the first edit or question.", width)
     yield cut(totals_line(snapshot.totals), width)
+    yield from (cut(line, width) for line in _confinement(snapshot))
     by_id = sorted(snapshot.rows, key=lambda row: row.server_id)
     here = [row for row in by_id if state_of(row) != "unavailable"]
     if here:
@@ -49,6 +51,14 @@ def status_lines(snapshot: Snapshot, *, daemon: bool, width: int | None = None) 
         yield from _away(away, width)
     for warning in snapshot.warnings:
         yield cut(f"warning: {sanitised(warning, MAX_LINE)}", width)
+
+
+def _confinement(snapshot: Snapshot) -> Iterator[str]:
+    """What the system holds the servers of an untrusted workspace to; where they differ, what all of them have."""
+    alive = [one.confined for row in snapshot.rows for one in row.instances if one.pid is not None]
+    if alive and not snapshot.trusted:
+        held = confinement_text(set[str](alive[0]).intersection(*alive[1:]))
+        yield f"Servers run confined: {held}" if held else "Servers are not confined: this system cannot do it."
 
 
 def totals_line(totals: Totals) -> str:

@@ -1,0 +1,142 @@
+"""Which version of a server is installed, from what its package manager wrote down (T46).
+
+A program of the user's own places is asked itself only where no package says it and the catalogue knows how; the
+answer is kept as long as the program is the same. Nothing of any project is read or run.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
+from pilotfish.servers.spec import Manager, ServerSpec
+
+if TYPE_CHECKING:
+    from pilotfish.servers.locate import ProgramFound
+
+VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+ASKING_SECONDS = 5.0
+"""For a program to print its version; one that needs longer has none."""
+
+DPKG = "/var/lib/dpkg"
+
+
+def is_between(version: str, first: str, last: str) -> bool:
+    """Whether a version lies in a range, both ends included; one that is no number does not."""
+    found = _numbers(version)
+    return bool(found) and _padded(_numbers(first)) <= _padded(found) <= _padded(_numbers(last))
+
+
+def installed_version(spec: ServerSpec, program: "ProgramFound") -> str:
+    """The version of the program, empty when it cannot be told."""
+    identity = program.identity
+    known = (identity.device, identity.inode, identity.mtime_ns, identity.size)
+    return _version(program.path, known, _packages(spec), spec.version_args)
+
+
+@lru_cache(maxsize=256)
+def _version(
+    program: AbsPath, _identity: tuple[int, ...], packages: tuple[frozenset[str], ...], version_args: tuple[str, ...]
+) -> str:
+    wheels, modules, debs = packages
+    found = _of_npm(program, modules) or _of_wheel(program, wheels) or _of_deb(program, debs)
+    return found or (_asked(program, version_args) if version_args else "")
+
+
+def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
+    wheels = (re.split(r"[\[=]", package)[0] for package in spec.install.get(Manager.PIP, ()))
+    modules = (package.rpartition("@")[0] for package in spec.install.get(Manager.NPM, ()))
+    return frozenset(map(_normalised, wheels)), frozenset(modules), frozenset(spec.install.get(Manager.APT, ()))
+
+
+def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
+    """From the nearest `package.json` above the program, if it is one of these packages."""
+    for folder in ancestors(os.path.dirname(os.path.realpath(program)), "/"):
+        try:
+            with open(os.path.join(folder, "package.json"), "rb") as file:
+                package = cast("dict[str, object]", json.load(file))
+        except (OSError, ValueError):
+            continue
+        if package.get("version") is not None:  # a folder may say what kind of modules it has, and no more
+            return str(package["version"]) if package.get("name") in modules else ""
+    return ""
+
+
+def _of_wheel(program: AbsPath, wheels: frozenset[str]) -> str:
+    """From the names of the packages that are installed beside a program of a Python environment."""
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    found = {version for name, version in _distributions(prefix) if _normalised(name) in wheels}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _distributions(prefix: str) -> Iterator[tuple[str, str]]:
+    library = os.path.join(prefix, "lib")
+    pythons = [name for name in _names(library) if name.startswith("python")]
+    for python in pythons:
+        for name in _names(os.path.join(library, python, "site-packages")):
+            if name.endswith(".dist-info"):
+                distribution, _, version = name.removesuffix(".dist-info").partition("-")
+                yield distribution, version
+
+
+def _of_deb(program: AbsPath, debs: frozenset[str]) -> str:
+    """From Debian's records, if one of these packages has the program among its files."""
+    for deb in debs:
+        try:
+            with open(os.path.join(DPKG, "info", f"{deb}.list"), encoding="utf-8") as files:
+                if not {f"{program}\n", f"{os.path.realpath(program)}\n"} & set(files):
+                    continue
+            with open(os.path.join(DPKG, "status"), encoding="utf-8") as status:
+                record = status.read().partition(f"\nPackage: {deb}\n")[2].partition("\n\n")[0]
+        except (OSError, UnicodeDecodeError):
+            continue
+        version = re.search(r"^Version: (?:\d+:)?(\S+)", record, re.MULTILINE)
+        if version:
+            return version[1]
+    return ""
+
+
+def _asked(program: AbsPath, version_args: tuple[str, ...]) -> str:
+    """What it prints, away from every project and with nothing that leads into one."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": os.path.expanduser("~")}
+    try:
+        done = subprocess.run(
+            [program, *version_args],
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=ASKING_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = VERSION.search(done.stdout.decode(errors="replace"))
+    return found[0] if found else ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def _padded(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return (*numbers, *(0 for _ in range(6 - len(numbers))))

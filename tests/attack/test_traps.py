@@ -1,0 +1,85 @@
+"""Real servers in repositories that are traps: what may run untrusted runs nothing of them, the rest does not start.
+
+This is a sample for the gate; `tests/traps.py` does it for every server that is installed, and makes the table of
+docs/SECURITY.md.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.launch import Withheld, admitted
+from pilotfish.system.confinement import confinable
+from support.daemon.homes import DaemonHome
+from support.daemon.users import ShellUser
+from support.servers.real import make_user
+from support.traps.probing import Leash, let_loose, version_of
+from support.traps.repository import set_trap
+
+pytestmark = pytest.mark.proves("T46", "TRUST-8")
+
+SAMPLE = {"basedpyright": "python", "json": "data"}
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+@pytest.mark.server("basedpyright", "json")
+@pytest.mark.parametrize("server", SAMPLE)
+@pytest.mark.parametrize("leash", [Leash.OPEN, Leash.CONFINED])
+async def test_a_server_that_may_run_anywhere_runs_nothing_of_a_trap(server: str, leash: Leash, tmp_path: Path) -> None:
+    user = make_user(tmp_path, [server], {}, trusted=False)
+    with set_trap(tmp_path, [SAMPLE[server]], user.workspace) as trap:
+        loosed = await let_loose(user, server, trap, leash)
+        assert len(trap.ways) > 50
+        assert trap.sprung() == set()
+    assert loosed.why_not is None
+    assert loosed.judged == loosed.files > 2
+    assert loosed.held == (tuple(confinable()) if leash is Leash.CONFINED else ())
+    shown = load()[server].shown
+    assert shown is not None
+    assert version_of(user, server) == shown.last
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+@pytest.mark.server("typescript")
+async def test_the_trap_works_where_it_is_trusted(tmp_path: Path) -> None:
+    user = make_user(tmp_path, ["typescript"], {}, trusted=True)
+    with set_trap(tmp_path, ["node"], user.workspace) as trap:
+        await let_loose(user, "typescript", trap, Leash.TRUSTED)
+        assert "own-tsserver" in trap.sprung()
+
+
+FOUND = {
+    "fortls": "main.F90",
+    "herb": "view.html.erb",
+    "rumdl": "document.md",
+    "sqruff": "main.sql",
+    "prisma": "schema.prisma",
+    "perlnavigator": "main.pl",
+    "rust-analyzer": "src/main.rs",
+}
+"""What ran code of an untrusted repository, and a file that made it."""
+
+
+@pytest.mark.parametrize("server", FOUND)
+def test_what_ran_code_is_withheld_in_every_version(server: str) -> None:
+    for version in (None, "", "0", "1", "99999"):
+        assert isinstance(admitted(load()[server], trusted=False, version=version), Withheld)
+
+
+@pytest.mark.slow
+def test_what_ran_code_is_not_even_started(home: DaemonHome, tmp_path: Path) -> None:
+    user = ShellUser(home)
+    for server in FOUND:
+        user.plant(load()[server].command[0], f"#!/bin/sh\n: > {tmp_path}/started-{server}\n")
+    (tmp_path / "base").mkdir()
+    with set_trap(tmp_path / "base", ["data", "scripts", "rust"], user.root) as trap:
+        said = user.run("check", *FOUND.values(), "--json").stdout
+        user.run("doctor")
+        assert trap.sprung() == set()
+    assert list(tmp_path.glob("started-*")) == []
+    errors = json.loads(said)["errors"]
+    assert {error["serverId"] for error in errors if error["code"] == "untrusted"} >= set(FOUND)

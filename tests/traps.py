@@ -1,0 +1,174 @@
+"""Lets language servers loose in trap repositories, and writes down what ran: `.venv/bin/python tests/traps.py --help`.
+
+Each server of `KINDS` that is on `PATH` gets a fresh trap repository (`tests/support/traps`): every file that it is for
+is checked, asked about and edited, and then the canaries are counted. Three times: in a trusted workspace, which shows
+that the traps work; in one that is not trusted; and in one that is not trusted, with all that the kernel holds it to.
+A server that the catalogue withholds runs all the same, which shows why it is withheld.
+
+Servers that are not installed can be had with `pilotfish install`, pip or npm; put their programs on `PATH`. The first
+and the last version of `[shown]` in the catalogue are versions for which this has shown 0: run it for both.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.launch import Withheld, admitted
+from support.servers.real import User
+from support.traps.probing import Leash, Loosed, let_loose, version_of
+from support.traps.repository import set_trap
+
+TOP = Path(__file__).resolve().parent.parent
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("basedpyright", "pyright", "ty", "pyrefly", "ruff", "pylsp", "jedi", "zuban"), ("python",)),
+    "typescript-native": ("node", "node7"),
+    **dict.fromkeys(("typescript", "vtsls", "biome", "eslint", "oxlint"), ("node",)),
+    **dict.fromkeys(("quick-lint-js", "html", "css", "somesass", "graphql", "vue", "svelte", "astro"), ("node",)),
+    **dict.fromkeys(("tailwindcss", "stylelint"), ("node",)),
+    **dict.fromkeys(("json", "yaml", "tombi", "taplo", "dockerfile", "docker-compose", "github-actions"), ("data",)),
+    **dict.fromkeys(("rumdl", "prisma", "nginx", "systemd", "cucumber", "zizmor", "marksman"), ("data",)),
+    **dict.fromkeys(("clangd", "cmake", "autotools", "verible", "meson", "ccls", "neocmake"), ("c",)),
+    **dict.fromkeys(("gopls",), ("go", "c")),
+    **dict.fromkeys(("rust-analyzer",), ("rust",)),
+    **dict.fromkeys(("bash", "herb", "fortls", "sqruff", "jinja", "just", "tcl", "vim", "nushell"), ("scripts",)),
+    **dict.fromkeys(("intelephense", "devsense-php", "phpactor", "emmylua", "lua-language-server"), ("scripts",)),
+    **dict.fromkeys(("jarl", "fatou", "perlnavigator", "ruby-lsp", "rubocop", "solargraph", "deno"), ("scripts",)),
+    **dict.fromkeys(("buf", "ast-grep", "protols"), ("scripts",)),
+}
+"""The repositories for each server."""
+
+HEADINGS = ("server", "version", "untrusted", "ways", "ran trusted", "ran untrusted", "ran confined")
+PAGE = TOP / "docs" / "SECURITY.md"
+BLOCK = re.compile(r"(<!-- traps -->\n).*?(<!-- end of traps -->)", re.DOTALL)
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Row(Struct, frozen=True):
+    """One server, and the ways that worked on each leash."""
+
+    server: str
+    version: str
+    form: str
+    ways: int
+    ran: Mapping[Leash, Sequence[str]]
+    troubles: Sequence[str] = ()
+    """What makes the row prove less than it seems to."""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        counts = (str(len(self.ran[leash])) for leash in Leash)
+        return (self.server, self.version or "?", self.form, str(self.ways), *counts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("servers", nargs="*", choices=[[], *KINDS], help="only these", metavar="SERVER")
+    parser.add_argument("--write", action="store_true", help="put the rows into the table of docs/SECURITY.md")
+    parser.add_argument("--linger", type=float, default=2.0, help="seconds for what a server does in its own time")
+    options = parser.parse_args()
+    bad = False
+    for server in options.servers or KINDS:
+        if shutil.which(load()[server].command[0]) is None:
+            print(f"{server}: not on PATH", file=sys.stderr)
+            continue
+        row = _row(server, options.linger)
+        print(json.dumps({**dict(zip(HEADINGS, row.cells, strict=True)), "ran": row.ran, "troubles": row.troubles}))
+        sys.stdout.flush()
+        bad |= row.form != "withheld" and any(row.ran[leash] for leash in (Leash.OPEN, Leash.CONFINED))
+        if options.write:
+            _write(row)
+    return 1 if bad else 0
+
+
+def _row(server: str, seconds: float) -> Row:
+    ran: dict[Leash, Sequence[str]] = {}
+    version, ways, troubles = "", 0, list[str]()
+    for leash in Leash:
+        with tempfile.TemporaryDirectory() as folder:
+            base = Path(os.path.realpath(folder))
+            user = _user(base, server, trusted=leash is Leash.TRUSTED)
+            version = version_of(user, server)
+            with set_trap(base, KINDS[server], user.workspace) as trap:
+                loosed = anyio.run(partial(let_loose, user, server, trap, leash, forced=True, seconds=seconds))
+                ran[leash], ways = sorted(trap.sprung()), len(trap.ways)
+        troubles += _troubles(leash, loosed)
+    return Row(server, version, _form(server, version), ways, ran, troubles)
+
+
+def _troubles(leash: Leash, loosed: Loosed) -> Iterator[str]:
+    if not loosed.files:
+        yield f"{leash}: no file is for it"
+    elif loosed.why_not is not None:
+        yield f"{leash}: did not run: {loosed.why_not}"
+    elif loosed.judged < loosed.files and leash is not Leash.TRUSTED:
+        yield f"{leash}: verdicts on {loosed.judged} of {loosed.files} files"
+    if leash is Leash.CONFINED and "files" not in loosed.held:
+        yield "this system has no Landlock"
+
+
+def _form(server: str, version: str) -> str:
+    spec = load()[server]
+    if isinstance(admitted(spec, trusted=False, version=version), Withheld):
+        return "withheld"
+    return "restricted" if spec.restricted else "as it is"
+
+
+def _user(base: Path, server: str, *, trusted: bool) -> User:
+    """A user who has this server, the programs of the system, and nothing else."""
+    workspace, home, tools = base / "workspace", base / "home", base / "bin"
+    for folder in (workspace, home, tools):
+        folder.mkdir()
+    program = load()[server].command[0]
+    (tools / program).symlink_to(shutil.which(program) or "")
+    environment = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": f"{tools}:{SYSTEM_PATH}",
+        "PILOTFISH_HOME": str(home / "pilotfish"),
+        "TMPDIR": str(home),
+    }
+    own = {
+        "lsp": {other: {"disabled": True} for other in load() if other != server},
+        "timing": {"requestTimeoutMs": 5000},
+        "security": {"trustedProjectRoots": [str(workspace)] if trusted else []},
+    }
+    user = User(workspace, environment)
+    file = Path(user.places.global_file)
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(own))
+    return user
+
+
+def _write(row: Row) -> None:
+    """Put a row into the table of the page, in place of the one before."""
+    text = PAGE.read_text()
+    found = BLOCK.search(text)
+    rows = {cells[0]: cells for cells in _rows(found[0] if found else "")}
+    rows[row.server] = row.cells
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(rows[server] for server in sorted(rows))]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    PAGE.write_text(BLOCK.sub(lambda block: f"{block[1]}\n{table}\n\n{block[2]}", text))
+
+
+def _rows(table: str) -> Iterator[tuple[str, ...]]:
+    for line in table.splitlines():
+        cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
+        if len(cells) == len(HEADINGS) and cells[0] in KINDS:
+            yield cells
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.model import AbsPath
+from pilotfish.service.python_environments import PythonEnvironments
 from support.clients.ears import Ear
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, fake_server, no_daemon_left
 from support.files.approvals import approve
@@ -180,3 +182,81 @@ def test_trust_is_not_taken_from_an_answer_that_was_typed_ahead(home: DaemonHome
     for given in (b"y\n", b"yes\n" * 100):
         assert run(home, "trust", given=given).returncode != 0
     assert b"Nothing is trusted" in run(home, "trust", "--list").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T47", "T1")
+@pytest.mark.parametrize(
+    ("variable", "way"),
+    [
+        ("HOME", "hook"),
+        ("HOME", "check without a daemon"),
+        ("HOME", "service"),
+        ("HOME", "doctor"),
+        ("XDG_CONFIG_HOME", "check"),
+    ],
+)
+def test_a_configuration_in_the_repository_is_never_the_users(
+    home: DaemonHome, tmp_path: Path, variable: str, way: str
+) -> None:
+    told, inside = tmp_path / "told", home.root / "inside"
+    folder = inside / (".config/pilotfish" if variable == "HOME" else "pilotfish")
+    folder.mkdir(parents=True)
+    command = ["/bin/sh", "-c", f"touch {told}"]
+    entry = {"toy": {"command": command, "extensions": [".x"]}}
+    rules = {"projectConfigPolicy": "always", "trustedProjectRoots": ["/**"]}
+    (folder / "lsp.json").write_text(json.dumps({"lsp": entry, "security": rules}))
+    home.write("a.x", "bad\n")
+    home.environment[variable] = str(inside)
+    said = WAYS[way](home, "a.x")
+    assert not told.exists(), said
+    assert "the user's file is inside the workspace" in run(home, "config", "check").stdout.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T47")
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        ("{root}/state", "hook"),
+        ("{root}/state", "check"),
+        ("{root}/state", "service"),
+        ("{root}/state", "doctor"),
+        ("state", "check without a daemon"),
+    ],
+)
+def test_a_state_in_the_repository_is_never_ours(tmp_path: Path, value: str, way: str) -> None:
+    """Programs of ours, interpreters of ours and journals are in there."""
+    require(["basedpyright"])
+    user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
+    told = tmp_path / "told"
+    tools = user.workspace / "state" / "tools" / "bin"
+    tools.mkdir(parents=True)
+    for name in ("basedpyright-langserver", "python3", "node", "git"):
+        (tools / name).write_text(f"#!/bin/sh\ntouch {told}\n")
+        (tools / name).chmod(0o755)
+    variables = {**user.environment, "PATH": f"{user.environment['PATH']}:/usr/bin:/bin"}
+    home = DaemonHome(user.workspace, {**variables, "PILOTFISH_HOME": value.format(root=user.workspace)})
+    home.write("a.py", "number: int = 'text'\n")
+    with no_daemon_left(home.environment["PILOTFISH_HOME"]):
+        said = WAYS[way](home, "a.py")
+    assert not told.exists(), said
+    assert "not assignable" not in said
+
+
+@pytest.mark.proves("T47", "TRUST-8")
+def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_path: Path) -> None:
+    root, told = tmp_path / "root", tmp_path / "told"
+    packages = root / ".venv" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    (root / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.1\n")
+    known = PythonEnvironments(AbsPath(str(root)), {"HOME": str(tmp_path)}, str(tmp_path / "pythons"))
+    made = known.interpreter(AbsPath(str(root)))
+    assert made is not None
+    honest = Path(made).read_text()
+    for planted, mode in ((f"#!/bin/sh\ntouch {told}\n", 0o700), (honest, 0o777)):
+        Path(made).write_text(planted)
+        Path(made).chmod(mode)
+        assert known.interpreter(AbsPath(str(root))) == made
+        assert Path(made).read_text() == honest
+        assert Path(made).stat().st_mode & 0o777 == 0o700

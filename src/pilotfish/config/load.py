@@ -25,7 +25,9 @@ from pilotfish.config.schema import SecuritySettings
 from pilotfish.config.sheets import Names, Sheet, read_project_sheet, read_user_sheet
 from pilotfish.config.trust import Stale, Trust, Trusted, read_grant, read_offer, settle
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
+from pilotfish.system.ownership import own_home
 
 
 class Catalogue(Struct, frozen=True):
@@ -137,7 +139,7 @@ class _Reading(Struct, frozen=True):
 
 def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[AbsPath, Sheet]) -> _Reading:
     canonical_id = request.catalogue.canonical_id
-    user = _recall(read_user_sheet(request.places, request.host, canonical_id), good)
+    user = _recall(_outside(read_user_sheet(request.places, request.host, canonical_id), workspace.path), good)
     rules = _rules(user)
     grant = read_grant(workspace, rules, request.places, request.host)
     # Up to here nothing below the workspace has been opened; the next line is the first that does.
@@ -148,6 +150,14 @@ def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[Ab
     files = {sheet.file for sheet in (user, project) if sheet}
     kept = {file: sheet for file, sheet in good.items() if file in files}
     return _Reading(user, rules, project, project_file, parts, trust, kept)
+
+
+def _outside(sheet: Sheet | None, workspace: AbsPath) -> Sheet | None:
+    """The user's file, unless a variable led to one of the project's: then it is no word of the user (T47)."""
+    if sheet is None or not is_inside(os.path.realpath(sheet.file), workspace) or is_inside(own_home(), workspace):
+        return sheet
+    problem = Problem(ProblemGrade.ERROR, sheet.file, (), "does not count: the user's file is inside the workspace")
+    return replace(sheet, value={}, problems=(problem,), sound=False, believable=False)
 
 
 def _recall(sheet: Sheet | None, good: dict[AbsPath, Sheet]) -> Sheet | None:

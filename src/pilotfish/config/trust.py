@@ -127,13 +127,13 @@ def find_obstacle(
     workspace: WorkspaceFiles, security: SecuritySettings | None, places: Places, host: str | None
 ) -> str | None:
     """Why an approval would not count here, or None when it would."""
+    for decisive in (places.pins, *(path for _, path in user_files(places, host))):
+        if is_inside(os.path.realpath(decisive), workspace.path):
+            return f"{decisive} decides trust and is inside this workspace"
     if security is None:
         return "the user's config file has errors, so nothing can grant trust"
     if security.project_config_policy is ProjectConfigPolicy.NEVER:
         return "security.projectConfigPolicy is never"
-    for decisive in (places.pins, *(path for _, path in user_files(places, host))):
-        if is_inside(os.path.realpath(decisive), workspace.path):
-            return f"{decisive} decides trust and is inside this workspace"
     return None
 
 

@@ -8,6 +8,7 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
 from pilotfish.servers.tree import DiskTree
+from pilotfish.system.ownership import is_private
 
 
 class PythonEnvironments:
@@ -44,13 +45,26 @@ class PythonEnvironments:
 
     def _written(self, script: str) -> str:
         path = os.path.join(self._folder, f"python-{_digest(script)}")
-        if not os.path.exists(path):
+        if not _is_ours(path, script):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             descriptor = os.open(f"{path}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(script)
             os.replace(f"{path}.{os.getpid()}", path)
         return path
+
+
+def _is_ours(path: str, script: str) -> bool:
+    """Whether the file is there, is this user's alone, and says just that: servers run it."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", opener=_without_links) as file:
+            return is_private(os.fstat(file.fileno())) and file.read(len(script) + 1) == script
+    except OSError:
+        return False
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _digest(script: str) -> str:

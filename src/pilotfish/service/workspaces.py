@@ -14,13 +14,15 @@ from msgspec import Struct
 from pilotfish.config.load import Catalogue, ConfigRequest, Loaded, load, watched_files
 from pilotfish.config.places import Places
 from pilotfish.config.problems import Problem
-from pilotfish.errors import Refused
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
+from pilotfish.system.ownership import own_home
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class Workspaces:
         known = self._known.get(key)
         if known is not None and known.is_current():
             return known.workspace
+        self._require_outside(AbsPath(os.path.realpath(client.root)))
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
         # Taken before the files are read: a write during the read is then noticed at the next use.
@@ -91,6 +94,13 @@ class Workspaces:
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
             self._revoked(made.workspace)
         return made.workspace
+
+    def _require_outside(self, root: AbsPath) -> None:
+        """Raise `Refused` where our own state would be the project's: programs and records that count are there."""
+        state = os.path.realpath(self._places.state)
+        if is_inside(state, root) and not is_inside(own_home(), root):
+            hint = "Set PILOTFISH_HOME, XDG_STATE_HOME or HOME to a folder outside of the project."
+            raise Refused(Code.UNTRUSTED, f"the folder of pilotfish's state, {state}, is inside {root}", hint=hint)
 
     def drop(self, is_unused: Callable[[Workspace], bool]) -> None:
         """Keep these no longer; their configuration is read again when a client comes back."""

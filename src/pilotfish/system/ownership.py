@@ -28,6 +28,11 @@ def is_own_folder(path: str) -> bool:
     return False
 
 
+def is_private(status: os.stat_result) -> bool:
+    """Whether a file is this user's alone: nothing that came with a repository is."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+
+
 def own_home() -> str:
     """The home folder of this user, by the system and not by a variable."""
     try:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.policy.openat import sync_folder, write_all
+from pilotfish.system.ownership import is_private
 from pilotfish.system.ports import Identity
 
 PLAN, DRAFT, DONE = "plan", "draft", "done"
@@ -111,8 +112,13 @@ def new_journal(home: AbsPath) -> Generator[Journal]:
 
 
 def lock_abandoned(home: AbsPath) -> Iterator[Journal]:
-    """The journals whose process is gone, each locked while it is looked at."""
+    """The journals whose process is gone, each locked while it is looked at.
+
+    What others can write is no journal of ours: a variable may have led here into somebody's repository.
+    """
     for token in sorted(_names(home)):
+        if not is_private(os.lstat(os.path.join(home, token))):
+            continue
         descriptor = _maybe_locked(home, token)
         if descriptor is not None:
             try:

@@ -122,7 +122,7 @@ class Service:
             self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step
         )
         self._preparation = Preparation(likely.prepare)
-        self._picture = Picture(access, self._runner, words, self.disk_changes.follows, self._in_step)
+        self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(
             self._edit_feedback, self._baselines, self.workspaces.of, self._warm_start.used

@@ -9,7 +9,7 @@ watcher nothing stands.
 
 import os
 from array import array
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import anyio
 from msgspec import Struct
@@ -29,6 +29,7 @@ from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
 from pilotfish.system.ports import FileText, Identity
 
 MAX_FILES = 20_000
@@ -39,6 +40,9 @@ MAX_ROOTS = 64
 
 INDEX_SECONDS = 30.0
 """For the words of a project."""
+
+SLACK_SECONDS = 0.1
+"""A file that was changed after what was noticed was read, or so shortly before, is not kept."""
 
 PROSE = (".md", ".rst", ".txt", ".adoc")
 """No server that judges code reads these."""
@@ -64,15 +68,13 @@ class Picture:
         runner: CheckRunner,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
-        in_step: Callable[[Workspace], Awaitable[Workspace]],
     ) -> None:
-        """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
+        """`is_followed`: whether changes below a root are noticed."""
         self._access = access
         self._texts: Texts = access.texts
         self._runner = runner
         self._words = words
         self._is_followed = is_followed
-        self._in_step = in_step
         self._known: Recent[AbsPath, _Known] = Recent(MAX_FILES)
         self._followed: Recent[AbsPath, tuple[int, int]] = Recent(MAX_ROOTS)
         """By root: up to where its changes were followed, and how often servers had taken answers back by then."""
@@ -113,19 +115,21 @@ class Picture:
         self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience
     ) -> tuple[FileVerdict, ...]:
         """Check these files, and keep what is fresh unless something changed meanwhile."""
+        started = current_time()
         verdicts = await self._runner.run(client, workspace, paths, patience=patience)
-        await self._in_step(workspace)
         for verdict in verdicts:
             if verdict.is_fresh and self._is_followed_to_the_end(workspace):
-                await self._keep(workspace, verdict)
+                await self._keep(workspace, verdict, started)
         return verdicts
 
-    async def _keep(self, workspace: Workspace, verdict: FileVerdict) -> None:
+    async def _keep(self, workspace: Workspace, verdict: FileVerdict, started: float) -> None:
         try:
             file = await self._texts.current(verdict.path)
         except Refused:
             return
-        judges = self._judges(workspace, file)
+        judges, age = self._judges(workspace, file), self._texts.age(verdict.path)
+        if age is None or age < current_time() - started + SLACK_SECONDS:
+            return
         # What is known of another text of the file tells what came and went: it stays until that was followed.
         if judges and file.text == verdict.text and self._known.get(verdict.path) is None:
             known = _Known(file.identity, judges, verdict.outcomes, checksums(file.content))

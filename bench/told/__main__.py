@@ -63,7 +63,8 @@ def watched(
 ) -> Run:
     """One subject on its own copy, edit by edit, each explained as it comes."""
     print(f"\n### {subject}", flush=True)
-    outcomes, judge, began = list[Outcome](), score.Judge(), time.monotonic()
+    outcomes, began = list[Outcome](), time.monotonic()
+    judge = score.Judge(installed=project.environment or project.registry == "debian")
     with tempfile.TemporaryDirectory(prefix="told-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")

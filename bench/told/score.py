@@ -11,7 +11,7 @@ and rule are. Positions decide nothing more, since edits move them.
 import html
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from told.edits import Edit
 from told.truth import Findings, Problem, Truth, letters
@@ -24,6 +24,13 @@ _FINDING = re.compile(
     r"\s*(?P<severity>ERROR|WARNING|INFO|HINT) \[(?P<line>\d+):(?P<column>\d+)\] ?(?P<message>.*?)"
     r"(?: \((?P<rule>[^()\s]+)\))?(?: \[new\])?\s*"
 )
+_QUOTED = re.compile(r"[\"'`]([^\"'`]+)[\"'`]")
+UNRESOLVED = {
+    *("reportMissingImports", "reportMissingModuleSource", "unresolved-import", "import-not-found", "missing-import"),
+    *("2307", "7016"),
+}
+"""What the checkers call an import that leads nowhere."""
+
 _MORE = re.compile(r"\.\.\. and (?P<count>\d+) more\b")
 
 
@@ -89,12 +96,17 @@ class Verdict:
 class Judge:
     """Goes along with a run: what was not told when it was new may be told later."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, installed: bool = True) -> None:
+        """`installed`: the project has its packages. Otherwise imports of them are not errors of any edit."""
+        self._installed = installed
         self._pending: list[tuple[int, Problem]] = []
         """What has not been told, with the number of the edit that brought it."""
+        self._gone: dict[str, tuple[Problem, ...]] = {}
+        """What deleted files had: it is not new when they come back."""
 
     def verdict(self, edit: Edit, truth: Truth, feedback: Said) -> Verdict:
         edited = {change.path for change in edit.changes}
+        truth = replace(truth, new=self._counting(edit, truth))
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
         # Nobody need be told of what has been fixed in the meantime.
@@ -121,6 +133,29 @@ class Judge:
             broken=broken,
             told=tuple(file for file in broken if file in named),
         )
+
+    def _counting(self, edit: Edit, truth: Truth) -> dict[str, tuple[Problem, ...]]:
+        """What is new and should be told."""
+        back = {change.path for change in edit.changes if change.before is None} & self._gone.keys()
+        known = {path: {problem.key for problem in self._gone.pop(path)} for path in back}
+        for change in edit.changes:
+            if change.after is None:
+                self._gone[change.path] = tuple(truth.before.get(change.path, ()))
+        counting = {
+            file: tuple(
+                one
+                for one in found
+                if one.key not in known.get(file, ()) and (self._installed or not is_missing_package(one))
+            )
+            for file, found in truth.new.items()
+        }
+        return {file: found for file, found in counting.items() if found}
+
+
+def is_missing_package(problem: Problem) -> bool:
+    """Whether it is about an import that is no file of the project."""
+    module = _QUOTED.search(problem.message) if problem.rule in UNRESOLVED else None
+    return module is not None and not module[1].startswith((".", "/"))
 
 
 def broken_files(new: Findings, edited: Iterable[str]) -> tuple[str, ...]:

@@ -514,3 +514,23 @@ def test_every_project_is_pinned_and_has_a_checker_and_edits() -> None:
         assert project.language in edits.MAKERS
         assert any(mark in project.package for mark in ("==", "@", "=")), name
         assert all("==" in requirement for requirement in project.requirements)
+
+
+def test_what_a_file_had_when_it_was_deleted_is_not_new_when_it_comes_back() -> None:
+    old, new = problem("a.py", "wrong"), problem("a.py", "worse")
+    judge = score.Judge()
+    gone = Edit(1, "delete-file", "others", "patch", (Change("a.py", "x", None),), "")
+    judge.verdict(gone, Truth({"a.py": (old,)}, {}, {}), score.said("", "/r"))
+    back = Edit(2, "fix", "fix", "patch", (Change("a.py", None, "x"),), "")
+    verdict = judge.verdict(back, Truth({}, {"a.py": (old, new)}, {"a.py": (old, new)}), score.said("", "/r"))
+    assert [one.message for one in verdict.missing] == ["worse"]
+
+
+@pytest.mark.parametrize(("installed", "missing"), [(True, 2), (False, 1)])
+def test_imports_of_packages_count_where_these_are_installed(installed: bool, missing: int) -> None:
+    package = Problem("a.py", 1, 1, "error", "reportMissingImports", 'Import "rich.console" could not be resolved')
+    own = Problem("a.py", 2, 1, "error", "reportMissingImports", 'Import "._gone" could not be resolved')
+    edit = Edit(1, "own", "own", "edit", (Change("a.py", "x", "y"),), "")
+    truth = Truth({}, {"a.py": (package, own)}, {"a.py": (package, own)})
+    verdict = score.Judge(installed=installed).verdict(edit, truth, score.said("", "/r"))
+    assert (len(verdict.missing), own in verdict.missing) == (missing, True)

@@ -13,6 +13,7 @@ import pytest
 
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from pilotfish.model import AbsPath
+from pilotfish.service.changes.journal import lock_abandoned
 from pilotfish.service.python_environments import PythonEnvironments
 from support.clients.ears import Ear
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, fake_server, no_daemon_left
@@ -260,3 +261,13 @@ def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_p
         assert known.interpreter(AbsPath(str(root))) == made
         assert Path(made).read_text() == honest
         assert Path(made).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.proves("T47", "T15")
+def test_a_journal_that_others_could_have_written_is_not_taken_up(tmp_path: Path) -> None:
+    journal = tmp_path / "journal" / "0123456789abcdef"
+    journal.mkdir(parents=True)
+    (journal / "plan").write_text(json.dumps({"entries": [], "made": [], "emptied": [], "roots": []}))
+    for mode, count in ((0o755, 0), (0o707, 0), (0o700, 1)):
+        journal.chmod(mode)
+        assert len(list(lock_abandoned(AbsPath(str(journal.parent))))) == count

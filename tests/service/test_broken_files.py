@@ -8,6 +8,7 @@ import pytest
 
 from pilotfish.api.answers import Feedback, State
 from support.servers.linker import linker, told
+from support.servers.script import Script
 from support.services.several import Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
@@ -114,3 +115,34 @@ async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: 
         session = next(iter(ground.service.pool.entries().values())).session
         assert session is not None
         assert sorted(Path(path).name for path in session.documents.paths) == ["b.py", "lib.py"]
+
+
+def gossip(script: Script) -> None:
+    """When `lib.py` is bad, `far.py` is wrong: said as soon as the one is sent, whether or not the other is open."""
+    texts: dict[str, str] = {}
+
+    def about(uri: str, **version: int) -> None:
+        folder = uri.rpartition("/")[0]
+        is_wrong = uri.endswith("far.py") and "bad" in texts.get(f"{folder}/lib.py", "")
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+        items = [{"range": place, "severity": 1, "message": "lib is bad"}] if is_wrong else []
+        script.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": items, **version})
+
+    def keep(params: Any) -> None:
+        document = params["textDocument"]
+        texts[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
+        about(f"{document['uri'].rpartition('/')[0]}/far.py")
+        about(document["uri"], version=document["version"])
+
+    script.capabilities.update({"textDocumentSync": 1})
+    script.on("textDocument/didOpen", keep)
+    script.on("textDocument/didChange", keep)
+    script.ignore("textDocument/didSave", "textDocument/didClose")
+
+
+async def test_what_a_server_says_of_a_file_that_nobody_asked_about_is_heard(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": gossip}, config()) as ground:
+        ground.write("lib.py", "value = 'good'\n")
+        ground.write("far.py", "nothing that anybody else mentions\n")
+        assert told(await edited(ground, "lib.py", "value = 'bad'\n")) == {"far.py": ["lib is bad"]}
+        assert told(await edited(ground, "lib.py", "value = 'bad again'\n")) == {}

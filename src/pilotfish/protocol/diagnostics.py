@@ -98,6 +98,11 @@ class Reports:
             sorted(path for path, channels in self._files.items() if any(report.items for report in channels.values()))
         )
 
+    def pushed_since(self, arrival: int) -> tuple[AbsPath, ...]:
+        """Files of which a push after this arrival says something is wrong."""
+        pushes = ((path, channels.get(Push())) for path, channels in self._files.items())
+        return tuple(path for path, push in pushes if push is not None and push.arrival > arrival and push.items)
+
     def publish(self, params: PublishDiagnosticsParams, now: float = 0.0) -> AbsPath | None:
         """Take in a push; returns the file it is about, None when it names no file. It replaces the push before it."""
         path = path_of(params.uri)

@@ -129,6 +129,8 @@ class ProjectCheck:
                     break
                 following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
                 search.add(workspace, following)
+            # What was said of the files that were opened for this is no news.
+            self._runner.spoken_of(target.root)
         self._remember(broken, search.changes)
         return search.result()
 
@@ -157,7 +159,8 @@ class ProjectCheck:
             deleted = [edit.path for edit in search.edits if edit.after is None]
             if deleted:
                 await self._runner.tell_deleted(target.root, deleted)
-        return await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
+        found = await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
+        return Affected((*self._runner.spoken_of(target.root), *found.files), found.complete)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots, and what was told of them, no longer."""

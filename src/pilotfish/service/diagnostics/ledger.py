@@ -90,6 +90,8 @@ class Ledger(Struct):
     habits: Habits = field(default_factory=Habits)
     unheard: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     """Texts without an answer at their deadline, until the next text of the same file."""
+    heard: int = 0
+    """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The project of open files, where a server was asked for it."""
     refusal: str | None = None

@@ -24,6 +24,10 @@ from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import side_by_side
 
 
+MAX_SPOKEN = 30
+"""A server that complains of more files at once has just begun, and speaks of what it found there."""
+
+
 class FileVerdict(Struct, frozen=True):
     """One file after a check: what all its servers said, or why the file was not sent to any."""
 
@@ -99,6 +103,19 @@ class CheckRunner:
             return await self._file(client, workspace, file, patience or Patience(), anew=anew)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
+
+    def spoken_of(self, root: AbsPath) -> tuple[AbsPath, ...]:
+        """Files that are not open and of which the servers of a root have complained since the last call."""
+        found: dict[AbsPath, None] = {}
+        for key, entry in self._pool.entries().items():
+            if key.root != root or entry.session is None or not entry.usable:
+                continue
+            session, ledger = entry.session, self._ledgers.of(entry.session)
+            spoken = session.reports.pushed_since(ledger.heard)
+            if len(spoken) <= MAX_SPOKEN:
+                found |= dict.fromkeys(path for path in spoken if not session.documents.is_open(path))
+            ledger.heard = session.reports.arrivals
+        return tuple(found)
 
     async def tell_deleted(self, root: AbsPath, paths: Sequence[AbsPath]) -> None:
         """Tell the servers of a root of deleted files, where no watcher does."""

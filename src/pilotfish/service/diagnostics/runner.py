@@ -23,7 +23,6 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import side_by_side
 
-
 MAX_SPOKEN = 30
 """A server that complains of more files at once has just begun, and speaks of what it found there."""
 

@@ -1,6 +1,7 @@
 """Random schedules against honest servers of every kind: nothing stale is called fresh, nothing wrong is called clean.
 
-`pytest tests/feedback/test_freshness_model.py --examples 100000` plays that many schedules.
+`pytest tests/feedback/test_freshness_model.py --examples 100000` plays that many schedules: edits, crashes, writes by
+others, changes of the configuration.
 What the servers promise stands beside each kind in `support.servers.honest_kinds`; the oracle is
 `support.oracles.freshness`. Where only a pause can tell (publishes without a version), the promise is that the server
 is not slower than it (DIAG-3).
@@ -14,7 +15,19 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from support.oracles.freshness import TEXTS, Checked, Crash, Edit, Schedule, Step, World, play, wrong
+from support.oracles.freshness import (
+    TEXTS,
+    Checked,
+    Configure,
+    Crash,
+    Edit,
+    Foreign,
+    Schedule,
+    Step,
+    World,
+    play,
+    wrong,
+)
 from support.servers.honest import Kind
 from support.servers.honest_kinds import KINDS
 
@@ -32,7 +45,11 @@ edits = st.builds(
     given=st.booleans(),
 )
 crashes = st.builds(Crash, wait=st.sampled_from(WAITS))
-steps = st.lists(st.one_of(edits, edits, edits, edits, edits, crashes), min_size=1, max_size=8)
+foreign_texts = st.dictionaries(st.sampled_from("abc"), st.integers(0, len(TEXTS) - 1), min_size=1, max_size=2)
+foreign = st.builds(Foreign, wait=st.sampled_from(WAITS), files=foreign_texts)
+configurations = st.builds(Configure, wait=st.sampled_from(WAITS), text=st.integers(0, 1))
+moves = st.one_of(edits, edits, edits, edits, edits, crashes, foreign, foreign, configurations)
+steps = st.lists(moves, min_size=1, max_size=8)
 tapes = st.lists(st.integers(0, 23), min_size=1, max_size=PLENTY) | st.lists(st.integers(0, 5), max_size=PLENTY)
 
 
@@ -66,7 +83,7 @@ def explore(examples: int, strategy: st.SearchStrategy[Schedule], judge: Callabl
 
 
 @pytest.mark.slow
-@pytest.mark.proves("P7", "P8", "DIAG-2", "DIAG-10", "C84", "C85", "C86")
+@pytest.mark.proves("P7", "P8", "DIAG-2", "DIAG-10", "C84", "C85", "C86", "F93", "F94", "F96", "F100")
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_is_called_fresh_is_what_the_server_says_of_that_text_or_a_newer_one(

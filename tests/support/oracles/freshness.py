@@ -6,7 +6,7 @@ result of an older text is never passed off as fresh, and nothing is called clea
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
@@ -16,14 +16,16 @@ from anyio.abc import TaskGroup
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.effective import ServerConfig
 from pilotfish.config.schema import RestartPolicy, TimingSettings
-from pilotfish.errors import Code, Refused
+from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
 from pilotfish.pool.entry import Recipe, Restore
 from pilotfish.pool.plan import Key
 from pilotfish.pool.pool import Pool
+from pilotfish.protocol.watching import Change, PathChange, watch_registrations
+from pilotfish.servers.inputs import InputEvidence
 from pilotfish.servers.resolve import Candidate, ServerChoice
-from pilotfish.servers.spec import FileRule, Restricted, RootRule, ServerSpec
+from pilotfish.servers.spec import FileRule, Inputs, Restricted, RootRule, ServerSpec
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
@@ -32,7 +34,7 @@ from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import FileText, Identity, Launch
-from support.servers.honest import Honest, Kind, Whims, truth
+from support.servers.honest import CONFIGURATION, Honest, Kind, Whims, truth
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
 from support.servers.scripted import ScriptedServer, spawning
@@ -58,7 +60,23 @@ class Crash:
     wait: float
 
 
-Step = Edit | Crash
+@dataclass(frozen=True)
+class Foreign:
+    """After `wait` seconds others write these files; the watcher tells of it before the next question."""
+
+    wait: float
+    files: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Configure:
+    """After `wait` seconds the configuration is written, of which no server takes notice by itself."""
+
+    wait: float
+    text: int
+
+
+Step = Edit | Crash | Foreign | Configure
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,8 @@ class Checked:
     began: float
     ended: float
     outcome: Outcome
+    written: Mapping[AbsPath, int] = field(default_factory=dict[AbsPath, int])
+    """Files that others had written when it began, with their orders."""
 
 
 @dataclass
@@ -106,6 +126,9 @@ class World:
         self.whims = Whims(tape)
         self.root = root
         self.disk: dict[AbsPath, str] = {}
+        self.configuration = AbsPath(f"{root}/{CONFIGURATION}.x")
+        self.foreign: set[AbsPath] = set()
+        """Files that others have written."""
         self.edits: dict[AbsPath, list[str]] = {}
         self.written_at: dict[AbsPath, float] = {}
         self.lives: list[Life] = []
@@ -138,6 +161,15 @@ class World:
             if self.lives and path not in self.lives[-1].server.open:
                 self.changed()
         return len(edits) - 1
+
+    def write_by_others(self, texts: Mapping[AbsPath, str]) -> None:
+        for path, text in texts.items():
+            self.write(path, text)
+        self.foreign.update(texts)
+
+    def written(self) -> dict[AbsPath, int]:
+        """What others have written, as it is now."""
+        return {path: len(self.edits[path]) - 1 for path in self.foreign}
 
     def crash(self) -> None:
         if self.lives:
@@ -218,7 +250,27 @@ class OneServer(Workspace):
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
         root = self._world.root
         launch = Launch(argv=("/bin/honest",), cwd=root, environment={}, name="honest")
-        return Recipe(Key("honest", root), lambda: SessionOptions("honest", root, launch), restore)
+
+        def options() -> SessionOptions:
+            inputs = ConfigurationRead(self._world)
+            return SessionOptions("honest", root, launch, watches=EVERY_FILE, inputs=inputs)
+
+        return Recipe(Key("honest", root), options, restore)
+
+
+EVERY_FILE = tuple(watch_registrations({"watchers": [{"globPattern": "**/*.x"}]}))
+
+
+class ConfigurationRead(InputEvidence):
+    """The configuration that a server reads at its start."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__({}, world.root, Inputs(), ())
+        self._world = world
+        self._read = world.disk.get(world.configuration)
+
+    def holds(self) -> bool:
+        return self._world.disk.get(self._world.configuration) == self._read
 
 
 def play(schedule: Schedule, root: str) -> World:
@@ -227,15 +279,29 @@ def play(schedule: Schedule, root: str) -> World:
     return anyio.run(_play, schedule, AbsPath(root), backend="trio", backend_options={"clock": clock})
 
 
+async def tell(ledgers: Ledgers, pool: Pool, paths: Sequence[AbsPath]) -> None:
+    """Tell the server of changes on disk, as `service.disk_changes` does before a question."""
+    sessions = [entry.session for entry in pool.entries().values() if entry.usable]
+    for session in filter(None, sessions):
+        with suppress(Failure):
+            ledger = ledgers.of(session)
+            async with ledger.shared():
+                if session.tell_changes(PathChange(path, Change.CHANGED) for path in paths):
+                    ledger.note_disk_change()
+                for path in paths:
+                    await ledgers.follow(session, path, gone=False)
+
+
 async def _play(schedule: Schedule, root: AbsPath) -> World:
     world = World(schedule.kind, schedule.tape, root)
     pool = Pool(spawning(world.scenario), FakeVitals(), jitter=lambda: 0.0)
     texts = Texts(Disk(world), WorldClock())
-    runner = CheckRunner(Access(pool, Ledgers(texts), texts))
+    ledgers = Ledgers(texts)
+    runner = CheckRunner(Access(pool, ledgers, texts))
     workspace, client = OneServer(world), ClientSession("model", root, root)
 
     async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:
-        began = anyio.current_time()
+        began, written = anyio.current_time(), world.written()
         given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
             verdicts = await runner.run(
@@ -248,17 +314,28 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
             for verdict in verdicts:
                 (outcome,) = verdict.outcomes
                 ended = anyio.current_time()
-                world.checked.append(Checked(verdict.path, orders[verdict.path], orders, began, ended, outcome))
+                order = orders[verdict.path]
+                world.checked.append(Checked(verdict.path, order, orders, began, ended, outcome, written))
 
     async with world.at_work(), pool.running(), anyio.create_task_group() as running:
         for step in schedule.steps:
             await anyio.sleep(step.wait)
-            if isinstance(step, Crash):
-                world.crash()
-                continue
-            texts = {name: None if number is None else TEXTS[number] for name, number in step.files.items()}
-            orders = {world.path(name): world.write(world.path(name), text) for name, text in texts.items()}
-            running.start_soon(check, step, orders)
+            match step:
+                case Crash():
+                    world.crash()
+                case Configure(text=number):
+                    world.write_by_others({world.configuration: TEXTS[number]})
+                case Foreign(files=files):
+                    written = {world.path(name): TEXTS[number] for name, number in files.items()}
+                    world.write_by_others(written)
+                    await tell(ledgers, pool, tuple(written))
+                case Edit(files=edited):
+                    texts_of = {world.path(name): number for name, number in edited.items()}
+                    orders = {
+                        path: world.write(path, None if number is None else TEXTS[number])
+                        for path, number in texts_of.items()
+                    }
+                    running.start_soon(check, step, orders)
     return world
 
 
@@ -284,6 +361,7 @@ def _wrong(world: World, checked: Checked) -> str | None:
 def _states(world: World, checked: Checked) -> list[State]:
     """The states of every server of that time, from the first that held the texts of the check up to the answer."""
     together = checked.together if world.kind.asked else {checked.path: checked.order}
+    together = {**checked.written, **together}
     found: list[State] = []
     for number, life in enumerate(world.lives):
         over = world.lives[number + 1].states[0].at if number + 1 < len(world.lives) else checked.ended

@@ -26,12 +26,15 @@ TICK = 1e-6
 DEPENDENCIES = {"b": ("a",), "c": ("a", "b")}
 """File → the files that it imports."""
 
+CONFIGURATION = "config"
+"""A file that every server reads at its start, and that counts for all others."""
+
 
 def truth(texts: Mapping[AbsPath, str], path: AbsPath, *, imports: bool = True) -> tuple[str, ...]:
     """What is wrong with a file: its own bad lines, and those of the files that it imports."""
     name, own = stem(path), _bad(texts.get(path, ""))
     found = [f"{name}: {line}" for line in own]
-    for other in DEPENDENCIES.get(name, ()) if imports else ():
+    for other in (*DEPENDENCIES.get(name, ()), CONFIGURATION) if imports else ():
         lines = _bad(texts.get(AbsPath(path.replace(f"{name}.x", f"{other}.x")), ""))
         found += [f"{name} imports {other}: {line}" for line in lines]
     return tuple(sorted(found))
@@ -80,6 +83,7 @@ class Surroundings(Protocol):
     kind: Kind
     whims: Whims
     disk: dict[AbsPath, str]
+    configuration: AbsPath
 
     def later(self, seconds: float, action: Callable[[], None]) -> None: ...
 
@@ -96,6 +100,7 @@ class Honest:
         self.whims = world.whims
         self.open: dict[AbsPath, str] = {}
         self.versions: dict[AbsPath, int] = {}
+        self.configured = world.disk.get(world.configuration, "")
         sync = {"openClose": True, "change": 1, "save": True}
         script.capabilities = {"textDocumentSync": sync, **world.kind.capabilities}
         script.on("initialize", self._initialize)
@@ -105,12 +110,13 @@ class Honest:
             "textDocument/didChange", lambda params: self._take(params["textDocument"], params["contentChanges"][0])
         )
         script.on("textDocument/didClose", lambda params: self._close(params["textDocument"]))
-        script.ignore("textDocument/didSave")
+        script.on("textDocument/didSave", lambda params: self.saved())
+        script.on("workspace/didChangeWatchedFiles", lambda params: self._watched(params["changes"]))
 
     @property
     def texts(self) -> dict[AbsPath, str]:
-        """All that it can see: open documents, and the disk."""
-        return {**self.world.disk, **self.open}
+        """All that it can see: open documents, the disk, and its configuration as it was at its start."""
+        return {**self.world.disk, **self.open, self.world.configuration: self.configured}
 
     def truth(self, path: AbsPath) -> tuple[str, ...]:
         return truth(self.texts, path)
@@ -120,6 +126,9 @@ class Honest:
 
     def changed(self, path: AbsPath) -> None:
         """Called after each new text."""
+
+    def saved(self) -> None:
+        """Called after each save."""
 
     def dependents(self, path: AbsPath) -> list[AbsPath]:
         return [other for other in self.open if stem(path) in DEPENDENCIES.get(stem(other), ())]
@@ -158,6 +167,11 @@ class Honest:
         self.versions[path] = document["version"]
         self.world.changed()
         self.changed(path)
+
+    def _watched(self, changes: Any) -> None:
+        for path in filter(None, (path_of(change["uri"]) for change in changes)):
+            if path not in self.open:
+                self.changed(path)
 
     def _close(self, document: Any) -> None:
         path = path_of(document["uri"])

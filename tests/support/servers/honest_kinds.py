@@ -103,6 +103,66 @@ class Pulled(Honest):
         return tuple(message for message in messages if part is None or (part == "own") == ("imports" not in message))
 
 
+class Ailing(Pulled):
+    """Says when it cannot work, and while it cannot it answers with nothing.
+
+    It promises: its words come before the answers that they are about.
+    """
+
+    def changed(self, path: AbsPath) -> None:
+        if self.whims.pick(4) == 3:
+            self.loading = True
+            self.status("error")
+            self.later(0.001 + self.whims.delay(2.4), self.well)
+
+    def initialized(self) -> None:
+        self.status("ok")
+
+    def well(self) -> None:
+        self.loading = False
+        self.status("ok")
+
+    def status(self, health: str) -> None:
+        status = {"health": health, "quiescent": True, "message": "the manifest is broken"}
+        self.script.notify("experimental/serverStatus", status)
+
+
+class Compiling(Pulled):
+    """Finds half of the errors itself, when it is asked, and publishes the others after each save, when it compiles.
+
+    A save while it compiles makes it begin anew. It promises: what it compiles with is what it has at the save or
+    later, and all is published before the question that follows the end is answered.
+    """
+
+    works = 0
+
+    def initialized(self) -> None:
+        self.saved()
+
+    def saved(self) -> None:
+        if self.works:
+            self.progress("compile", "end")
+        self.works += 1
+        work = self.works
+        wait = self.whims.delay(0.8)
+        self.later(wait, lambda: self.begin(work))
+
+    def begin(self, work: int) -> None:
+        if work == self.works:
+            self.progress("compile", "begin")
+            self.later(TICK + self.whims.delay(1.5), lambda: self.finish(work))
+
+    def finish(self, work: int) -> None:
+        if work == self.works:
+            self.works = 0
+            self.progress("compile", "end")
+            for path in self.open:
+                self.publish(path, self.share(self.truth(path), "own"), self.versions[path])
+
+    def share(self, messages: Iterable[str], part: str | None) -> tuple[str, ...]:
+        return super().share(messages, part or "imports")
+
+
 class Registering(Pulled):
     """Offers the pull some time after its start, by two providers at once."""
 
@@ -357,6 +417,9 @@ KINDS = (
     Kind("pull", Freshness(pull=PullSupport.STATIC), Pulled, {"diagnosticProvider": {}}, asked=True),
     Kind("pull registered late", Freshness(pull=PullSupport.DYNAMIC), Registering, asked=True),
     Kind("pull, quiescent", Freshness(pull=PullSupport.STATIC, phases=Phases.UNTIL_QUIESCENT), Quiescing,
+         {"diagnosticProvider": {}}, asked=True),
+    Kind("pull, ailing", Freshness(pull=PullSupport.STATIC), Ailing, {"diagnosticProvider": {}}, asked=True),
+    Kind("pull, compiling after a save", Freshness(pull=PullSupport.STATIC, save_progress="compile"), Compiling,
          {"diagnosticProvider": {}}, asked=True),
     Kind("versioned", Freshness(pull=PullSupport.NONE, phases=Phases.ONE), Versioned),
     Kind("versioned, twice", Freshness(pull=PullSupport.NONE), Twice),

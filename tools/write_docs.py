@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import click
 
+from pilotfish.api.questions import Operation
 from pilotfish.config.schema import json_schema
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.operations.rows import ROWS
@@ -156,7 +157,7 @@ def listed_verbs(*, writes: bool) -> str:
     helps = {
         (name := row.verb.partition(" ")[0]): GROUPS.get(name, row.description)
         for row in ROWS.values()
-        if row.request is not None and row.writes is writes
+        if row.operation is not Operation.DIAGNOSTICS and row.writes is writes
     }
     return "\n".join(f'        "{name}": Verb("cli.questions", {json.dumps(text)}),' for name, text in helps.items())
 

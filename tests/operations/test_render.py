@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pilotfish.api.answers import (
     Action,
@@ -91,18 +92,21 @@ FORMS: list[Any] = [
     pytest.param(Operation.DEFINITION, (HERE,), "src/a.py:10:5  def greet(name: str) -> str:", id="one place"),
     pytest.param(
         Operation.REFERENCES,
-        (HERE, at("src/a.py", 12, 1), THERE, LIBRARY),
+        (HERE, at("src/a.py", 12, 1), replace(THERE, within="main"), LIBRARY),
         "4 results in 3 files:\n"
-        "src/a.py:10:5  def greet(name: str) -> str:\n"
-        "src/a.py:12:1\n"
-        "src/b.py:3:7  print(greet(1))\n"
-        "/usr/lib/x.py:1:1 (external)",
+        "src/a.py\n"
+        "  10:5  def greet(name: str) -> str:\n"
+        "  12:1\n"
+        "src/b.py\n"
+        "  3:7 in main  print(greet(1))\n"
+        "/usr/lib/x.py (external)\n"
+        "  1:1",
         id="several files",
     ),
     pytest.param(
         Operation.REFERENCES,
         (HERE, at("src/a.py", 12, 1)),
-        "2 results:\nsrc/a.py:10:5  def greet(name: str) -> str:\nsrc/a.py:12:1",
+        "2 results:\nsrc/a.py\n  10:5  def greet(name: str) -> str:\n  12:1",
         id="one file",
     ),
     pytest.param(Operation.REFERENCES, (), "No results found.", id="nothing"),
@@ -267,8 +271,9 @@ STATES = [
     ),
     pytest.param(
         (HERE,),
-        Effort(server_hits=1, truncated=True, warnings=("showing 1 of 900 results",)),
-        "src/a.py:10:5  def greet(name: str) -> str:\nnote: showing 1 of 900 results",
+        Effort(server_hits=1, truncated=True, total=900, also_mentioned=2),
+        "src/a.py:10:5  def greet(name: str) -> str:\n… 899 more of 900 results; go on with offset 1\n"
+        "note: 2 more files mention the name, in comments or strings or of something else",
         id="cut",
     ),
 ]
@@ -307,7 +312,7 @@ def test_the_opta_tools_count_columns_from_zero(data: object, text: str) -> None
 
 @pytest.mark.proves("OPTA-1", "OPS-6")
 def test_the_opta_tools_say_what_is_not_fresh() -> None:
-    effort = Effort(server_hits=1, caveats=("indexing",), truncated=True, warnings=("showing 1 of 2 results",))
+    effort = Effort(server_hits=1, caveats=("indexing",), truncated=True, total=2)
     text = opta_text(answer_from(Operation.REFERENCES, (HERE,), effort))
     assert text == "partial: indexing\nsrc/a.py:10:4\nnote: showing 1 of 2 results"
 
@@ -385,17 +390,17 @@ def test_a_text_within_its_limit_is_whole() -> None:
     [
         pytest.param(
             answer_from(Operation.REFERENCES, tuple(at("ä.py", n, 1, "x") for n in range(50)), FRESH),
-            "… 31 more of 50 results",
+            "… 26 more of 50 results; go on with offset 24",
             id="places",
         ),
         pytest.param(
             answer_from(Operation.WORKSPACE_SYMBOL, tuple(symbol("f", n) for n in range(50)), FRESH),
-            "… 42 more of 50 results; narrow with a longer query or with filePath",
+            "… 41 more of 50 results; go on with offset 9",
             id="symbols of the workspace",
         ),
         pytest.param(
             answer_from(Operation.DOCUMENT_SYMBOL, tuple(symbol("f", n) for n in range(50)), FRESH),
-            "… 35 more of 50 symbols",
+            "… 36 more of 50 symbols; go on with offset 14",
             id="an outline",
         ),
         pytest.param(

@@ -64,6 +64,10 @@ def test_the_verbs_are_those_of_the_command_line() -> None:
         "rename",
         "rename-file",
         "actions",
+        "source",
+        "explore",
+        "impact",
+        "edit-symbol",
     ]
 
 
@@ -80,7 +84,7 @@ def test_every_field_belongs_to_a_question_and_is_used() -> None:
 @pytest.mark.proves("OPS-4", "OPTA-1")
 def test_only_what_may_write_asks_first() -> None:
     asking = [operation for operation, row in ROWS.items() if row.permission == "ask"]
-    assert asking == [Operation.RENAME, Operation.RENAME_FILE, Operation.CODE_ACTIONS]
+    assert asking == [Operation.RENAME, Operation.RENAME_FILE, Operation.CODE_ACTIONS, Operation.EDIT_SYMBOL]
 
 
 REQUESTS = [

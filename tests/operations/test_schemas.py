@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from pilotfish.api.questions import Operation
+from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
 from pilotfish.operations.tools import NAMED, OPTA
@@ -43,15 +44,17 @@ def test_the_small_sets_are_at_most_3_kilobytes(format_: Format, tools: ToolSet)
 def test_a_schema_takes_what_validation_takes(format_: Format, tools: ToolSet) -> None:
     known = NAMED if tools is ToolSet.NAMED else OPTA
     schemas = tool_schemas(format_, tools)
-    assert [named(schema)["name"] for schema in schemas] == list(known)
+    assert [named(schema)["name"] for schema in schemas] == [name for name in known if known[name].row.is_listed]
     for schema in schemas:
         tool = known[named(schema)["name"]]
         taken = parameters(format_, schema)
-        assert set(taken["properties"]) == {tool.dialect.said(name) for name in tool.fields}
+        listed = [name for name in tool.fields if FIELDS[name].is_listed]
+        assert set(taken["properties"]) == {tool.dialect.said(name) for name in listed}
         # Over MCP, diagnostics of no file are those of all files that have any.
         anything = format_ is Format.MCP and tool.row.operation is Operation.DIAGNOSTICS
         assert taken.get("required", []) == ([] if anything else [tool.dialect.said(name) for name in tool.required])
-        assert taken["additionalProperties"] is False
+        # Only a set with a specification of its own takes nothing but what it names.
+        assert taken.get("additionalProperties", True) is (tools is ToolSet.NAMED)
 
 
 @pytest.mark.proves("OPTA-1")
@@ -92,7 +95,7 @@ def test_the_default_permissions_are_ask_for_what_writes() -> None:
 def test_read_only_tools_are_annotated_so_and_no_others() -> None:
     schemas = [named(schema) for schema in tool_schemas(Format.MCP, ToolSet.NAMED)]
     annotated = {schema["name"] for schema in schemas if schema.get("annotations") == {"readOnlyHint": True}}
-    assert annotated == {row.tool for row in ROWS.values() if not row.writes}
+    assert annotated == {row.tool for row in ROWS.values() if row.is_listed and not row.writes}
 
 
 def test_the_one_tool_names_every_operation_and_every_field() -> None:
@@ -100,7 +103,9 @@ def test_the_one_tool_names_every_operation_and_every_field() -> None:
     taken = parameters(Format.MCP, schema)
     assert taken["properties"]["operation"]["enum"] == list(Operation)
     assert taken["required"] == ["operation"]
-    assert set(taken["properties"]) == {"operation"} | {name for tool in NAMED.values() for name in tool.fields}
+    assert set(taken["properties"]) == {"operation"} | {
+        name for tool in NAMED.values() for name in tool.fields if FIELDS[name].is_listed
+    }
     assert schema["annotations"] == {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False}
 
 

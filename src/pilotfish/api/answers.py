@@ -66,6 +66,8 @@ class Location(Extent, frozen=True, kw_only=True):
     external: bool = False
     text: str | None = None
     """The source line; of a very long one, the part around the place, with `…` where it was cut."""
+    within: str | None = None
+    """Of a reference: the symbol around it, such as `Class.method`."""
 
 
 class Symbol(Location, frozen=True, kw_only=True):
@@ -79,6 +81,53 @@ class Symbol(Location, frozen=True, kw_only=True):
     first_line: int | None = None
     last_line: int | None = None
     deprecated: bool = False
+
+
+class SymbolText(Symbol, frozen=True, kw_only=True):
+    """A symbol with its whole text: its lines, decorators included."""
+
+    source: str
+    digest: str
+    """Of the text: an edit that names it is refused when the text is another one."""
+
+
+class Use(Api, frozen=True, kw_only=True):
+    """Where something is used: all places within one symbol of one file."""
+
+    path: str
+    lines: tuple[int, ...]
+    within: str | None = None
+    text: str | None = None
+    """The source line of the first place."""
+
+
+class Exploration(Api, frozen=True, kw_only=True):
+    """All about one symbol."""
+
+    symbol: SymbolText
+    contents: tuple[str, ...] = ()
+    """Type and documentation."""
+    uses: tuple[Use, ...] = ()
+    total: int = 0
+    """How many places use it."""
+
+
+class UsedSymbol(Api, frozen=True, kw_only=True):
+    symbol: Symbol
+    uses: tuple[Use, ...] = ()
+    total: int = 0
+
+
+class Impact(Api, frozen=True, kw_only=True):
+    """What a change touches: the symbols that changed, who uses them, and what is broken now."""
+
+    changed: tuple[UsedSymbol, ...]
+    broken: Mapping[str, tuple["Diagnostic", ...]]
+    """Errors of the changed files and of those that use what changed, by path."""
+    checked: int = 0
+    """Files that were checked."""
+    files: tuple[str, ...] = ()
+    """Changed files in which no symbol changed."""
 
 
 class Hover(Api, frozen=True):
@@ -189,7 +238,7 @@ class Action(Api, frozen=True):
 Item = Location | Symbol | Hover | Signature | HierarchyItem | Edge | Action | Changes
 """One result of one server."""
 
-Data = tuple[Item, ...] | Hover | Changes | Mapping[str, tuple[Diagnostic, ...]] | None
+Data = tuple[Item, ...] | Hover | Changes | Exploration | Impact | Mapping[str, tuple[Diagnostic, ...]] | None
 
 
 def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> Diagnostic:
@@ -260,6 +309,12 @@ class Meta(Api, frozen=True):
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     reason: str | None = None
+    total: int | None = None
+    """Of a list: how many results there are, here or not."""
+    offset: int = 0
+    """How many of them were left out before the first."""
+    also_mentioned: int = 0
+    """Files that mention the name as well, in a comment, a string or of another thing: the server knows better."""
 
 
 class Effort(Struct, frozen=True):
@@ -276,6 +331,9 @@ class Effort(Struct, frozen=True):
     timed_out: bool = False
     truncated: bool = False
     warnings: tuple[str, ...] = ()
+    total: int | None = None
+    offset: int = 0
+    also_mentioned: int = 0
 
 
 D = TypeVar("D")
@@ -323,6 +381,9 @@ def answer_from(operation: str, data: D | None, effort: Effort) -> Answer[D]:
             truncated=effort.truncated,
             warnings=effort.warnings,
             reason=None if state is State.FRESH else _reason(effort),
+            total=effort.total if state is not State.UNAVAILABLE else None,
+            offset=effort.offset,
+            also_mentioned=effort.also_mentioned,
         ),
     )
 
@@ -355,6 +416,8 @@ def is_empty(data: object) -> bool:
         return not data
     if isinstance(data, Changes):
         return not data.files
+    if isinstance(data, Impact):
+        return not (data.changed or data.files)
     if isinstance(data, dict | Mapping):
         return not any(cast("Mapping[str, object]", data).values())
     if isinstance(data, Hover):

@@ -27,6 +27,10 @@ class Operation(StrEnum):
     RENAME = "rename"
     RENAME_FILE = "renameFile"
     CODE_ACTIONS = "codeActions"
+    SOURCE = "source"
+    EXPLORE = "explore"
+    IMPACT = "impact"
+    EDIT_SYMBOL = "editSymbol"
 
 
 class Question(Api, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +51,19 @@ class Question(Api, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: str | None = None
     apply: bool = False
     text: str | None = None
-    """A proposed text of the file, which is not on disk."""
+    """A proposed text of the file, which is not on disk; of `editSymbol`, the new text of the symbol."""
+    edit: str | None = None
+    """Of `editSymbol`: `replace`, `before`, `after` or `delete`."""
+    digest: str | None = None
+    """Of `editSymbol`: that of the text which the caller has seen."""
+    limit: int | None = None
+    """How many results at most; None: as many as the operation gives."""
+    offset: int | None = None
+    """How many results to leave out first."""
+    depth: int | None = None
+    """Of an outline: how many levels."""
+    kinds: str | None = None
+    """Of symbols: which, such as `class,method`; `all` has those that are local to a function too."""
 
 
 class Touch(Api, frozen=True, forbid_unknown_fields=True):

@@ -80,6 +80,10 @@ class BlockingWorkspace:
     rename = _waiting(Workspace.rename)
     rename_file = _waiting(Workspace.rename_file)
     actions = _waiting(Workspace.actions)
+    source = _waiting(Workspace.source)
+    explore = _waiting(Workspace.explore)
+    impact = _waiting(Workspace.impact)
+    edit_symbol = _waiting(Workspace.edit_symbol)
 
     @property
     def root(self) -> AbsPath:

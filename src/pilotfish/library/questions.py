@@ -8,7 +8,7 @@ a Unicode code point.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,12 +17,15 @@ from pilotfish.api.answers import (
     Answer,
     Changes,
     Edge,
+    Exploration,
     HierarchyItem,
     Hover,
+    Impact,
     ItemReference,
     Location,
     Signature,
     Symbol,
+    SymbolText,
 )
 from pilotfish.api.questions import Operation
 
@@ -83,9 +86,12 @@ class Questions(ABC):
         character: int | None = None,
         *,
         symbol: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Locations:
         """What implements an interface or method."""
-        return await self.ask(Operation.IMPLEMENTATION, place(file, line, character, symbol))
+        more = {"limit": limit, "offset": offset}
+        return await self.ask(Operation.IMPLEMENTATION, place(file, line, character, symbol) | more)
 
     async def references(
         self,
@@ -95,9 +101,11 @@ class Questions(ABC):
         *,
         symbol: str | None = None,
         include_declaration: bool = True,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Locations:
-        """Every use of a symbol in the workspace."""
-        more = {"includeDeclaration": include_declaration}
+        """Every use of a symbol in the workspace; `meta.total` says how many there are."""
+        more = {"includeDeclaration": include_declaration, "limit": limit, "offset": offset}
         return await self.ask(Operation.REFERENCES, place(file, line, character, symbol) | more)
 
     # --- Symbols ---------------------------------------------------------------------------------------------------
@@ -124,13 +132,66 @@ class Questions(ABC):
         """Signatures of the call around a position."""
         return await self.ask(Operation.SIGNATURE, place(file, line, character, symbol))
 
-    async def symbols(self, file: FilePath) -> Symbols:
-        """Outline of a file."""
-        return await self.ask(Operation.DOCUMENT_SYMBOL, place(file))
+    async def symbols(
+        self,
+        file: FilePath,
+        *,
+        depth: int | None = None,
+        kinds: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Symbols:
+        """Outline of a file without what is local to functions; `kinds` chooses (`class,method`), `all` has locals."""
+        more = {"depth": depth, "kinds": kinds, "limit": limit, "offset": offset}
+        return await self.ask(Operation.DOCUMENT_SYMBOL, place(file) | more)
 
-    async def workspace_symbols(self, query: str, file: FilePath | None = None) -> Symbols:
-        """Symbols by name in the whole workspace; with a file, at its servers alone."""
-        return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | {"query": query})
+    async def workspace_symbols(
+        self,
+        query: str,
+        file: FilePath | None = None,
+        *,
+        kinds: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Symbols:
+        """Symbols by name in the whole workspace, exact matches first; with a file, at its servers alone."""
+        more = {"query": query, "kinds": kinds, "limit": limit, "offset": offset}
+        return await self.ask(Operation.WORKSPACE_SYMBOL, place(file) | more)
+
+    # --- Several requests in one -----------------------------------------------------------------------------------
+
+    async def source(
+        self,
+        file: FilePath | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Answer[tuple[SymbolText, ...]]:
+        """The whole text of a symbol, or of several: `symbol="load, Class.method"`."""
+        return await self.ask(Operation.SOURCE, place(file, line, character, symbol))
+
+    async def explore(
+        self,
+        file: FilePath | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Answer[Exploration]:
+        """All about a symbol: type, documentation, text, who uses it."""
+        return await self.ask(Operation.EXPLORE, place(file, line, character, symbol))
+
+    async def impact(
+        self,
+        file: FilePath | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        symbol: str | None = None,
+    ) -> Answer[Impact]:
+        """What the uncommitted changes, or a symbol, touch: changed symbols, their users, what is broken now."""
+        return await self.ask(Operation.IMPACT, place(file, line, character, symbol))
 
     # --- Hierarchies -----------------------------------------------------------------------------------------------
 
@@ -142,9 +203,11 @@ class Questions(ABC):
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Edges:
         """Who calls a function, and where; `item` is one of an earlier answer."""
-        more = {"callHierarchyItem": handed_back(item)}
+        more = {"callHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
         return await self.ask(Operation.INCOMING_CALLS, place(file, line, character, symbol) | more)
 
     async def outgoing_calls(
@@ -155,9 +218,11 @@ class Questions(ABC):
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Edges:
         """What a function calls, and where; `item` is one of an earlier answer."""
-        more = {"callHierarchyItem": handed_back(item)}
+        more = {"callHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
         return await self.ask(Operation.OUTGOING_CALLS, place(file, line, character, symbol) | more)
 
     async def supertypes(
@@ -168,9 +233,11 @@ class Questions(ABC):
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> HierarchyItems:
         """What a type is derived from; `item` is one of an earlier answer."""
-        more = {"typeHierarchyItem": handed_back(item)}
+        more = {"typeHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
         return await self.ask(Operation.SUPERTYPES, place(file, line, character, symbol) | more)
 
     async def subtypes(
@@ -181,9 +248,11 @@ class Questions(ABC):
         *,
         symbol: str | None = None,
         item: ItemReference | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> HierarchyItems:
         """What is derived from a type; `item` is one of an earlier answer."""
-        more = {"typeHierarchyItem": handed_back(item)}
+        more = {"typeHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
         return await self.ask(Operation.SUBTYPES, place(file, line, character, symbol) | more)
 
     # --- Changes ---------------------------------------------------------------------------------------------------
@@ -206,6 +275,22 @@ class Questions(ABC):
         """Move a file and let imports follow: a diff, unless `apply` says to do it."""
         more = {"newPath": os.fspath(new_path), "apply": apply}
         return await self.ask(Operation.RENAME_FILE, place(file) | more)
+
+    async def edit_symbol(
+        self,
+        file: FilePath | None = None,
+        line: int | None = None,
+        character: int | None = None,
+        *,
+        edit: Literal["replace", "before", "after", "delete"],
+        symbol: str | None = None,
+        text: str | None = None,
+        digest: str | None = None,
+        apply: bool = False,
+    ) -> Answer[Changes]:
+        """Replace or delete a symbol, or insert before or after it: a diff, unless `apply` says to write it."""
+        more = {"edit": edit, "text": text, "digest": digest, "apply": apply}
+        return await self.ask(Operation.EDIT_SYMBOL, place(file, line, character, symbol) | more)
 
     async def actions(
         self,

@@ -23,7 +23,7 @@ MAX_HOVER = 8000
 MAX_DIFF = 40_000
 """Of one file: a larger change is not read as a diff."""
 
-_LIMITS = {"contents": MAX_HOVER, "documentation": MAX_HOVER, "text": MAX_HOVER, "diff": MAX_DIFF}
+_LIMITS = {"contents": MAX_HOVER, "documentation": MAX_HOVER, "text": MAX_HOVER, "diff": MAX_DIFF, "source": MAX_DIFF}
 """By field of the structured form; `MAX_MESSAGE` for the others."""
 
 _WORD_FOR_WORD = frozenset({"data", "uri"})

@@ -19,6 +19,8 @@ class Field(Struct, frozen=True):
     name: str
     type: Type
     description: str = ""
+    is_listed: bool = True
+    """Whether schemas name it. What few need is taken without: every byte of a schema is paid for in every request."""
 
 
 FIELDS = {
@@ -27,17 +29,23 @@ FIELDS = {
         Field("filePath", "string"),
         Field("line", "integer"),
         Field("character", "integer"),
-        Field("symbol", "string", "Such as Class.method"),
+        Field("symbol", "string"),
         Field("query", "string", "Name or part of it"),
         Field("includeDeclaration", "boolean", "Default true"),
-        Field("callHierarchyItem", "object", "From an earlier answer"),
-        Field("typeHierarchyItem", "object", "From an earlier answer"),
+        Field("callHierarchyItem", "object", "From an earlier answer", is_listed=False),
+        Field("typeHierarchyItem", "object", "From an earlier answer", is_listed=False),
         Field("newName", "string"),
         Field("newPath", "string"),
         Field("action", "string", "Number or title: shows its diff"),
         Field("kind", "string", "Such as quickfix"),
         Field("apply", "boolean", "Default: preview"),
-        Field("text", "string", "Proposed content, not on disk"),
+        Field("text", "string", "Content to judge, not on disk"),
+        Field("edit", "string", "replace, before, after or delete"),
+        Field("digest", "string", "As source gave it: refuses if the text changed"),
+        Field("limit", "integer", is_listed=False),
+        Field("offset", "integer"),
+        Field("depth", "integer", "Levels"),
+        Field("kinds", "string", "class,method; all: locals too"),
     )
 }
 
@@ -55,6 +63,7 @@ class QuestionForm(Struct, frozen=True):
                 yield (*self.required, *chosen)
 
 
+NOTHING = QuestionForm(())
 AT = QuestionForm(("filePath", "line", "character"))
 ON_LINE = QuestionForm(("filePath", "line"))
 NAMED = QuestionForm(("filePath", "symbol"), ("line", "character"))

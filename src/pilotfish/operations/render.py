@@ -17,16 +17,21 @@ from pilotfish.api.answers import (
     Data,
     Diagnostic,
     Edge,
+    Exploration,
     Feedback,
     FileChange,
     HierarchyItem,
     Hover,
+    Impact,
     Item,
     Location,
     Meta,
     Signature,
     State,
     Symbol,
+    SymbolText,
+    Use,
+    UsedSymbol,
     error_text,
     is_empty,
 )
@@ -38,8 +43,17 @@ from pilotfish.sanitise import sanitised, sanitised_lines
 
 NOTHING = "No results found."
 NO_DIAGNOSTICS = "No diagnostics."
-NARROW_QUERY = "narrow with a longer query or with filePath"
 ONE_FILE = "ask with filePath for those of one file"
+NO_CHANGES = "Nothing has changed since the last commit."
+
+MAX_LINES = 60
+"""Of a symbol's text among all that is said about it."""
+
+MAX_DOCUMENTATION = 1500
+
+MAX_NUMBERS = 8
+"""Lines of one user."""
+
 NOTHING_YET = "Nothing found so far."
 """For an answer that may be incomplete: it must not read as if there were nothing."""
 
@@ -48,6 +62,16 @@ def text_of(answer: Answer[Any], max_bytes: int | None = None) -> str:
     """The answer as a model reads it, in at most `max_bytes` of UTF-8."""
     page = _page(answer)
     return page.whole() if max_bytes is None else page.within(max_bytes)
+
+
+def rest_line(meta: Meta, shown: int) -> str | None:
+    """What of a list is not shown, and how to get it; None where nothing is left."""
+    end = meta.offset + shown
+    return None if meta.total is None or end >= meta.total else _rest(end, meta.total, "results")
+
+
+def _rest(end: int, total: int, noun: str) -> str:
+    return f"… {total - end} more of {total} {noun}; go on with offset {end}"
 
 
 def state_line(meta: Meta) -> str:
@@ -64,27 +88,35 @@ class _Page(Struct):
     noun: str = "results"
     advice: str = ""
     """How to get what is left out."""
+    offset: int = 0
+    """How many were left out before the first item."""
+    total: int = 0
+    """Of a list that can be continued: how many there are."""
 
     def whole(self) -> str:
-        return "\n".join([*self.head, *self.items, *self.tail])
+        rest = [self._cut(len(self.items))] if self.offset + len(self.items) < self.total else []
+        return "\n".join([*self.head, *self.items, *rest, *self.tail])
 
     def within(self, max_bytes: int) -> str:
         """As many whole items as fit, in front of the number of the others."""
         whole = self.whole()
         if _size(whole) <= max_bytes:
             return whole
-        total, around = len(self.items), "\n".join([*self.head, self._cut(len(self.items)), *self.tail])
+        total, around = len(self.items), "\n".join([*self.head, self._cut(0), *self.tail])
         left, shown = max_bytes - _size(around) - 1, 0
         while shown < total and _size(self.items[shown]) < left:
             left -= _size(self.items[shown]) + 1
             shown += 1
         if shown:
-            return "\n".join([*self.head, *self.items[:shown], self._cut(total - shown), *self.tail])
+            return "\n".join([*self.head, *self.items[:shown], self._cut(shown), *self.tail])
         # Nothing fits whole, or what must be said is too long by itself: whole lines have to do.
         return _lines_within(whole, max_bytes)
 
-    def _cut(self, missing: int) -> str:
-        return f"… {missing} more of {len(self.items)} {self.noun}{f'; {self.advice}' if self.advice else ''}"
+    def _cut(self, shown: int) -> str:
+        if self.total:
+            return _rest(self.offset + shown, self.total, self.noun)
+        total = len(self.items)
+        return f"… {total - shown} more of {total} {self.noun}{f'; {self.advice}' if self.advice else ''}"
 
 
 def _lines_within(text: str, max_bytes: int) -> str:
@@ -108,8 +140,14 @@ def _page(answer: Answer[Any]) -> _Page:
         return page
     failed = [_message(error_text(error)) for error in answer.errors if error.message not in (meta.reason or "")]
     page.head[:0] = [] if meta.state is State.FRESH else [state_line(meta)]
-    page.tail += [*failed, *(f"note: {_message(warning)}" for warning in meta.warnings)]
+    page.tail += [*failed, *(f"note: {_message(warning)}" for warning in meta.warnings), *_mentions(meta)]
     return page
+
+
+def _mentions(meta: Meta) -> Iterator[str]:
+    if meta.also_mentioned:
+        files = "another file mentions" if meta.also_mentioned == 1 else f"{meta.also_mentioned} more files mention"
+        yield f"note: {files} the name, in comments or strings or of something else"
 
 
 def _is_refusal(answer: Answer[Any]) -> bool:
@@ -125,30 +163,60 @@ def _body(answer: Answer[Any]) -> _Page:
         return _Page([], sanitised_lines("\n\n".join(data.contents), MAX_HOVER).split("\n"), [], "lines")
     if isinstance(data, Changes):
         return _changes(data)
+    if isinstance(data, Exploration):
+        return _exploration(data)
+    if isinstance(data, Impact):
+        return _impact(data)
     if isinstance(data, tuple):
-        return _items(answer.operation, data)
+        return _items(answer.operation, data, answer.meta)
     return _diagnostics(data or {})
 
 
 def _nothing(answer: Answer[Any]) -> Iterator[str]:
-    if answer.meta.empty:
-        yield NO_DIAGNOSTICS if answer.operation == Operation.DIAGNOSTICS else NOTHING
+    if answer.meta.total:
+        yield f"There are {answer.meta.total} results: none from offset {answer.meta.offset} on."
+    elif answer.meta.empty:
+        yield _NOTHINGS.get(answer.operation, NOTHING)
     elif answer.ok:
         yield NOTHING_YET
 
 
-def _items(operation: str, items: tuple[Item, ...]) -> _Page:
+_NOTHINGS: Mapping[str, str] = {Operation.DIAGNOSTICS: NO_DIAGNOSTICS, Operation.IMPACT: NO_CHANGES}
+
+
+def _items(operation: str, items: tuple[Item, ...], meta: Meta) -> _Page:
+    total = len(items) if meta.total is None else meta.total
+    page = _Page([], [], [], offset=meta.offset, total=total)
     if operation == Operation.DOCUMENT_SYMBOL:
-        return _Page([], list(_outline(cast("tuple[Symbol, ...]", items))), [], "symbols")
+        page.noun, page.items = "symbols", list(_outline(cast("tuple[Symbol, ...]", items)))
+        return page
     paths = {place.path for place in map(_place, items) if place is not None}
-    several = len(items) > 1 and paths
-    head = [f"{len(items)} results{f' in {len(paths)} files' if len(paths) > 1 else ''}:"] if several else []
-    advice = NARROW_QUERY if operation == Operation.WORKSPACE_SYMBOL else ""
-    return _Page(head, ["\n".join(_item(item)) for item in items], [], advice=advice)
+    if len(items) > 1 and paths:
+        shown = "" if len(items) == total else f" ({meta.offset + 1} to {meta.offset + len(items)})"
+        page.head = [f"{total} results{f' in {len(paths)} files' if len(paths) > 1 else ''}{shown}:"]
+    if operation == Operation.REFERENCES and len(items) > 1:
+        page.items = list(_references(cast("tuple[Location, ...]", items)))
+    else:
+        page.items = ["\n".join(_item(item)) for item in items]
+    return page
+
+
+def _references(places: tuple[Location, ...]) -> Iterator[str]:
+    """By file: the file once, then line, column, the symbol around, and the source line."""
+    path = None
+    for place in places:
+        external = " (external)" if place.external else ""
+        above = "" if place.path == path else f"{_path(place.path)}{external}\n"
+        path = place.path
+        within = f" in {_name(place.within)}" if place.within else ""
+        source = sanitised(place.text or "", MAX_SOURCE).strip()
+        yield f"{above}  {place.line}:{place.character}{within}{f'  {source}' if source else ''}"
 
 
 def _item(item: Item) -> Iterator[str]:
     match item:
+        case SymbolText():
+            yield from _source_text(item)
         case Symbol():
             inside = f" in {_name(item.container)}" if item.container else ""
             yield f"{_at(item)}  {item.kind} {_name(item.name)}{inside}"
@@ -168,6 +236,58 @@ def _item(item: Item) -> Iterator[str]:
             raise Bug("a hover or a change is never one of several")
         case _:
             assert_never(item)
+
+
+def _source_text(item: SymbolText) -> Iterator[str]:
+    inside = f" in {_name(item.container)}" if item.container else ""
+    lines = f"{item.first_line}-{item.last_line}"
+    yield f"{_path(item.path)}:{lines}  {item.kind} {_name(item.name)}{inside}  (digest {item.digest})"
+    yield sanitised_lines(item.source, MAX_DIFF)
+
+
+def _exploration(found: Exploration) -> _Page:
+    """The symbol, what is said about it, its text, and who uses it: each with a share of the whole."""
+    symbol = found.symbol
+    head = [f"{_path(symbol.path)}:{symbol.line}:{symbol.character}  {symbol.kind} {_name(symbol.name)}"]
+    if found.contents:
+        head += [sanitised_lines("\n\n".join(found.contents), MAX_DOCUMENTATION)]
+    source = sanitised_lines(symbol.source, MAX_DIFF).split("\n")
+    head += [f"text, lines {symbol.first_line}-{symbol.last_line} (digest {symbol.digest}):", *source[:MAX_LINES]]
+    if len(source) > MAX_LINES:
+        head += [f"… {len(source) - MAX_LINES} more lines; ask for its source"]
+    head += [_users_heading(found.total, found.uses)]
+    return _Page(head, [_use(use) for use in found.uses], [], "users", "ask for its references")
+
+
+def _impact(found: Impact) -> _Page:
+    items = [line for one in found.changed for line in _used(one)]
+    items += [f"{_path(path)}: changed outside of symbols" for path in found.files]
+    errors = [_diagnostic(path, one) for path, several in found.broken.items() for one in several]
+    broken = f"Broken now, of {_counted(found.checked, 'file')} checked:" if errors else None
+    clean = f"No errors in the {_counted(found.checked, 'file')} that were checked."
+    head = [broken, *errors] if broken else [clean]
+    return _Page([*head, f"{_counted(len(found.changed), 'symbol')} changed:"], items, [], "lines")
+
+
+def _used(one: UsedSymbol) -> Iterator[str]:
+    symbol = one.symbol
+    yield (
+        f"{_path(symbol.path)}:{symbol.line}:{symbol.character}  {symbol.kind} {_name(symbol.name)}: "
+        f"{_users_heading(one.total, one.uses)}"
+    )
+    yield from (f"  {_use(use)}" for use in one.uses)
+
+
+def _users_heading(total: int, uses: Sequence[Use]) -> str:
+    files = len({use.path for use in uses})
+    return f"used {total} times in {_counted(files, 'file')}" if total else "not used"
+
+
+def _use(use: Use) -> str:
+    lines = ",".join(map(str, use.lines[:MAX_NUMBERS])) + (",…" if len(use.lines) > MAX_NUMBERS else "")
+    within = f" in {_name(use.within)}" if use.within else ""
+    source = sanitised(use.text or "", MAX_SOURCE).strip()
+    return f"{_path(use.path)}:{lines}{within}{f'  {source}' if source else ''}"
 
 
 def _hierarchy_item(item: HierarchyItem) -> str:

@@ -6,20 +6,34 @@ hints, schemas, validation, order of results, the tables of the documents. CONTR
 it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from pilotfish.api.answers import Action, Changes, Diagnostic, Edge, HierarchyItem, Hover, Location, Signature, Symbol
-from pilotfish.api.questions import Operation
+from pilotfish.api.answers import (
+    Action,
+    Changes,
+    Diagnostic,
+    Edge,
+    Exploration,
+    HierarchyItem,
+    Hover,
+    Impact,
+    Location,
+    Signature,
+    Symbol,
+    SymbolText,
+)
+from pilotfish.api.questions import Operation, Question
 from pilotfish.operations.actions import read_actions
 from pilotfish.operations.edits.changes import read_changes
-from pilotfish.operations.form_fields import AT, PLACE, QuestionForm
+from pilotfish.operations.form_fields import AT, NOTHING, PLACE, QuestionForm
 from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
 from pilotfish.operations.hovers import read_hover
 from pilotfish.operations.locations import read_locations
+from pilotfish.operations.outlines.kinds import of_kinds, outline
 from pilotfish.operations.params import (
     at_position,
     of_actions,
@@ -65,10 +79,18 @@ class ResultOrder(Enum):
     AS_GIVEN = auto()
 
 
+def _everything(_question: Question, found: Sequence[ServerResult]) -> Sequence[ServerResult]:
+    return found
+
+
+PAGED = ("limit", "offset")
+"""Every list can be continued."""
+
+
 class OperationRow(Struct, frozen=True):
     operation: Operation
     request: Request | None
-    """None where no request answers it: diagnostics come from what servers report."""
+    """None where no single request answers it."""
     data: Any
     """The type of an answer's `data`, which is null where nothing was found or no server answered."""
     forms: tuple[QuestionForm, ...]
@@ -77,6 +99,10 @@ class OperationRow(Struct, frozen=True):
     verb: str
     """Its name on the command line."""
     description: str
+    advice: str = ""
+    """When a model should use its tool, and what for."""
+    is_listed: bool = True
+    """Whether its tool is among those that a model is shown; it can be called in any case."""
     required: tuple[str, ...] = ()
     """Needed in every form."""
     optional: tuple[str, ...] = ()
@@ -89,6 +115,8 @@ class OperationRow(Struct, frozen=True):
     """Whether its answer needs the whole project: every use, every implementation, every name."""
     cap: int = MAX_RESULTS
     order: ResultOrder = ResultOrder.BY_PLACE
+    keep: Callable[[Question, Sequence[ServerResult]], Sequence[ServerResult]] = _everything
+    """What of one server's results counts."""
 
     @property
     def permission(self) -> Literal["allow", "ask"]:
@@ -122,6 +150,7 @@ _ROWS = (
         tool="lsp_goto_definition",
         verb="definition",
         description="Where a symbol is defined.",
+        advice="Use it instead of grep for a declaration; libraries too.",
         opta="lsp_definition",
     ),
     OperationRow(
@@ -132,6 +161,8 @@ _ROWS = (
         tool="lsp_goto_declaration",
         verb="declaration",
         description="Where a symbol is declared.",
+        advice="For C headers and stubs; else goto_definition.",
+        is_listed=False,
     ),
     OperationRow(
         Operation.TYPE_DEFINITION,
@@ -141,6 +172,7 @@ _ROWS = (
         tool="lsp_goto_type_definition",
         verb="type-definition",
         description="Where the type of a symbol is defined.",
+        advice="From a variable to its class.",
     ),
     OperationRow(
         Operation.IMPLEMENTATION,
@@ -150,7 +182,9 @@ _ROWS = (
         tool="lsp_goto_implementation",
         verb="implementation",
         description="What implements an interface or method.",
+        advice="Before changing an interface or base method.",
         is_wide=True,
+        optional=PAGED,
     ),
     OperationRow(
         Operation.REFERENCES,
@@ -160,7 +194,8 @@ _ROWS = (
         tool="lsp_find_references",
         verb="references",
         description="Every use of a symbol in the workspace.",
-        optional=("includeDeclaration",),
+        advice="Use it instead of grep before you change or delete something. By file, with the function around each.",
+        optional=("includeDeclaration", *PAGED),
         opta="lsp_references",
         is_wide=True,
     ),
@@ -172,6 +207,7 @@ _ROWS = (
         tool="lsp_hover",
         verb="hover",
         description="Type and documentation of a symbol.",
+        advice="Use it instead of opening the defining file.",
         opta="lsp_hover",
         order=ResultOrder.AS_GIVEN,
     ),
@@ -183,7 +219,9 @@ _ROWS = (
         tool="lsp_signature",
         verb="signature",
         description="Signatures of the call around a position.",
+        advice="While writing a call.",
         order=ResultOrder.AS_GIVEN,
+        is_listed=False,
     ),
     OperationRow(
         Operation.DOCUMENT_SYMBOL,
@@ -193,8 +231,11 @@ _ROWS = (
         tool="lsp_document_symbols",
         verb="symbols",
         description="Outline of a file: its symbols and where they are.",
+        advice="Use it instead of reading a long file.",
         opta="lsp_document_symbols",
+        optional=("depth", "kinds", *PAGED),
         cap=MAX_OUTLINE,
+        keep=outline,
         order=ResultOrder.AS_GIVEN,
     ),
     OperationRow(
@@ -205,7 +246,10 @@ _ROWS = (
         tool="lsp_workspace_symbols",
         verb="workspace-symbols",
         description="Find symbols by name in the whole workspace.",
+        advice="Use it instead of grep or find when you do not know the file.",
         opta="lsp_symbols",
+        optional=("kinds", *PAGED),
+        keep=of_kinds,
         order=ResultOrder.BY_MATCH,
         is_wide=True,
     ),
@@ -217,6 +261,7 @@ _ROWS = (
         tool="lsp_prepare_call_hierarchy",
         verb="calls prepare",
         description="The call hierarchy item of a function.",
+        is_listed=False,
     ),
     OperationRow(
         Operation.INCOMING_CALLS,
@@ -226,7 +271,9 @@ _ROWS = (
         tool="lsp_incoming_calls",
         verb="calls in",
         description="Who calls a function, and where.",
+        advice="Calls alone, not other uses.",
         is_wide=True,
+        optional=PAGED,
     ),
     OperationRow(
         Operation.OUTGOING_CALLS,
@@ -236,6 +283,8 @@ _ROWS = (
         tool="lsp_outgoing_calls",
         verb="calls out",
         description="What a function calls, and where.",
+        advice="To follow what a function does.",
+        optional=PAGED,
     ),
     OperationRow(
         Operation.SUPERTYPES,
@@ -245,6 +294,7 @@ _ROWS = (
         tool="lsp_supertypes",
         verb="types super",
         description="What a type is derived from.",
+        optional=PAGED,
     ),
     OperationRow(
         Operation.SUBTYPES,
@@ -254,7 +304,9 @@ _ROWS = (
         tool="lsp_subtypes",
         verb="types sub",
         description="What is derived from a type.",
+        advice="Before changing a base class.",
         is_wide=True,
+        optional=PAGED,
     ),
     OperationRow(
         Operation.DIAGNOSTICS,
@@ -264,6 +316,7 @@ _ROWS = (
         tool="lsp_diagnostics",
         verb="check",
         description="Fresh errors and warnings of a file.",
+        advice="Use it instead of running the compiler or linter.",
         optional=("text",),
     ),
     OperationRow(
@@ -274,6 +327,7 @@ _ROWS = (
         tool="lsp_rename",
         verb="rename",
         description="Rename a symbol everywhere; by default only a diff.",
+        advice="Use it instead of editing each use.",
         required=("newName",),
         optional=("apply",),
         opta="lsp_rename",
@@ -289,6 +343,7 @@ _ROWS = (
         tool="lsp_rename_file",
         verb="rename-file",
         description="Move a file and update imports; by default only a diff.",
+        advice="Use it instead of mv.",
         optional=("apply",),
         writes=True,
         order=ResultOrder.AS_GIVEN,
@@ -301,8 +356,56 @@ _ROWS = (
         tool="lsp_code_actions",
         verb="actions",
         description="Quick fixes and refactorings on a line.",
+        advice="For imports and mechanical fixes; give action to see its diff.",
         optional=("kind", "action", "apply"),
         writes=True,
+    ),
+    OperationRow(
+        Operation.SOURCE,
+        None,
+        tuple[SymbolText, ...],
+        PLACE,
+        tool="lsp_source",
+        verb="source",
+        description="The whole text of a symbol, or of several (a, b).",
+        advice="Use it instead of reading a file.",
+        order=ResultOrder.AS_GIVEN,
+    ),
+    OperationRow(
+        Operation.EXPLORE,
+        None,
+        Exploration,
+        PLACE,
+        tool="lsp_explore",
+        verb="explore",
+        description="Signature, documentation, text and users of a symbol.",
+        advice="Start here in code you do not know.",
+        order=ResultOrder.AS_GIVEN,
+    ),
+    OperationRow(
+        Operation.IMPACT,
+        None,
+        Impact,
+        (NOTHING, *PLACE),
+        tool="lsp_impact",
+        verb="impact",
+        description="What uncommitted changes, or a symbol, touch: users, errors.",
+        advice="Changed symbols, who uses them, what is broken now; use it before you finish.",
+        order=ResultOrder.AS_GIVEN,
+    ),
+    OperationRow(
+        Operation.EDIT_SYMBOL,
+        None,
+        Changes,
+        PLACE,
+        tool="lsp_edit_symbol",
+        verb="edit-symbol",
+        description="Replace, delete or extend a symbol by name; by default only a diff.",
+        advice="Use it instead of editing by line.",
+        required=("edit",),
+        optional=("text", "digest", "apply"),
+        writes=True,
+        order=ResultOrder.AS_GIVEN,
     ),
 )
 

@@ -14,7 +14,8 @@ from typing import assert_never
 from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
-from pilotfish.operations.tools import ONE_TOOL, OperationTool, named_tools, operation_tools, opta_tools
+from pilotfish.operations.tools import ONE_TOOL, SNAKE, OperationTool, named_tools, operation_tools, opta_tools
+from pilotfish.operations.validate import first_of
 
 Schema = Mapping[str, object]
 
@@ -23,7 +24,10 @@ READS: Schema = {"readOnlyHint": True}
 WRITES: Schema = {"destructiveHint": True, "idempotentHint": False, "readOnlyHint": False}
 """What an MCP host may do without asking. The other hints mean something only for a tool that writes."""
 
-KNOWN_FILES = "Fresh errors and warnings of a file; without filePath, of all files that have any."
+KNOWN_FILES = (
+    "Fresh errors and warnings of a file; without filePath, of all files that have any. "
+    "Use it instead of running the compiler or linter."
+)
 """Over MCP the diagnostics need no file."""
 
 
@@ -59,7 +63,11 @@ def tool_schemas(
             return [_shaped(format_, ONE_TOOL, _one_description(operations), _one_parameters(operations), None)]
         case _:
             assert_never(tools)
-    return [_shaped(format_, tool.name, _description(tool), _parameters(tool), tool) for tool in chosen.values()]
+    return [
+        _shaped(format_, tool.name, _description(tool), _parameters(tool), tool)
+        for tool in chosen.values()
+        if tool.row.is_listed
+    ]
 
 
 def default_tools(format_: Format) -> ToolSet:
@@ -93,32 +101,36 @@ def _shaped(format_: Format, name: str, description: str, parameters: Schema, to
 def _in_wire_order(parameters: Schema) -> Schema:
     """The members as `tools/list` has them in every version with a handshake: the SDK puts its own fields first."""
     order = ("properties", "required", "type", "additionalProperties")
-    return {key: parameters[key] for key in order if key == "additionalProperties" or parameters.get(key)}
+    return {key: parameters[key] for key in order if key in parameters and parameters[key] != ()}
 
 
 def _description(tool: OperationTool) -> str:
     """A place can be given in several ways, which the list of fields alone does not tell."""
-    how = " Give filePath, line, character (1-based); or symbol." if len(tool.forms) > 1 else ""
-    return tool.row.description + how
+    how = "By symbol, or filePath and line." if tool.row.takes_place and len(tool.forms) > 1 else ""
+    return " ".join(part for part in (tool.row.description, tool.row.advice, how) if part)
 
 
 def _parameters(tool: OperationTool) -> Schema:
-    properties = {tool.dialect.said(name): _property(tool, name) for name in tool.fields}
+    shown = [name for name in tool.fields if FIELDS[name].is_listed]
+    properties = {tool.dialect.said(name): _property(tool, name) for name in shown}
     required = [tool.dialect.said(name) for name in tool.required]
-    return _object(properties, required)
+    # More is taken than is named, unless the set has a specification of its own.
+    closed = {"additionalProperties": False} if tool.dialect is SNAKE else {}
+    return {**_object(properties, required), **closed}
 
 
 def _object(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
     needed = {"required": names} if (names := list(required)) else {}
-    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+    return {"type": "object", "properties": properties, **needed}
 
 
 def _property(tool: OperationTool, name: str) -> Schema:
     field = FIELDS[name]
     if field.type == "integer":
-        first = tool.dialect.first_character if name == "character" else 1
-        base = {"description": f"{first}-based"} if tool.dialect.says_base else {}
-        return {"type": tool.dialect.number, **base, "minimum": first}
+        if not tool.dialect.says_base:
+            return {"type": tool.dialect.number}
+        first = first_of(tool, name)
+        return {"type": tool.dialect.number, "description": f"{first}-based", "minimum": first}
     description = {"description": field.description} if field.description else {}
     return {"type": field.type, **description}
 
@@ -151,6 +163,6 @@ def _beyond_place(tool: OperationTool) -> list[str]:
 
 def _one_parameters(operations: Mapping[str, OperationTool]) -> Schema:
     anyone = next(iter(operations.values()))
-    fields = dict.fromkeys(name for tool in operations.values() for name in tool.fields)
+    fields = dict.fromkeys(name for tool in operations.values() for name in tool.fields if FIELDS[name].is_listed)
     operation: Schema = {"type": "string", "enum": list(operations)}
     return _object({"operation": operation} | {name: _property(anyone, name) for name in fields}, ["operation"])

@@ -24,6 +24,9 @@ from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside
 from pilotfish.protocol.positions import Text
 
+MAX_LIMIT = 5_000
+"""Results of one answer, whatever the caller says."""
+
 
 class ResultSelection(Struct, frozen=True):
     """What will be shown, each with the server that found it."""
@@ -35,15 +38,12 @@ class ResultSelection(Struct, frozen=True):
     """Items that could not be read: the answer is then partial."""
     paths: tuple[AbsPath, ...]
     """The files of the workspace that it speaks of: give `resolved` their texts."""
+    offset: int = 0
+    """How many were left out before the first."""
 
     @property
     def truncated(self) -> bool:
         return self.total > len(self.chosen)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What an answer with this in it should warn of."""
-        return (f"showing {len(self.chosen)} of {self.total} results",) if self.truncated else ()
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -67,16 +67,22 @@ def selected(
     """What to show of all servers' readings."""
     distinct: dict[object, tuple[str, ServerResult]] = {}
     for server, reading in readings.items():
-        for found in reading.found:
+        for found in row.keep(question, reading.found):
             distinct.setdefault(_identity(server, found), (server, found))
     ordered = list(distinct.values())
     if len(ordered) > 1:
         ordered.sort(key=lambda pair: _rank(row.order, question, pair[1], workspace))
-    chosen = tuple(ordered[: row.cap])
+    offset = question.offset or 0
+    chosen = tuple(ordered[offset : offset + min(question.limit or row.cap, MAX_LIMIT)])
     places = [spot.path for _, found in chosen for spot in found.spots]
     paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))
     skipped = sum(reading.skipped for reading in readings.values())
-    return ResultSelection(chosen, len(ordered), skipped, tuple(paths))
+    return ResultSelection(chosen, len(ordered), skipped, tuple(paths), offset)
+
+
+def best_first(found: Sequence[ServerResult], question: Question) -> list[ServerResult]:
+    """Symbols of the workspace by how well they match."""
+    return sorted(found, key=lambda one: _match(one.name, question.query or ""))
 
 
 def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) -> Data:

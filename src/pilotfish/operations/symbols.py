@@ -27,7 +27,7 @@ MAX_DEPTH = 64
 _DEPRECATED = 1
 """The one tag that symbols have."""
 
-_KINDS = (
+KINDS = (
     "symbol", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor",
     "enum", "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key",
     "null", "enum-member", "struct", "event", "operator", "type-parameter",
@@ -36,7 +36,7 @@ _KINDS = (
 
 
 def kind_word(kind: int) -> str:
-    return _KINDS[kind] if 0 <= kind < len(_KINDS) else _KINDS[0]
+    return KINDS[kind] if 0 <= kind < len(KINDS) else KINDS[0]
 
 
 class FoundSymbol(Struct, frozen=True):

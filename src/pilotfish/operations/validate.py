@@ -23,7 +23,7 @@ from pilotfish.protocol.codec import encode
 MAX_SHOWN = 60
 """Characters of a wrong value in a message: enough to recognise it."""
 
-_ALSO = {
+ALSO = {
     "filePath": ("path", "file", "filename", "relativePath", "absolutePath", "targetFile", "uri"),
     "line": ("row", "lineNumber", "startLine"),
     "character": ("column", "col", "columnNumber"),
@@ -84,7 +84,7 @@ def _with_own_names(tool: OperationTool, given: Mapping[str, object]) -> Mapping
     ours = tool.own_names
     if given.keys() <= ours.keys():
         return given
-    also = {_plain(word): said for said, own in ours.items() for word in _ALSO.get(own, ())}
+    also = {_plain(word): said for said, own in ours.items() for word in ALSO.get(own, ())}
     spelling = also | {_plain(name): name for name in ours}
     meant = {name: name if name in ours else spelling.get(_plain(name), name) for name in given}
     # A field that is given twice is left for `_misfits` to name.
@@ -94,7 +94,9 @@ def _with_own_names(tool: OperationTool, given: Mapping[str, object]) -> Mapping
 def _without_blanks(tool: OperationTool, given: Mapping[str, object]) -> Mapping[str, object]:
     """Without what a model filled in because the schema names it: an empty string, a line 0 beside a symbol."""
     needed = {tool.dialect.said(name) for name in tool.required}
-    kept = {name: value for name, value in given.items() if value != "" or name in needed or name in KEPT_EMPTY}
+    kept_empty = needed | KEPT_EMPTY
+    known = tool.own_names.keys() - kept_empty
+    kept = {name: value for name, value in given.items() if value != "" or name not in known}
     if kept.get(tool.dialect.said("symbol")):
         numbers = {tool.dialect.said("line"), tool.dialect.said("character")} - needed
         kept = {name: value for name, value in kept.items() if name not in numbers or value not in {0, "0"}}
@@ -107,7 +109,7 @@ def usage(tool: OperationTool) -> str:
 
 
 def _form_usage(tool: OperationTool, form: QuestionForm) -> str:
-    required = ", ".join(tool.dialect.said(name) for name in form.required)
+    required = ", ".join(tool.dialect.said(name) for name in form.required) or "nothing"
     optional = ", ".join(tool.dialect.said(name) for name in form.optional)
     return f"{required} (optional: {optional})" if optional else required
 
@@ -141,7 +143,7 @@ def _nearest_form(tool: OperationTool, given: set[str]) -> QuestionForm:
 def _unwanted(name: str, ours: Mapping[str, str], form: QuestionForm) -> str:
     if name in ours:
         return f"{name} does not go with {', '.join(form.required)}"
-    said = {_plain(spelling): theirs for theirs, own in ours.items() for spelling in (theirs, own, *_ALSO.get(own, ()))}
+    said = {_plain(spelling): theirs for theirs, own in ours.items() for spelling in (theirs, own, *ALSO.get(own, ()))}
     near = get_close_matches(_plain(name), list(said), 1, 0.7)
     return f"{_shown(name)} is not a field here" + (f" (did you mean {said[near[0]]}?)" if near else "")
 
@@ -156,7 +158,7 @@ def _value(tool: OperationTool, name: str, value: object) -> object:
         case "string":
             return _string(name, value)
         case "integer":
-            return _number(value, tool.dialect.first_character if name == "character" else 1)
+            return _count(value) if name == "offset" else _number(value, first_of(tool, name))
         case "boolean":
             if not isinstance(value, bool):
                 raise _Wrong(f"must be true or false, not {_shown(value)}")
@@ -182,6 +184,16 @@ def _number(value: object, first: int) -> int:
     if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < first:
         raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
     return int(value) + 1 - first
+
+
+def first_of(tool: OperationTool, name: str) -> int:
+    """The lowest number that a field takes."""
+    return tool.dialect.first_character if name == "character" else 0 if name == "offset" else 1
+
+
+def _count(value: object) -> int:
+    """A whole number from 0, as it is."""
+    return _number(value, 0) - 1
 
 
 def _item(value: object) -> ItemReference:

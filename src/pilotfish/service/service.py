@@ -60,6 +60,7 @@ from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patie
 from pilotfish.service.disk_changes import DiskChanges
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles
+from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
 from pilotfish.service.questions.find_file import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
@@ -113,6 +114,7 @@ class Service:
         self.control = ServerControl(access)
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
+        self._composer = QuestionComposer(self._questions, self._check_files)
         self._baselines = Baselines()
         proposal_runner = ProposalRunner(access)
         project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
@@ -258,6 +260,8 @@ class Service:
             question = await with_existing_file(question, client)
             if changes_files(question):
                 return await self._change_runner.run(question, client, workspace)
+            if question.operation in COMPOSED:
+                return await self._composer.run(question, client, workspace)
             if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
                 texts = None if question.text is None else {question.file_path: question.text}
                 return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
@@ -300,6 +304,11 @@ class Service:
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
+
+    async def _check_files(
+        self, client: ClientSession, paths: Sequence[str], workspace: Workspace
+    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+        return await self.check(client, paths, workspace=workspace)
 
     async def preview(
         self,

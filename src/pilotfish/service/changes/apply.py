@@ -34,6 +34,7 @@ from pilotfish.service.changes.disk import DiskNow
 from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job, ProposedEdit, plan_of
 from pilotfish.service.changes.file_moves import FileMoves
 from pilotfish.service.changes.notify_servers import ServerNotifier, moved_by
+from pilotfish.service.changes.symbol_edits import SymbolEdits
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner
@@ -66,6 +67,7 @@ class ChangeRunner:
         self._proposals = EditProposals(access, questions)
         self._file_moves = FileMoves(questions, access.texts, self._proposals)
         self._code_actions = CodeActions(questions, self._proposals)
+        self._symbol_edits = SymbolEdits(questions)
         self._notifier = ServerNotifier(access.pool, access.ledgers)
         self._writing = anyio.Lock()
         """One change at a time: the next one starts from the files that this one wrote."""
@@ -79,6 +81,8 @@ class ChangeRunner:
             action, intent = await self._code_actions.intent(job)
         elif question.operation is Operation.RENAME_FILE:
             intent = await self._file_moves.intent(job)
+        elif question.operation is Operation.EDIT_SYMBOL:
+            intent = await self._symbol_edits.intent(job)
         else:
             intent = await self._rename(job)
         changes, warnings = await (self._apply(job, intent) if question.apply else self._preview(job, intent))

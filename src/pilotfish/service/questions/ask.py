@@ -17,6 +17,7 @@ from pilotfish.api.answers import (
     Answer,
     Effort,
     Error,
+    Location,
     answer_from,
     error_of,
     with_warnings,
@@ -31,7 +32,7 @@ from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult
 from pilotfish.operations.rows import ROWS, OperationRow, Request
-from pilotfish.operations.selection import Backdrop, ResultSelection, resolved, selected
+from pilotfish.operations.selection import Backdrop, ResultSelection, best_first, resolved, selected
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import word_at
 from pilotfish.policy.boundary import Place, classify
@@ -45,6 +46,7 @@ from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.completeness import ProjectFiles, SearchedFiles
 from pilotfish.service.questions.main_servers import MainServers
+from pilotfish.service.questions.outlines import with_enclosing, without_locals
 from pilotfish.service.questions.project_requests import symbols_of_projects
 from pilotfish.service.questions.subject import Subject, SubjectFinder
 from pilotfish.service.use_server import Access
@@ -88,9 +90,13 @@ class QuestionRunner:
         candidates = await self.candidates(question, subject, workspace)
         work = partial(self._ask, row, question, subject, workspace)
         replies = await self._replies(work, candidates, client, workspace)
-        answer = await self._answer(row, question, replies, workspace, started)
+        answer = await self._answer(row, question, replies, client, workspace, started)
         about = () if subject.path is None else (subject.path,)
         return with_warnings(answer, workspace.blocked(*about))
+
+    async def text(self, path: AbsPath) -> Text:
+        """The text of a file as it is now; raises `Refused`."""
+        return await self._texts.text(path)
 
     # --- The servers -------------------------------------------------------------------------------------------------
 
@@ -256,10 +262,16 @@ class QuestionRunner:
     # --- The answer --------------------------------------------------------------------------------------------------
 
     async def _answer(
-        self, row: OperationRow, question: Question, replies: Sequence[Reply], workspace: Workspace, started: float
+        self,
+        row: OperationRow,
+        question: Question,
+        replies: Sequence[Reply],
+        client: ClientSession,
+        workspace: Workspace,
+        started: float,
     ) -> Answer[Any]:
         answered = [reply for reply in replies if reply.reading is not None]
-        readings = {reply.server: reply.reading for reply in answered if reply.reading is not None}
+        readings = await self._readings(question, answered, client, workspace)
         selection = selected(row, question, readings, workspace.root)
         backdrop = await self._backdrop(selection, answered, workspace)
         errors = [error_of(reply.failure) for reply in replies if reply.failure is not None]
@@ -267,6 +279,9 @@ class QuestionRunner:
             message = f"No server of this file offers {row.operation}."
             errors.append(Error(OURSELVES, message, Code.UNSUPPORTED))
         data = resolved(row, selection, backdrop)
+        if question.operation is Operation.REFERENCES and isinstance(data, tuple):
+            places = tuple(place for place in data if isinstance(place, Location))
+            data = await with_enclosing(places, lambda path: self.subjects.outline(path, client, workspace))
         searched = [_judged(reply, workspace) for reply in answered]
         effort = Effort(
             duration_ms=round((current_time() - started) * 1000),
@@ -278,9 +293,35 @@ class QuestionRunner:
                 *selection.caveats,
             ),
             truncated=selection.truncated,
-            warnings=selection.warnings,
+            total=selection.total if isinstance(data, tuple) else None,
+            offset=selection.offset,
+            also_mentioned=_other_mentions(row, answered),
         )
         return answer_from(question.operation, data, effort)
+
+    async def _readings(
+        self, question: Question, replies: Sequence[Reply], client: ClientSession, workspace: Workspace
+    ) -> dict[str, Reading[ServerResult]]:
+        """What was found, by server: it may run for several roots. Symbols of the workspace are without locals."""
+        readings: dict[str, Reading[ServerResult]] = {}
+        for reply in replies:
+            if reply.reading is not None:
+                known = readings.get(reply.server, Reading())
+                found = (*known.found, *reply.reading.found)
+                readings[reply.server] = Reading(found, known.skipped + reply.reading.skipped)
+        if question.operation is not Operation.WORKSPACE_SYMBOL or question.kinds is not None:
+            return readings
+        return {
+            server: Reading(
+                await without_locals(
+                    best_first(reading.found, question),
+                    workspace.root,
+                    lambda path: self.subjects.outline(path, client, workspace),
+                ),
+                reading.skipped,
+            )
+            for server, reading in readings.items()
+        }
 
     async def _backdrop(self, selection: ResultSelection, replies: Sequence[Reply], workspace: Workspace) -> Backdrop:
         texts: dict[AbsPath, Text] = {}
@@ -314,6 +355,18 @@ def _judged(reply: Reply, workspace: Workspace) -> str | None:
     if reply.searched is None or reply.reading is None:
         return None
     return reply.searched.caveat(reply.server, _paths(reply.reading), workspace.root)
+
+
+def _other_mentions(row: OperationRow, replies: Sequence[Reply]) -> int:
+    """Files beside the answer's that mention the name of a reference: the least of what the servers' files have."""
+    if row.operation is not Operation.REFERENCES:
+        return 0
+    counts = [
+        reply.searched.other_mentions(_paths(reply.reading))
+        for reply in replies
+        if reply.searched is not None and reply.reading is not None
+    ]
+    return min(counts, default=0)
 
 
 def _paths(reading: Reading[ServerResult]) -> set[AbsPath]:

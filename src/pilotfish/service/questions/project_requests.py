@@ -24,6 +24,10 @@ _KINDS = {
 """The protocol's number of each kind of tsserver."""
 
 
+_FUNCTIONS = frozenset({"function", "local function", "method", "constructor", "getter", "setter"})
+_VARIABLES = frozenset({"var", "let", "const", "local var", "parameter"})
+
+
 class _Place(Struct, frozen=True):
     line: int
     offset: int
@@ -36,6 +40,11 @@ class _Found(Struct, frozen=True, rename="camel"):
     start: _Place
     end: _Place
     container_name: str | None = None
+    container_kind: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return self.kind in _VARIABLES and self.container_kind in _FUNCTIONS
 
 
 class _Project(Struct, frozen=True, rename="camel"):
@@ -61,7 +70,7 @@ async def symbols_of_projects(session: Session, requests: ProjectRequests, query
     """The symbols of every open project, as `workspace/symbol` has them. Raises a `Failure`, or `Malformed`."""
     answer = await _asked(session, requests, requests.symbols, {"searchValue": query, "maxResultCount": 1000})
     found = decode_items(decode(answer, _Reply).body, _Found)
-    return Raw(msgspec.json.encode([_symbol(one) for one in found.items]))
+    return Raw(msgspec.json.encode([_symbol(one) for one in found.items if not one.is_local]))
 
 
 async def _asked(session: Session, requests: ProjectRequests, name: str, arguments: object) -> Raw:

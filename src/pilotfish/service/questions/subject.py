@@ -27,7 +27,9 @@ from pilotfish.operations.locate import (
     place_in,
     refusal,
 )
+from pilotfish.operations.outlines.kinds import ALL
 from pilotfish.operations.rows import ROWS
+from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import path_of
@@ -99,7 +101,7 @@ class SubjectFinder:
     ) -> Subject:
         """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
         name, path = name_of(question.symbol or ""), question.file_path or ""
-        symbols = await self._outline(path, client, workspace)
+        symbols = await self.outline(path, client, workspace)
         if question.line is not None and subject.text is not None:
             finding = located_on_line(name, subject.text, path, question.line, symbols)
             if isinstance(finding, Ambiguous) and question.character is not None:
@@ -133,12 +135,12 @@ class SubjectFinder:
     async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
         """A symbol of the workspace, wherever it is declared; else where it is used first."""
         name = name_of(question.symbol or "")
-        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1])
+        everywhere = Question(operation=Operation.WORKSPACE_SYMBOL, query=name.parts[-1], kinds=ALL, limit=MAX_LIMIT)
         inside = [one for one in await self._symbols(everywhere, client, workspace) if not one.external]
         finding = located(name, inside)
         if isinstance(finding, UnknownSymbol):
             mentioning = await self._mentioning(name, workspace)
-            outlines = [await self._outline(path, client, workspace) for path in mentioning]
+            outlines = [await self.outline(path, client, workspace) for path in mentioning]
             declared = located(name, [symbol for outline in outlines for symbol in outline])
             if not isinstance(declared, UnknownSymbol):
                 finding = declared
@@ -178,15 +180,16 @@ class SubjectFinder:
         return None
 
     async def _mentioning(self, name: Name, workspace: Workspace) -> Sequence[AbsPath]:
-        """Source files that mention a name, such as are named like it first."""
+        """SymbolText files that mention a name, such as are named like it first."""
         word = name.parts[-1]
         found = await self._files.mentioning(workspace, workspace.root, word, ("",)) or frozenset()
         served = sorted(path for path in found if is_code(path, workspace))
         return sorted(served, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
 
-    async def _outline(self, path: str, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
-        outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
-        return await self._symbols(outline, client, workspace)
+    async def outline(self, path: str, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
+        """All that stands in a file, locals too; raises a `Failure`."""
+        everything = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path, kinds=ALL, limit=MAX_LIMIT)
+        return await self._symbols(everything, client, workspace)
 
     async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
         answer = await self._ask(question, client, workspace)

@@ -63,6 +63,9 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "workspace-symbols": Verb("cli.questions", "Find symbols by name in the whole workspace."),
         "calls": Verb("cli.questions", "Who calls a function, and what it calls."),
         "types": Verb("cli.questions", "Supertypes and subtypes of a type."),
+        "source": Verb("cli.questions", "The whole text of a symbol, or of several (a, b)."),
+        "explore": Verb("cli.questions", "Signature, documentation, text and users of a symbol."),
+        "impact": Verb("cli.questions", "What uncommitted changes, or a symbol, touch: users, errors."),
         # End of asking-verbs.
     },
     "Change": {
@@ -70,6 +73,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "rename": Verb("cli.questions", "Rename a symbol everywhere; by default only a diff."),
         "rename-file": Verb("cli.questions", "Move a file and update imports; by default only a diff."),
         "actions": Verb("cli.questions", "Quick fixes and refactorings on a line."),
+        "edit-symbol": Verb("cli.questions", "Replace, delete or extend a symbol by name; by default only a diff."),
         # End of changing-verbs.
     },
     "Look": {

@@ -31,7 +31,7 @@ NUMBERED = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<character>\d+))?:?", 
 COLON = re.compile(r"(?<!:):(?!:)")
 """A single one: `::` is part of a symbol."""
 
-ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE"}
+ARGUMENTS = {"filePath": "FILE", "query": "QUERY", "newName": "NEW_NAME", "newPath": "NEW_FILE", "edit": "EDIT"}
 """Required fields as arguments."""
 
 OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -43,6 +43,12 @@ OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "kind": ("--kind", {"metavar": "KIND", "help": "Only actions of this kind: quickfix, refactor, source."}),
     "action": ("--action", {"metavar": "N", "help": "Show what this action would change, by number or title."}),
     "filePath": ("--file", {"metavar": "FILE", "help": "Ask only the servers of this file."}),
+    "text": ("--text", {"metavar": "TEXT", "help": "The new text; - reads it from standard input."}),
+    "digest": ("--digest", {"metavar": "DIGEST", "help": "Refuse unless the text is still the one with this digest."}),
+    "limit": ("--limit", {"metavar": "N", "type": click.IntRange(1), "help": "Show at most N results."}),
+    "offset": ("--offset", {"metavar": "N", "type": click.IntRange(0), "help": "Leave out the first N results."}),
+    "depth": ("--depth", {"metavar": "N", "type": click.IntRange(1), "help": "Show N levels only."}),
+    "kinds": ("--kinds", {"metavar": "KINDS", "help": "Only these kinds, such as class,method; all: locals too."}),
 }
 """Optional fields as options; a place has its own argument."""
 
@@ -51,7 +57,8 @@ def verb(row: OperationRow) -> click.Command:
     """The command of an operation."""
     form, needs_line = row.forms[0], "line" in row.forms[0].required
     needed = () if row.takes_place or needs_line else form.required
-    params: list[click.Parameter] = [_place_argument()] if row.takes_place else [_line_argument()] if needs_line else []
+    place = _place_argument(required=bool(form.required))
+    params: list[click.Parameter] = [place] if row.takes_place else [_line_argument()] if needs_line else []
     params += [_argument(name) for name in (*needed, *row.required)]
     optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
     params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
@@ -61,8 +68,9 @@ def verb(row: OperationRow) -> click.Command:
     return root_option(daemon_option(json_option(command)))
 
 
-def _place_argument() -> click.Parameter:
-    return click.Argument(["place"], nargs=-1, required=True, metavar="PLACE", shell_complete=completion.files)
+def _place_argument(*, required: bool = True) -> click.Parameter:
+    shown = "PLACE" if required else "[PLACE]"
+    return click.Argument(["place"], nargs=-1, required=required, metavar=shown, shell_complete=completion.files)
 
 
 def _line_argument() -> click.Parameter:
@@ -100,7 +108,9 @@ def _ask_and_print(
 
     try:
         given = {_camel(name): value for name, value in fields.items()}
-        given |= {} if place is None else place_of(place)
+        given |= {} if not place else _places_of(operation, place)
+        if given.get("text") == "-":
+            given["text"] = sys.stdin.read()
         given |= {} if line_place is None else numbered(line_place)
         sequential = not sys.stderr.isatty()
         answer, folder = with_workspace(root, ask if sequential else ask_with_spinner, sequential=sequential)
@@ -108,6 +118,15 @@ def _ask_and_print(
         answer, folder = refusal(operation, failure), ""
     print_answer(answer, folder, as_json=as_json)
     return exit_code_of_question(answer)
+
+
+def _places_of(operation: Operation, words: Sequence[str]) -> dict[str, object]:
+    """The place; the text of several symbols can be asked for at once."""
+    if operation is Operation.SOURCE and len(words) > 1 and not os.path.isfile(NUMBERED.sub(r"\g<file>", words[0])):
+        return {"symbol": ", ".join(words)}
+    if operation is Operation.SOURCE and len(words) > 2:
+        return {**numbered(words[0]), "symbol": ", ".join(words[1:])}
+    return place_of(words)
 
 
 def place_of(words: Sequence[str], is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:
@@ -194,7 +213,7 @@ GROUPS = {"calls": "Who calls a function, and what it calls.", "types": "Superty
 def commands(rows: Iterable[OperationRow]) -> dict[str, click.Command]:
     """The verbs of operations, by their first word. Diagnostics have a verb of their own, `check`."""
     made: dict[str, click.Command] = {}
-    asked = [row for row in rows if row.request is not None]
+    asked = [row for row in rows if row.operation is not Operation.DIAGNOSTICS]
     for row in asked:
         first, _, second = row.verb.partition(" ")
         if not second:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Answer, Diagnostic, Edge, HierarchyItem, Location, State, Symbol, is_empty
 from pilotfish.api.questions import Operation
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
-from pilotfish.operations.render import state_line, text_of
+from pilotfish.operations.render import rest_line, state_line, text_of
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 from pilotfish.surfaces.cli.terminal.columns import pointed
@@ -50,6 +50,8 @@ def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
         yield f"{INDENT}{click.style(f'{location.line}:{location.character}', fg='cyan')}{title}"
         if location.text and not location.text.startswith("…"):
             yield from _source(location, location.text, screen, "green")
+    if (rest := rest_line(answer.meta, len(cast("tuple[object, ...]", answer.data)))) is not None:
+        yield click.style(rest, fg="yellow")
     yield from _notes(answer)
 
 
@@ -66,7 +68,7 @@ def _places(item: object) -> Iterator[tuple[str, Location]]:
             inside = f" in {name_text(item.container)}" if item.container else ""
             yield f"  {item.kind} {name_text(item.name)}{inside}", item
         case Location():
-            yield "", item
+            yield f"  in {name_text(item.within)}" if item.within else "", item
         case HierarchyItem():
             yield f"  {kind_word(item.kind)} {name_text(item.name)}", item.location
         case Edge():

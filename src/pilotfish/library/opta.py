@@ -150,7 +150,7 @@ def opta_text(answer: Answer[Any]) -> str:
         return text_of(answer)
     head = [] if answer.meta.state is State.FRESH else [state_line(answer.meta)]
     warnings = [f"note: {sanitised(warning, MAX_MESSAGE)}" for warning in answer.meta.warnings]
-    total, shown = answer.meta.total or 0, len(answer.data or ())
+    total, shown = answer.meta.total or 0, len(lines)
     cut = [f"note: showing {shown} of {total} results"] if shown < total else []
     return "\n".join([*head, *dict.fromkeys(lines), *cut, *warnings])
 

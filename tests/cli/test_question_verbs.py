@@ -44,6 +44,13 @@ QUESTIONS: dict[Operation, tuple[list[str], dict[str, Any]]] = {
         ["actions", "a.py:2", "--action", "1", "--kind", "quickfix"],
         {"file_path": "a.py", "line": 2, "action": "1", "kind": "quickfix"},
     ),
+    Operation.SOURCE: (["source", "greet", "main"], {"symbol": "greet, main"}),
+    Operation.EXPLORE: (["explore", "a.py", "greet"], {"file_path": "a.py", "symbol": "greet"}),
+    Operation.IMPACT: (["impact"], {}),
+    Operation.EDIT_SYMBOL: (
+        ["edit-symbol", "a.py", "greet", "replace", "--text", "x", "--digest", "12", "--apply"],
+        {"file_path": "a.py", "symbol": "greet", "edit": "replace", "text": "x", "digest": "12", "apply": True},
+    ),
 }
 """A command line for every operation, and the question that it is."""
 

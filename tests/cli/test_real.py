@@ -87,9 +87,11 @@ def test_questions_are_answered_from_a_folder_below(user: User) -> None:
     found = pilotfish(user, "references", "--root", "..", "../main.py:3:10", cwd="sub")
     assert found.stdout.splitlines() == [
         "3 results in 2 files:",
-        "../greeting.py:1:5  def greet(name: str) -> str:",
-        "../main.py:1:22  from greeting import greet",
-        '../main.py:3:10  x = "😀"; greet(1)',
+        "../greeting.py",
+        "  1:5  def greet(name: str) -> str:",
+        "../main.py",
+        "  1:22  from greeting import greet",
+        '  3:10  x = "😀"; greet(1)',
     ]
 
 

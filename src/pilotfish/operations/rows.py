@@ -400,7 +400,7 @@ _ROWS = (
         PLACE,
         tool="lsp_edit_symbol",
         verb="edit-symbol",
-        description="Replace, delete or extend a symbol by name; by default only a diff.",
+        description="Replace, delete or extend a symbol by name; by default a diff.",
         advice="Use it instead of editing by line.",
         required=("edit",),
         optional=("text", "digest", "apply"),

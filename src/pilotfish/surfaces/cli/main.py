@@ -73,7 +73,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "rename": Verb("cli.questions", "Rename a symbol everywhere; by default only a diff."),
         "rename-file": Verb("cli.questions", "Move a file and update imports; by default only a diff."),
         "actions": Verb("cli.questions", "Quick fixes and refactorings on a line."),
-        "edit-symbol": Verb("cli.questions", "Replace, delete or extend a symbol by name; by default only a diff."),
+        "edit-symbol": Verb("cli.questions", "Replace, delete or extend a symbol by name; by default a diff."),
         # End of changing-verbs.
     },
     "Look": {

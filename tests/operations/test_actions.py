@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
+from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
-from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, overlapping, read_action
+from pilotfish.operations.actions import (
+    FoundAction,
+    Perform,
+    Resolve,
+    chosen,
+    next_step,
+    overlapping,
+    read_action,
+    with_ids,
+)
 from pilotfish.protocol.wire import WireDiagnostic
 from support.values.questions import raw, wire
 
@@ -82,26 +92,44 @@ def test_a_server_hears_of_the_diagnostics_that_touch_the_range() -> None:
     assert overlapping(items, wire(1, 4, 6)) == (items[2], items[3])
 
 
-TITLES = ["Import os", "Rename", "Import os", "Remove"]
+LISTED = with_ids(
+    [
+        *(Action(number, title, "s") for number, title in enumerate(("Import os", "Rename", "Import os", "Remove"), 1)),
+        Action(0, "Off", "s", disabled="not here"),
+    ],
+    "text",
+)
 
 
 @pytest.mark.proves("OPS-3")
-@pytest.mark.parametrize(("wanted", "index"), [("1", 0), ("4", 3), ("Rename", 1)])
-def test_an_action_is_named_by_number_or_title(wanted: str, index: int) -> None:
-    assert chosen(TITLES, wanted) == index
+@pytest.mark.parametrize(("wanted", "index"), [("1", 0), ("4", 3), ("Rename", 1), (LISTED[2].id, 2)])
+def test_an_action_is_named_by_number_title_or_id(wanted: str, index: int) -> None:
+    assert chosen(LISTED, wanted) == index
+
+
+@pytest.mark.proves("OPS-3")
+def test_an_id_is_of_one_text_and_a_disabled_action_has_no_number() -> None:
+    other = with_ids(LISTED, "another text")
+    assert not {action.id for action in LISTED} & {action.id for action in other}
+    assert len({action.id for action in LISTED}) == len(LISTED)
+    with pytest.raises(Refused) as caught:
+        chosen(other, str(LISTED[0].id))
+    assert caught.value.code is Code.STALE
+    with pytest.raises(Refused):
+        chosen(LISTED, "0")
 
 
 @pytest.mark.parametrize(
     ("wanted", "said", "hint"),
     [
-        ("Import os", "several actions have this title: numbers 1, 3", "Give a number."),
+        ("Import os", "several actions have this title: 1 (a", "Give a number or an id."),
         ("Renam", "no action is called 'Renam' here", "Nearest: 2 'Rename'"),
-        ("9", "no action is called '9' here", "There are 4 actions here"),
+        ("9", "no action is called '9' here", "There are 5 actions here"),
     ],
 )
 def test_an_action_that_is_not_clear_is_refused(wanted: str, said: str, hint: str) -> None:
     with pytest.raises(Refused) as caught:
-        chosen(TITLES, wanted)
+        chosen(LISTED, wanted)
     assert said in caught.value.message
     assert hint in str(caught.value.hint)
 

@@ -88,6 +88,17 @@ async def test_a_name_is_found_where_the_file_only_uses_it_and_without_a_file(pr
 
 
 @pytest.mark.server("basedpyright")
+async def test_a_rename_that_cannot_be_done_says_why(project: Project) -> None:
+    project.write(
+        pyproject_dot_toml="[project]\nname = 'a'\n", money_dot_py="def total() -> int:\n    return len('a')\n"
+    )
+    bad = await project.ask(Operation.RENAME, symbol="total", new_name="1 bad")
+    assert bad.errors[0].message.startswith("'1 bad' is no name")
+    library = await project.ask(Operation.RENAME, file_path="money.py", line=2, character=12, new_name="size")
+    assert "basedpyright does not rename len" in library.errors[0].message
+
+
+@pytest.mark.server("basedpyright")
 async def test_what_a_narrowed_project_leaves_out_is_searched_too(project: Project) -> None:
     project.write(
         pyrightconfig_dot_json='{"include": ["src"]}',

@@ -223,7 +223,7 @@ class Changes(Api, frozen=True):
 
 
 class Action(Api, frozen=True):
-    """A code action on offer; `number` (from 1) or the title names it when asking for it."""
+    """A code action on offer; `id`, the title or the number (from 1; 0 for a disabled one) names it."""
 
     number: int
     title: str
@@ -233,6 +233,8 @@ class Action(Api, frozen=True):
     disabled: str | None = None
     """Why it cannot be done."""
     changes: Changes | None = None
+    id: str | None = None
+    """Bound to the text that it is offered for: of another text there is no such action."""
 
 
 Item = Location | Symbol | Hover | Signature | HierarchyItem | Edge | Action | Changes

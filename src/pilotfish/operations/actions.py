@@ -4,10 +4,14 @@ An action may come as a bare command, with an edit, with a command to be run aft
 resolved. `next_step` decides; the caller carries it out, and nothing is done unless asked for.
 """
 
+import hashlib
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Action
 from pilotfish.errors import Code, Refused
@@ -16,6 +20,9 @@ from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, Spot, View
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import Raw, UnsetType, WireAction, WireCommand, WireDiagnostic, WirePosition, WireRange
+
+ID_DIGITS = 8
+_ID = re.compile(rf"a[0-9a-f]{{{ID_DIGITS}}}")
 
 
 class FoundAction(Struct, frozen=True):
@@ -112,18 +119,35 @@ def overlapping(diagnostics: Iterable[WireDiagnostic], extent: WireRange) -> tup
     return tuple(one for one in diagnostics if _point(one.range.start) <= end and start <= _point(one.range.end))
 
 
-def chosen(titles: Sequence[str], wanted: str) -> int:
-    """The index of the action that `wanted` names, by number (from 1) or by title; raises `Refused`."""
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(titles):
-        return int(wanted) - 1
-    same = [index for index, title in enumerate(titles) if title == wanted]
+def with_ids(actions: Iterable[Action], text: str) -> tuple[Action, ...]:
+    """The actions, each with an id that no other action and no other text has."""
+    seen: Counter[tuple[str, str, str | None]] = Counter()
+    named: list[Action] = []
+    for action in actions:
+        look = action.server, action.title, action.kind
+        digest = hashlib.sha256("\0".join((*map(str, look), str(seen[look]), text)).encode(errors="surrogatepass"))
+        seen[look] += 1
+        named.append(replace(action, id=f"a{digest.hexdigest()[:ID_DIGITS]}"))
+    return tuple(named)
+
+
+def chosen(actions: Sequence[Action], wanted: str) -> int:
+    """The index of the action that `wanted` names, by id, number (from 1) or title; raises `Refused`."""
+    for index, action in enumerate(actions):
+        if wanted == action.id or (wanted.isdecimal() and int(wanted) == action.number > 0):
+            return index
+    if _ID.fullmatch(wanted):
+        message = f"there is no action {wanted} any more: the text has changed since it was listed"
+        raise Refused(Code.STALE, message, hint="List the actions again.")
+    same = [action for action in actions if action.title == wanted]
     if len(same) == 1:
-        return same[0]
+        return actions.index(same[0])
     if same:
-        numbers = ", ".join(str(index + 1) for index in same)
-        raise Refused(Code.INVALID_INPUT, f"several actions have this title: numbers {numbers}", hint="Give a number.")
-    nearest = [f"{titles.index(title) + 1} {title!r}" for title in get_close_matches(wanted, titles, 3, 0.5)]
-    hint = f"Nearest: {', '.join(nearest)}." if nearest else f"There are {len(titles)} actions here: list them first."
+        ids = ", ".join(f"{action.number} ({action.id})" for action in same)
+        raise Refused(Code.INVALID_INPUT, f"several actions have this title: {ids}", hint="Give a number or an id.")
+    titles = {action.title: action for action in actions}
+    nearest = [f"{titles[title].number} {title!r}" for title in get_close_matches(wanted, titles, 3, 0.5)]
+    hint = f"Nearest: {', '.join(nearest)}." if nearest else f"There are {len(actions)} actions here: list them first."
     raise Refused(Code.INVALID_INPUT, f"no action is called {wanted!r} here", hint=hint)
 
 

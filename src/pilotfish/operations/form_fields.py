@@ -36,7 +36,7 @@ FIELDS = {
         Field("typeHierarchyItem", "object", "From an earlier answer", is_listed=False),
         Field("newName", "string"),
         Field("newPath", "string"),
-        Field("action", "string", "Number or title: shows its diff"),
+        Field("action", "string", "Id or title: shows its diff"),
         Field("kind", "string", "Such as quickfix"),
         Field("apply", "boolean", "Default: preview"),
         Field("text", "string", "Content to judge, not on disk"),

@@ -321,7 +321,10 @@ def _action(action: Action) -> str:
         *(["preferred"] if action.preferred else []),
         *([f"disabled: {_message(action.disabled)}"] if action.disabled else []),
     ]
-    return f"{action.number}. {_message(action.title)}" + (f" ({', '.join(marks)})" if marks else "")
+    number = f"{action.number}." if action.number else "-"
+    name = f" [{action.id}]" if action.id and action.number else ""
+    said = f" ({', '.join(marks)})" if marks else ""
+    return f"{number} {_message(action.title)}{said}{name}"
 
 
 def _changes(changes: Changes) -> _Page:

@@ -109,7 +109,7 @@ def _identity(server: str, found: ServerResult) -> object:
 
 def _rank(order: ResultOrder, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
     if isinstance(found, FoundAction):
-        return (not found.preferred,)
+        return found.disabled is not None, not found.preferred
     if order is ResultOrder.AS_GIVEN:
         return ()
     spot = found.spots[0]
@@ -153,6 +153,6 @@ def _key(item: Item) -> tuple[str, int, int, str] | None:
 
 
 def _numbered(items: Sequence[Item]) -> Iterator[Item]:
-    """Actions get the number by which they are asked for: their place in the list, from 1."""
+    """Actions that can be done get the number by which they are asked for, from 1; the others stand behind them."""
     for number, item in enumerate(items, 1):
-        yield replace(item, number=number) if isinstance(item, Action) else item
+        yield replace(item, number=number) if isinstance(item, Action) and item.disabled is None else item

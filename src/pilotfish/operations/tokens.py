@@ -6,10 +6,12 @@ A word is whole where no letter, digit, `_` or `$` stands next to it. Places are
 import re
 from functools import lru_cache
 
+from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.protocol.positions import Text
 
 _WORD = re.compile(r"[\w$]+")
+_NO_NAME = re.compile(r"[\s\"'()\[\]{},;]")
 
 KEYWORDS = frozenset({
     "abstract", "and", "as", "assert", "async", "await", "break", "case", "catch", "class", "const", "continue", "def",
@@ -54,6 +56,15 @@ def first_name(text: Text, line: int) -> Position | None:
     words = [word for word in _WORD.finditer(text.line(line)) if not word[0][0].isdigit()]
     names = [word for word in words if word[0] not in KEYWORDS] or words
     return Position(line, names[0].start()) if names else None
+
+
+def refuse_bad_name(new: str, old: str) -> None:
+    """Raise `Refused` for what is no name in any language: some servers write anything into the code."""
+    if _NO_NAME.search(new):
+        message = f"{new!r} is no name: a name has no spaces, quotes, brackets, commas or semicolons."
+        raise Refused(Code.INVALID_INPUT, message)
+    if new[:1].isdigit() and not old[:1].isdigit():
+        raise Refused(Code.INVALID_INPUT, f"{new!r} is no name: a name does not begin with a digit.")
 
 
 @lru_cache(maxsize=256)

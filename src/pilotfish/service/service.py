@@ -258,6 +258,9 @@ class Service:
         try:
             workspace = await self._in_step(workspace or self.workspaces.of(client))
             question = await with_existing_file(question, client)
+            if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
+                # Many actions follow from diagnostics: those that are still computed would be missing from the list.
+                await self._runner.run(client, workspace, (question.file_path,), patience=CERTAIN)
             if changes_files(question):
                 return await self._change_runner.run(question, client, workspace)
             if question.operation in COMPOSED:

@@ -16,14 +16,16 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Action, Answer, Changes, Effort, Feedback, answer_from, error_of
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.client.session import Session
-from pilotfish.errors import Code, Refused, ServerFailed, Unavailable
+from pilotfish.errors import Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.edits.changes import preview, to_confirm
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.lenient import is_null
+from pilotfish.operations.params import at_position
 from pilotfish.operations.results import View
 from pilotfish.operations.rows import ROWS, Request
+from pilotfish.operations.tokens import refuse_bad_name
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange
 from pilotfish.protocol.positions import Text
@@ -37,12 +39,15 @@ from pilotfish.service.changes.notify_servers import ServerNotifier, moved_by
 from pilotfish.service.changes.symbol_edits import SymbolEdits
 from pilotfish.service.changes.transaction import perform
 from pilotfish.service.diagnostics.ledger import FileToSend
-from pilotfish.service.questions.ask import QuestionRunner
+from pilotfish.service.questions.ask import QuestionRunner, name_asked_about
+from pilotfish.service.questions.subject import Subject
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
+
+PREPARE_RENAME = "textDocument/prepareRename"
 
 Touched = Callable[[Touch, ClientSession], Awaitable[Feedback]]
 """The feedback of servers on files that have just changed."""
@@ -102,6 +107,8 @@ class ChangeRunner:
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
         request, caveats = _rename_request(), dict[str, str]()
+        old = name_asked_about(job.question, subject) or ""
+        refuse_bad_name(job.question.new_name or "", old)
 
         async def ask(session: Session, candidate: Candidate) -> ProposedEdit | None:
             if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
@@ -122,6 +129,8 @@ class ChangeRunner:
                 raise failure
             raise Unavailable(Code.UNSUPPORTED, "No server of this file offers rename.")
         proposal = next((one for one in collected.proposals if one.edit.plan.operations), collected.proposals[0])
+        if not proposal.edit.plan.operations and job.question.new_name != old:
+            raise await self._why_not(job, subject, proposal.candidate, old)
         return Intent(
             proposal.edit.plan,
             proposal,
@@ -130,6 +139,23 @@ class ChangeRunner:
             doubts=collected.doubts,
             caveats=tuple(caveats.values()),
         )
+
+    async def _why_not(self, job: Job, subject: Subject, candidate: Candidate, old: str) -> Failure:
+        """Why a server renames nothing, in its own words where it has some."""
+
+        async def ask(session: Session) -> None:
+            if session.supports(PREPARE_RENAME, subject.path):
+                asked = await self._questions.request_context(session, _rename_request(), job.question, subject)
+                await session.request(PREPARE_RENAME, at_position(asked), about=subject.path)
+
+        said = ""
+        try:
+            await self._proposals.use(job, candidate, ask)
+        except Failure as failure:
+            said = f": {failure.message}"
+        message = f"{candidate.spec.id} does not rename {old or 'what is there'}{said}"
+        hint = "Only what the workspace declares can be renamed, not keywords, literals or names of libraries."
+        return Refused(Code.UNSUPPORTED, message, hint=hint)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class CodeActions:
         listed = await self._list(job)
         if job.question.action is None:
             raise Refused(Code.INVALID_INPUT, "apply needs action", hint="Give the action's number or title.")
-        action = listed[chosen([one.title for one in listed], job.question.action)]
+        action = listed[chosen(listed, job.question.action)]
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
         named = _named(action, listed)

@@ -26,7 +26,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.operations.actions import overlapping
+from pilotfish.operations.actions import overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.request_context import RequestContext
@@ -91,6 +91,8 @@ class QuestionRunner:
         work = partial(self._ask, row, question, subject, workspace)
         replies = await self._replies(work, candidates, client, workspace)
         answer = await self._answer(row, question, replies, client, workspace, started)
+        if question.operation is Operation.CODE_ACTIONS and subject.text is not None and answer.data:
+            answer = replace(answer, data=with_ids(answer.data, subject.text.string))
         about = () if subject.path is None else (subject.path,)
         return with_warnings(answer, workspace.blocked(*about))
 

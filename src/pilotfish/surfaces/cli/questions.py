@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "apply": ("--apply", {"is_flag": True, "help": "Write the changes: all of them or none."}),
     "kind": ("--kind", {"metavar": "KIND", "help": "Only actions of this kind: quickfix, refactor, source."}),
-    "action": ("--action", {"metavar": "N", "help": "Show what this action would change, by number or title."}),
+    "action": ("--action", {"metavar": "ID", "help": "Show what this action would change, by id or title."}),
     "filePath": ("--file", {"metavar": "FILE", "help": "Ask only the servers of this file."}),
     "text": ("--text", {"metavar": "TEXT", "help": "The new text; - reads it from standard input."}),
     "digest": ("--digest", {"metavar": "DIGEST", "help": "Refuse unless the text is still the one with this digest."}),

@@ -229,7 +229,7 @@ const PARAMETERS = {
 		apply: {"type": "boolean", "description": "Default: preview"},
 		newPath: {"type": "string"},
 		kind: {"type": "string", "description": "Such as quickfix"},
-		action: {"type": "string", "description": "Number or title: shows its diff"},
+		action: {"type": "string", "description": "Id or title: shows its diff"},
 		edit: {"type": "string", "description": "replace, before, after or delete"},
 		digest: {"type": "string", "description": "As source gave it: refuses if the text changed"},
 	},

@@ -21,6 +21,7 @@ PINS = Path(__file__).with_name("corpus.toml")
 SUFFIXES = {
     "python": (".py", ".pyi"),
     "typescript": (".ts", ".tsx", ".mts", ".cts"),
+    "javascript": (".js", ".cjs", ".mjs"),
     "go": (".go",),
     "c": (".c", ".h"),
     "rust": (".rs",),

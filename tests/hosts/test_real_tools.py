@@ -63,3 +63,51 @@ def test_answers_are_compact_text_of_a_bounded_size(asking: Callable[[], tuple[A
     for text, opening in zip(told, OPENINGS, strict=True):
         assert re.match(opening, text), text[:500]
         assert '":' not in text
+
+
+MONEY = "def total(count: int) -> int:\n    return count\n"
+USER = "from money import total\n\n\ndef pay() -> int:\n    return total(2)\n"
+BY_NAME = {
+    "lsp_workspace_symbols": {"query": "total"},
+    "lsp_source": {"symbol": "total"},
+    "lsp_explore": {"symbol": "total"},
+    "lsp_edit_symbol": {
+        "symbol": "total",
+        "edit": "replace",
+        "text": "def total(count: int) -> int:\n    return count + 1\n",
+        "apply": True,
+    },
+    "lsp_rename": {"symbol": "total", "newName": "amount", "apply": True},
+}
+SAID = (
+    r"money.py:1:5  function total\b",
+    r"money.py:1-2  function total  \(digest \w{8}\)\ndef total\(count: int\) -> int:\n    return count\Z",
+    r"(?s)money.py:1:5  function total\n.*used \d times? in 1 file\nuser.py:\d",
+    r"Applied: 1 file, 1 edit\.",
+    r"Applied: 2 files, 3 edits\.",
+)
+
+
+@pytest.mark.proves("OPS-10", "OPS-3")
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
+        pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
+    ],
+)
+def test_a_symbol_is_found_read_changed_and_renamed_by_name_from_a_cold_start(
+    asking: Callable[[], tuple[Agent, str]], home: DaemonHome
+) -> None:
+    agent, prefix = asking()
+    home.write("money.py", MONEY)
+    home.write("user.py", USER)
+    pilotfish(home, "setup", agent.host)
+    calls = [Call(prefix + tool, arguments) for tool, arguments in BY_NAME.items()]
+    with ModelServer(calls) as model:
+        run(agent, home, model)
+    told = [re.sub(r"\AWall time: .*\nOutput:\n", "", text) for text in model.after(len(calls)).heard.results]
+    for text, said in zip(told, SAID, strict=True):
+        assert re.match(said, text), text[:500]
+    assert (home.root / "money.py").read_text() == "def amount(count: int) -> int:\n    return count + 1\n"
+    assert (home.root / "user.py").read_text() == USER.replace("total", "amount")

@@ -28,6 +28,7 @@ from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.library.questions import FilePath, Questions
 from pilotfish.model import AbsPath, Position
+from pilotfish.operations.rows import OperationRow
 from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
@@ -91,6 +92,10 @@ class Workspace(Questions):
         """Whether the configuration wants models to have tools for questions."""
         config = self._service.workspaces.of(self._client).config
         return config.enabled and config.navigation_tools
+
+    async def offered(self) -> tuple[OperationRow, ...]:
+        """The operations that a server of this workspace may answer. Nothing is started."""
+        return await self._service.offered(self._client)
 
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""

@@ -280,7 +280,7 @@ def _used(one: UsedSymbol) -> Iterator[str]:
 
 def _users_heading(total: int, uses: Sequence[Use]) -> str:
     files = len({use.path for use in uses})
-    return f"used {total} times in {_counted(files, 'file')}" if total else "not used"
+    return f"used {_counted(total, 'time')} in {_counted(files, 'file')}" if total else "not used"
 
 
 def _use(use: Use) -> str:

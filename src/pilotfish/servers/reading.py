@@ -73,6 +73,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         imports=_imports(table.table("imports")),
         completeness=_completeness(table.table("completeness")),
         inputs=_inputs(table.table("inputs")),
+        lacks=table.texts("lacks"),
         install=table.lists("install", Manager),
         needs=table.texts("needs"),
         version_args=table.texts("versionArgs"),

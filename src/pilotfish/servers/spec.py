@@ -333,6 +333,8 @@ class ServerSpec(Struct, frozen=True):
     imports: Imports = Imports()
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
+    lacks: tuple[str, ...] = ()
+    """Methods that this server does not offer in any version: known before it is started."""
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()
     """Programs that it needs beside itself, in words for people."""

@@ -34,6 +34,7 @@ from pilotfish.feedback.delta import Comparison
 from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
+from pilotfish.operations.rows import OperationRow
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Limits
@@ -274,6 +275,10 @@ class Service:
             return answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.add_operation(question.operation, current_time() - started)
+
+    async def offered(self, client: ClientSession) -> tuple[OperationRow, ...]:
+        """The operations that a server of this workspace may answer. Nothing is started."""
+        return await self._questions.main_servers.offered(self.workspaces.of(client))
 
     async def check(
         self,

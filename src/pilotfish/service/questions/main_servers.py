@@ -9,9 +9,11 @@ from collections.abc import Iterable
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
+from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.pool.plan import Running
 from pilotfish.pool.pool import Pool
 from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.workspace import Workspace
 
@@ -47,6 +49,12 @@ class MainServers:
         served = frozenset(path for path in named or () if is_code(path, workspace))
         return served or await self._files.sources(workspace) or frozenset()
 
+    async def offered(self, workspace: Workspace) -> tuple[OperationRow, ...]:
+        """The operations that some main server of this workspace may answer; all where there is no server yet."""
+        servers = chosen(await self._files.sources(workspace) or (), workspace)
+        mains = [one.spec for one in servers if one.spec.rank.role is Role.MAIN]
+        return tuple(row for row in ROWS.values() if not mains or any(_may_offer(spec, row) for spec in mains))
+
     def running(self, workspace: Workspace) -> tuple[Candidate, ...]:
         """The servers that run for this workspace."""
         return tuple(
@@ -81,6 +89,10 @@ def _servers_of(paths: Iterable[AbsPath], workspace: Workspace) -> list[Candidat
             if one.spec.serves_code and len(found) < MAX_ROOTS:
                 found.setdefault((one.spec.id, one.root), one)
     return list(found.values())
+
+
+def _may_offer(spec: ServerSpec, row: OperationRow) -> bool:
+    return row.request is None or (row.request.prepare or row.request.method) not in spec.lacks
 
 
 def is_code(path: AbsPath, workspace: Workspace) -> bool:

@@ -4,8 +4,10 @@ import json
 
 import click
 
+from pilotfish.operations.rows import OperationRow
 from pilotfish.operations.schemas import Format, ToolSet, default_tools, tool_schemas
 from pilotfish.protocol.codec import encode
+from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 
 @click.command()
@@ -23,12 +25,27 @@ from pilotfish.protocol.codec import encode
     type=click.Choice([one.value for one in ToolSet]),
     help="One tool per operation, the single tool lsp, or the six of Opta (the default for openai).",
 )
-@click.option("--root", hidden=True, help="Ignored: the tools are the same everywhere.")
+@root_option
 @click.option("--json", is_flag=True, hidden=True, help="Ignored: schemas are always JSON.")
-def tools(format_: str, tools_: str | None, **_same_everywhere: object) -> None:
+def tools(format_: str, tools_: str | None, root: str | None, **_always: object) -> None:
     """Print the tool schemas for models."""
     wanted = Format(format_)
     chosen = default_tools(wanted) if tools_ is None else ToolSet(tools_)
-    schemas = tool_schemas(wanted, chosen)
-    # MCP as it is on the wire, so that the two can be compared.
-    click.echo(encode(schemas) if wanted is Format.MCP else json.dumps(schemas, indent=2))
+    if wanted is Format.MCP:
+        # As `tools/list` has them in this workspace, to the byte.
+        click.echo(encode(tool_schemas(wanted, chosen, _offered(root_of(root)))))
+    else:
+        click.echo(json.dumps(tool_schemas(wanted, chosen), indent=2))
+
+
+def _offered(root: str) -> tuple[OperationRow, ...]:
+    """The operations that a server of the workspace may answer."""
+    import anyio
+
+    from pilotfish.library.workspace import open as open_workspace
+
+    async def ask() -> tuple[OperationRow, ...]:
+        async with open_workspace(root) as workspace:
+            return await workspace.offered()
+
+    return anyio.run(ask)

@@ -24,7 +24,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.config.effective import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
-from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
+from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import CERTAIN, Service
@@ -131,8 +131,13 @@ class McpClient:
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> types.ListToolsResult:
         self._listed = await self._offered_now(context, self._service.workspaces.of)
-        tools = [] if self._listed == "nothing" else tool_schemas(Format.MCP, self._listed)
+        tools = [] if self._listed == "nothing" else await self._tools(context, self._listed)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
+
+    async def _tools(self, context: Context, tools: ToolSet) -> list[Schema]:
+        """The tools that some server of the client's workspace may answer."""
+        rows = await self._service.offered(await self._roots.of(context))
+        return tool_schemas(Format.MCP, tools, rows)
 
     async def roots_changed(self, context: Context, _: types.NotificationParams) -> None:
         self._roots.forget_roots()

@@ -1,0 +1,204 @@
+"""Are answers about the whole project complete? Random exported names of real projects, judged by the checker.
+
+    PYTHONPATH=bench .venv/bin/python bench/questions.py --project httpx,express --names 50
+
+Of each name the definition and the references are asked for by name alone, from a cold start, beside a search for the
+whole word. Where a fresh answer lacks a place that the search has, the declaration is renamed in a copy and the
+checker of the language is run: a new error on that line is a true use that was missed.
+"""
+
+import argparse
+import os
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+from told import corpus
+from told.corpus import Project
+from told.truth import CHECKERS, NPM, SCRIPTS, Asker, difference
+
+import pilotfish
+from pilotfish.api.answers import Location, State
+from pilotfish.library.workspace import Workspace, computer
+
+DECLARATIONS = {
+    "python": re.compile(r"^(?:async )?(?:class|def) (?P<name>[A-Za-z]\w*)", re.MULTILINE),
+    "typescript": re.compile(
+        r"^export (?:(?:declare|abstract|async) )*(?:const|let|function|class|interface|type|enum) (?P<name>\w+)",
+        re.MULTILINE,
+    ),
+    "javascript": re.compile(r"^(?:exports|app|res|req|proto)\.(?P<name>\w+) = ", re.MULTILINE),
+    "go": re.compile(r"^func (?:\([^)]*\) )?(?P<name>[A-Z]\w*)|^type (?P<type>[A-Z]\w*) ", re.MULTILINE),
+}
+"""What a project exports, by the look of it."""
+
+CHECKED_JAVASCRIPT = """
+{"compilerOptions": {"allowJs": true, "checkJs": true, "noEmit": true, "module": "commonjs", "target": "es2022",
+"noImplicitAny": false, "strict": false, "types": []}, "include": ["index.js", "lib"]}
+"""
+
+EXPRESS = Project(
+    name="express",
+    language="javascript",
+    registry="npm",
+    package="express@4.18.2",
+    sha256="8a4a69997fb326bd5966256709dbce2acff6cd53e048fc017c28b8c85f91c37e",
+    keep=("lib", "index.js", "package.json"),
+    servers=("typescript",),
+    files={"tsconfig.json": CHECKED_JAVASCRIPT},
+)
+"""Its project file is for the checker alone."""
+
+WITHOUT = {"zod-no-tsconfig": "zod", "express": "express"}
+"""Projects that are asked about without their project file, and whose they are."""
+
+
+@dataclass
+class Score:
+    names: int = 0
+    states: Counter[str] = field(default_factory=Counter[str])
+    """Of the references."""
+    by_file: int = 0
+    """Names that several things have, so that the file had to be said."""
+    places: int = 0
+    mentions: int = 0
+    judged: int = 0
+    missed: list[str] = field(default_factory=list[str])
+    """True uses that a fresh answer lacks."""
+    said: int = 0
+    """True uses that a partial answer lacks."""
+    definitions: int = 0
+    """Answers that name a declaration."""
+    refused: list[str] = field(default_factory=list[str])
+
+
+def declared(texts: Mapping[str, str], language: str) -> dict[str, list[tuple[str, int]]]:
+    """By name, the files and lines (from 1) that declare it."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for path, text in texts.items():
+        if re.search(r"(^|/)tests?/|_test\.", path):
+            continue
+        for match in DECLARATIONS[language].finditer(text):
+            name = next(group for group in match.groups() if group)
+            found.setdefault(name, []).append((path, text.count("\n", 0, match.start()) + 1))
+    return found
+
+
+def words(texts: Mapping[str, str], name: str) -> Iterator[tuple[str, int]]:
+    pattern = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    for path, text in texts.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            if pattern.search(line):
+                yield path, number
+
+
+def renamed(texts: Mapping[str, str], name: str, places: list[tuple[str, int]]) -> dict[str, str]:
+    """The texts with another name where it is declared."""
+    changed, pattern = dict(texts), re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    for path in {path for path, _ in places}:
+        lines = changed[path].split("\n")
+        for number in (line for other, line in places if other == path):
+            lines[number - 1] = pattern.sub(f"{name}_renamed", lines[number - 1], count=1)
+        changed[path] = "\n".join(lines)
+    return changed
+
+
+async def measured(
+    workspace: Workspace,
+    asker: Asker,
+    texts: Mapping[str, str],
+    known: Mapping[str, list[tuple[str, int]]],
+    names: list[str],
+) -> Score:
+    score = Score()
+    for name in names:
+        score.names += 1
+        place = known[name][0]
+        file = None
+        definition = await workspace.definition(symbol=name)
+        if not definition.ok:
+            score.by_file += 1
+            file = place[0]
+            definition = await workspace.definition(file, symbol=name)
+        if not definition.ok:
+            score.refused.append(f"{name}: {definition.errors[0].message[:150]}")
+            continue
+        score.definitions += any((one.path, one.line) in known[name] for one in definition.data or ())
+        answer = await workspace.references(file, symbol=name, limit=5000)
+        found = [one for one in answer.data or () if isinstance(one, Location)]
+        score.states[answer.meta.state] += 1
+        score.places += len(found)
+        mentioned = set(words(texts, name))
+        score.mentions += len(mentioned)
+        lacking = mentioned - {(one.path, one.line) for one in found}
+        lacking -= set(known[name])
+        if not lacking:
+            continue
+        score.judged += 1
+        own = [one for one in known[name] if file is None or one[0] == file]
+        after = asker.findings(renamed(texts, name, own))
+        new = difference(asker.findings(texts), after)
+        true = sorted(place for place in lacking if any(one.line == place[1] for one in new.get(place[0], ())))
+        if answer.meta.state is State.FRESH:
+            score.missed += [f"{name}: {path}:{line}" for path, line in true]
+        else:
+            score.said += len(true)
+    return score
+
+
+def environment(folder: Path) -> dict[str, str]:
+    path = os.pathsep.join((str(SCRIPTS), str(NPM), "/usr/local/bin", "/usr/bin", "/bin"))
+    return {"HOME": str(folder), "PILOTFISH_HOME": str(folder / "state"), "PATH": path, "LANG": "C.UTF-8"}
+
+
+def run(name: str, count: int, seed: int) -> Score:
+    known = {**corpus.projects(), "express": EXPRESS}
+    project = known[WITHOUT.get(name, name)]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = replace(project, files={}) if name in WITHOUT else project
+        root = corpus.copy(asked, Path(folder))
+        texts = corpus.texts(root, project.language)
+        known_names = declared(texts, project.language)
+        names = sorted(random.Random(seed).sample(sorted(known_names), min(count, len(known_names))))
+        home = Path(folder) / "home"
+        home.mkdir()
+
+        async def ask() -> Score:
+            async with pilotfish.open(root, shell=computer(environment(home))) as workspace:
+                with Asker(project, CHECKERS[project.servers[0]]).open() as asker:
+                    return await measured(workspace, asker, texts, known_names, names)
+
+        return anyio.run(ask)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--project", default="httpx,zod,zod-no-tsconfig,rxjs,express,cobra")
+    parser.add_argument("--names", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print("| project | names | fresh / partial | file needed | places | mentions | judged | missed | definitions |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    bad = False
+    for name in options.project.split(","):
+        score = run(name, options.names, options.seed)
+        states = f"{score.states['fresh']} / {score.states['partial']}"
+        print(
+            f"| {name} | {score.names} | {states} | {score.by_file} | {score.places} | {score.mentions} "
+            f"| {score.judged} | {len(score.missed)} (partial: {score.said}) | {score.definitions} |",
+            flush=True,
+        )
+        for line in (*score.missed, *score.refused):
+            print(f"  {line}", file=sys.stderr, flush=True)
+        bad = bad or bool(score.missed)
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())

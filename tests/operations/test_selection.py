@@ -144,7 +144,7 @@ def test_signatures_keep_the_order_of_the_server() -> None:
 
 
 @pytest.mark.proves("C109")
-def test_actions_are_numbered_with_the_preferred_first_and_none_is_dropped() -> None:
+def test_actions_are_numbered_with_the_preferred_first_and_those_that_are_off_last() -> None:
     answers = {
         "one": [{"title": "Fix"}, {"title": "Best", "isPreferred": True}],
         "two": [{"title": "Fix", "disabled": {"reason": "no"}}],
@@ -153,7 +153,7 @@ def test_actions_are_numbered_with_the_preferred_first_and_none_is_dropped() -> 
     assert [(one.number, one.title, one.server, one.disabled) for one in found] == [
         (1, "Best", "one", None),
         (2, "Fix", "one", None),
-        (3, "Fix", "two", "no"),
+        (0, "Fix", "two", "no"),
     ]
     chosen = selection(Operation.CODE_ACTIONS, answers).chosen
     assert [found.name for _, found in chosen] == ["Best", "Fix", "Fix"]

@@ -64,7 +64,7 @@ async def test_an_action_is_listed_then_shown_then_done(tmp_path: Path) -> None:
 async def test_an_action_that_cannot_be_done_is_refused(tmp_path: Path, offered: dict[str, Any], code: Code) -> None:
     async with editing_service(tmp_path, TWO) as service:
         service.mind.actions = [offered]
-        assert refusal(await service.act("1", apply=True))[0] is code
+        assert refusal(await service.act(offered["title"], apply=True))[0] is code
         assert service.heard("workspace/executeCommand") == []
         assert service.files() == TWO
 

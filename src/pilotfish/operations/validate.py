@@ -99,8 +99,12 @@ def _without_blanks(tool: OperationTool, given: Mapping[str, object]) -> Mapping
     kept = {name: value for name, value in given.items() if value != "" or name not in known}
     if kept.get(tool.dialect.said("symbol")):
         numbers = {tool.dialect.said("line"), tool.dialect.said("character")} - needed
-        kept = {name: value for name, value in kept.items() if name not in numbers or value not in {0, "0"}}
+        kept = {name: value for name, value in kept.items() if name not in numbers or not _is_zero(value)}
     return kept
+
+
+def _is_zero(value: object) -> bool:
+    return value == "0" or (isinstance(value, int) and not isinstance(value, bool) and value == 0)
 
 
 def usage(tool: OperationTool) -> str:

@@ -42,6 +42,8 @@ class Entry(Struct):
     memory_mib: float | None = None
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     stopping_for: Why | None = None
+    recipe: "Recipe | None" = None
+    """How it was started last."""
 
     @property
     def usable(self) -> bool:

@@ -28,11 +28,13 @@ hour without a question the next one opens what it needs."""
 
 
 class Key(Struct, frozen=True):
-    """What makes two demands share one server: the server, its root, and the hash of its effective configuration."""
+    """What makes two demands share one server: the server, its root, its effective configuration, its environment."""
 
     server: str
     root: AbsPath
     config: str = ""
+    environment: str = ""
+    """Differs for two clients whose variables would make two different servers of one program (T48)."""
 
     def __str__(self) -> str:
         return f"{self.server}::{self.root}"

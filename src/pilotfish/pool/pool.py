@@ -228,6 +228,7 @@ class Pool:
             raise Bug("the pool is not running")
         now = current_time()
         entry = self._entries.setdefault(recipe.key, Entry(recipe.key, Starting(now), Pulse(self.changed)))
+        entry.recipe = recipe
         entry.start(now)
         self.counters.add_start(recipe.key.server)
         self._tasks.start_soon(self._live, entry, recipe)

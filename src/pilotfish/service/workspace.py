@@ -307,8 +307,8 @@ class Workspace:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
             rules = f"{self.config.trusted} {self.config.security.remote_schemas}"
-            config = f"{self._configured(spec.id)} {rules} {program} {python} {self._surroundings()}"
-            self._whereabouts.keys[place] = Key(spec.id, root, config)
+            config = f"{self._configured(spec.id)} {rules} {program} {python}"
+            self._whereabouts.keys[place] = Key(spec.id, root, config, self._surroundings())
         return self._whereabouts.keys[place]
 
     def _surroundings(self) -> str:

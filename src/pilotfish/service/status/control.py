@@ -2,6 +2,8 @@
 
 import logging
 
+from msgspec.structs import replace
+
 from pilotfish.api.status import Restarted
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure
@@ -12,7 +14,7 @@ from pilotfish.pool.plan import Running as RunningSlot
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.status.details import require_known
-from pilotfish.service.use_server import Access
+from pilotfish.service.use_server import Access, ChosenServer
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
@@ -33,17 +35,29 @@ class ServerControl:
     async def restart(self, workspace: Workspace, server: str, lease: str) -> tuple[Restarted, ...]:
         """Restart a server in every root of the workspace where it runs or has failed."""
         require_known(workspace, server)
-        roots = sorted({key.root for key in self._own(workspace, server)})
+        chosen = self._restartable(workspace, server)
         await self._stop(workspace, server)
-        outcomes: dict[AbsPath, Restarted] = {}
+        outcomes: dict[Key, Restarted] = {}
 
-        async def start(root: AbsPath) -> None:
-            outcomes[root] = await self._start(workspace, server, root, lease)
+        async def start(one: ChosenServer) -> None:
+            outcomes[one.recipe.key] = await self._start(one, lease)
 
         async with owned_tasks() as tasks:
-            for root in roots:
-                tasks.start_soon(start, root)
-        return tuple(outcomes[root] for root in roots)
+            for one in chosen:
+                tasks.start_soon(start, one)
+        return tuple(outcomes[one.recipe.key] for one in chosen)
+
+    def _restartable(self, workspace: Workspace, server: str) -> tuple[ChosenServer, ...]:
+        """Each as it was started: whoever asks may have other variables than the clients that it serves."""
+        own, chosen = self._own(workspace, server), dict[Key, ChosenServer]()
+        for root in sorted({key.root for key in own}):
+            now = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))
+            before = [
+                entry.recipe for key, entry in own.items() if key.root == root and key.config == now.recipe.key.config
+            ]
+            recipes = [recipe for recipe in before if recipe is not None] or [now.recipe]
+            chosen |= {recipe.key: replace(now, recipe=recipe) for recipe in recipes}
+        return tuple(chosen.values())
 
     async def halt(self, workspace: Workspace, server: str) -> tuple[AbsPath, ...]:
         """Stop a server in the workspace; it starts again on use. Returns the roots where it ran."""
@@ -61,9 +75,8 @@ class ServerControl:
             self._pool.forgive(key)
         return tuple(sorted(ran))
 
-    async def _start(self, workspace: Workspace, server: str, root: AbsPath, lease: str) -> Restarted:
-        began = current_time()
-        chosen = self._access.server(workspace, Candidate(workspace.specs[server], root, ""))
+    async def _start(self, chosen: ChosenServer, lease: str) -> Restarted:
+        began, root = current_time(), chosen.candidate.root
 
         async def pid(session: Session) -> int:
             return session.pid

@@ -67,7 +67,8 @@ async def let_loose(
         system = replace(system, spawn=_unconfined)
     with _admitting(forced=forced and leash is not Leash.TRUSTED):
         async with pilotfish.open(trap.root, shell=system) as workspace:
-            files = [path for path in sorted(files_below(AbsPath(str(trap.root)))) if workspace.is_served(path)]
+            paths = (*files_below(AbsPath(str(trap.root))), *map(str, trap.root.glob(".github/workflows/*")))
+            files = [path for path in sorted(paths) if workspace.is_served(path)]
             judged = [path for path in files if await _used(workspace, path)]
             for path in files[:MAX_EDITS]:
                 await _edited(workspace, path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import pilotfish
+from pilotfish.errors import Code
 from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
 from pilotfish.servers import cache_evidence as evidence
@@ -76,3 +77,25 @@ async def test_a_program_that_is_installed_meanwhile_is_found(tmp_path: Path, sh
         (tools / "basedpyright-langserver").write_text("")
         (tools / "basedpyright-langserver").chmod(0o755)
         assert workspace.missing(file) is None
+
+
+@pytest.mark.proves("T46")
+async def test_a_version_that_was_not_tested_is_not_used_and_the_tested_one_named(
+    tmp_path: Path, shell: ScriptedShell
+) -> None:
+    tools = tmp_path / "home" / "nothing"
+    tools.mkdir(parents=True)
+    records = tmp_path / "home" / "lib" / "python3" / "site-packages"
+    (records / "basedpyright-999.0.dist-info").mkdir(parents=True)
+    (tools / "basedpyright-langserver").write_text("")
+    (tools / "basedpyright-langserver").chmod(0o755)
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
+        file = shell.root / "c.py"
+        file.write_text("")
+        missing = workspace.missing(file)
+    assert missing is not None
+    assert missing.code is Code.UNTRUSTED
+    assert "version 999.0 of basedpyright has not been tested with hostile projects" in missing.message
+    assert missing.hint is not None
+    assert "pilotfish install basedpyright" in missing.hint
+    assert f"pilotfish trust {shell.root}" in missing.hint

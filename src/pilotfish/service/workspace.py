@@ -33,6 +33,7 @@ from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
 from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
+from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import (
     Allowed,
     Unfilled,
@@ -257,7 +258,10 @@ class Workspace:
         if not spec.command and self.settings(spec.id).withheld:
             allowed = Withheld(f"the project's own command of {spec.name} needs trust")
         if isinstance(allowed, Withheld):
-            hint = f"Review what it would run, then allow it: pilotfish trust {self.root}"
+            trust = f"pilotfish trust {self.root}"
+            hint = f"Review what it would run, then allow it: {trust}"
+            if spec.shown is not None and spec.id in bundles():
+                hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
         located = self._located(spec, candidate.root)
         if isinstance(located, ProgramFound):

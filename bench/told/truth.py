@@ -337,11 +337,12 @@ class Asker:
         path = self._kept(state)
         if path.exists():
             return _read(path)
-        found = self._ask(state)
+        found = self.ask(state)
         _write(path, found)
         return found
 
-    def _ask(self, state: Texts) -> Findings:
+    def ask(self, state: Texts) -> Findings:
+        """What the checker says now, whatever is in the cache."""
         checker, root = self._checker, self._copy(state)
         variables = {**os.environ, "PATH": plain_path(), **checker.environment}
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "CONDA_PREFIX"):

@@ -1,7 +1,7 @@
 """Is an error ever called clean? Every server × case of `tests/support/services/clean.py`, by the hook and by `check`.
 
-`python bench/clean.py [--only TEXT] [--path FOLDER] [--write]` prints one row for each case; `--write` puts the table
-into docs/RELIABILITY.md. `--path` names a folder with further servers. Exits 1 after a false clean.
+`python bench/clean.py [--only TEXT] [--path FOLDER] [--write]` prints one row for each case; `--write` puts the rows
+into the table of docs/RELIABILITY.md. `--path` names a folder with further servers. Exits 1 after a false clean.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main() -> int:
     false = [case for case, said in rows if any(one.startswith(WRONG) for one in said)]
     print(f"{len(rows)} cases, {len(false)} with a false clean")
     if options.write:
-        PAGE.write_text(BLOCK.sub(lambda found: found[1] + _table(rows) + found[2], PAGE.read_text()))
+        write({(case.server, case.name): said for case, said in rows})
     return 1 if false else 0
 
 
@@ -63,14 +63,18 @@ def _played(case: Case, way: Way) -> str:
         return anyio.run(play, case, way, Path(folder).resolve())
 
 
-def _table(rows: list[tuple[Case, list[str]]]) -> str:
+def write(played: dict[tuple[str, str], list[str]]) -> None:
+    """Write the rows into the page; those that were not played stay as they are."""
+    page = PAGE.read_text()
+    block = BLOCK.search(page)
+    assert block is not None
+    lines = [line.strip("| ").split(" | ") for line in block[0].splitlines() if line.startswith("| ")]
+    rows = {(cells[0], cells[1]): cells[2:] for cells in lines[1:]}
+    rows |= {place: [one.replace("|", "/") for one in said] for place, said in played.items()}
     head = f"| server | case | {' | '.join(WAYS)} |\n|---|---|{'---|' * len(WAYS)}\n"
-    cells = [[case.server, case.name, *(_cell(one) for one in said)] for case, said in rows]
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in cells)
-
-
-def _cell(said: str) -> str:
-    return said.replace("|", "\\|").replace("\n", " ")
+    listed = [(case.server, case.name) for case in CASES if (case.server, case.name) in rows]
+    table = head + "".join(f"| {' | '.join([*place, *rows[place]])} |\n" for place in listed)
+    PAGE.write_text(BLOCK.sub(lambda found: found[1] + table + found[2], page))
 
 
 if __name__ == "__main__":

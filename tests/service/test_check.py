@@ -10,6 +10,7 @@ from pilotfish.errors import Code, ServerFailed
 from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP_SECONDS
 from pilotfish.model import AbsPath
+from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import SECOND_CHECK_SECONDS
 from pilotfish.service.diagnostics.ledger import FileToSend
@@ -429,6 +430,18 @@ async def test_what_a_server_does_not_check_makes_its_verdict_partial() -> None:
         ground.answers("textDocument/diagnostic", full())
         outcome = await ground.check("x")
     assert (messages(outcome), outcome.assumed, outcome.why) == ([], True, "types are not checked")
+
+
+@pytest.mark.proves("F95")
+async def test_an_import_from_outside_makes_the_verdict_of_a_server_that_notices_it_late_partial() -> None:
+    late = Freshness(pull=PullSupport.STATIC, late_imports=load()["vtsls"].freshness.late_imports)
+    async with bench(late, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        assert (await ground.check('import { x } from "./b";\nimport "package";\n')).is_fresh
+        for text in ('import { x } from "../outer/b";', 'import "../b"', "const x = require( '../../b' )"):
+            outcome = await ground.check(text)
+            assert outcome.assumed
+            assert "noticed late" in (outcome.why or "")
 
 
 # --- Two phases ------------------------------------------------------------------------------------------------------

@@ -236,6 +236,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         cannot_check=table.texts("cannotCheck"),
         failed_check=table.texts("failedCheck"),
         not_checked=table.text("notChecked"),
+        late_imports=table.text("lateImports"),
     )
     table.close()
     return freshness

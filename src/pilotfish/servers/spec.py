@@ -135,6 +135,8 @@ class Freshness(Struct, frozen=True):
     """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
     not_checked: str | None = None
     """What it does not check however long one waits: its verdict is partial, and says so."""
+    late_imports: str | None = None
+    """A pattern of imports whose group is a relative path: a changed file outside of its root it takes in late."""
 
 
 class Restricted(Struct, frozen=True):

@@ -22,6 +22,9 @@ from support.watching.short_of import watches_for
 Way = Literal["check", "hook"]
 WAYS: tuple[Way, ...] = ("check", "hook")
 
+MAX_WORDS = 160
+"""Of what is said in place of a verdict."""
+
 MAX_TRIES = 5
 """Of a first answer: a cold server on a busy machine may need more than one."""
 
@@ -70,13 +73,14 @@ async def play(case: Case, way: Way, folder: Path) -> str:
             before, found = await _ask(real, case, way)
             for _ in range(MAX_TRIES if before is not State.FRESH else 0):
                 before, found = await _ask(real, case, way)
-            if before is not State.FRESH or case.error in found:
-                return f"not clean before: {before} {found[:200]}"
+            if case.error in found:
+                return f"not clean before: {found[:MAX_WORDS]}"
         case.change(root)
         state, found = await _ask(real, case, way)
     if case.error in found:
         return RIGHT if state is State.FRESH else f"{state}, right"
-    return f"{WRONG} {found[:120]}" if state is State.FRESH else f"{state}: {found[:120]}"
+    said = " ".join(found.replace(str(root), "…").split())[:MAX_WORDS]
+    return f"{WRONG} {said}" if state is State.FRESH else f"{state}: {said}"
 
 
 async def _ask(real: RealService, case: Case, way: Way) -> tuple[State, str]:

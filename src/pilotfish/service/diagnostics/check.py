@@ -4,6 +4,9 @@
 Nothing is polled, and no wait is longer than the deadline.
 """
 
+import os
+import re
+
 import anyio
 import anyio.lowlevel
 from msgspec import Struct
@@ -13,10 +16,11 @@ from pilotfish.errors import Code, Failure, Scene, ServerFailed
 from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
 from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
 from pilotfish.model import Diagnostic
+from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness
-from pilotfish.service.diagnostics.inquiry import MAX_WORDS, Inquiry, Target, complaint
+from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
 from pilotfish.service.diagnostics.unopened import Unopened
 from pilotfish.system.clock import current_time
@@ -141,10 +145,11 @@ class Check:
             now = current_time()
             said = self._said(now, deadline)
             if not isinstance(said, Waiting):
-                if self._awaited_second and self._target.can_be_pulled():
+                is_certain = isinstance(said, Fresh) and not said.assumed and now < deadline
+                if self._awaited_second and is_certain and self._target.can_be_pulled():
                     # Its findings may be a moment behind its end; an answer to a later question is not.
                     self._awaited_second = False
-                    await self._session.pull(self._file.path, timeout=max(0.1, deadline - now))
+                    await self._session.pull(self._file.path, timeout=deadline - now + LATE_SECONDS)
                     continue
                 return said
             with anyio.CancelScope(deadline=max(now, said.until)):
@@ -297,7 +302,16 @@ class Check:
         readiness = self._session.readiness
         if readiness.health == "warning":
             return f"the server reports: {_words(readiness.complaint) or 'its health is not good'}"
-        return self._freshness.not_checked
+        return self._freshness.not_checked or self._late_import()
+
+    def _late_import(self) -> str | None:
+        if self._freshness.late_imports is None:
+            return None
+        folder, root = os.path.dirname(self._file.path), self._session.root
+        for said in re.findall(self._freshness.late_imports, self._file.text):
+            if not is_inside(os.path.normpath(os.path.join(folder, said)), root):
+                return f"changes outside of its root are noticed late, and the file imports {_words(said)}"
+        return None
 
 
 def _words(complaint: str | None) -> str:

@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
 SAMPLE: dict[str, Way] = {
     "basedpyright: configuration": "hook",
     "basedpyright: package upgraded": "check",
+    "basedpyright: generated, ignored": "hook",
     "typescript: extended configuration": "check",
 }
 
@@ -21,3 +22,12 @@ SAMPLE: dict[str, Way] = {
 async def test_an_error_is_never_called_clean(case: Case, tmp_path: Path) -> None:
     require([case.server])
     assert await play(case, SAMPLE[str(case)], tmp_path.resolve()) == RIGHT
+
+
+@pytest.mark.proves("F94", "P7")
+async def test_a_linter_whose_configuration_throws_is_never_called_clean(tmp_path: Path) -> None:
+    (case,) = [case for case in CASES if str(case) == "eslint: configuration throws"]
+    require([case.server])
+    said = await play(case, "check", tmp_path.resolve())
+    assert said.startswith("unavailable: eslint reports that it cannot check: ")
+    assert "Error: on purpose" in said

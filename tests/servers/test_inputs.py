@@ -115,6 +115,9 @@ def test_a_configuration_file_in_a_folder_below_counts_when_it_is_told_of(projec
     assert known.holds(), "the one in the root is looked at"
     known.note(AbsPath(str(project / "packages/a/tsconfig.json")))
     assert not known.holds()
+    other = evidence(project, PYRIGHT)
+    other.note(AbsPath(str(project / "packages/a/pyproject.toml")))
+    assert other.holds(), "a manifest"
 
 
 def test_files_that_extend_each_other_are_read_once(tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ class InputEvidence:
 
     def __init__(self, digests: Mapping[str, Digest], root: AbsPath, inputs: Inputs, sources: Sequence[str]) -> None:
         """`sources` are the extensions of its sources."""
-        self._names = frozenset(name.partition("#")[0] for name in inputs.steering)
+        # A section of a manifest counts in the root alone: every package below has a manifest of its own.
+        self._names = frozenset(name for name in inputs.steering if "#" not in name)
         self._root = root
         self._libraries = tuple(sources) if inputs.late_libraries else ()
         self._seen = {path: _look(path, say) for path, say in digests.items()}

@@ -543,7 +543,8 @@ def test_tools_prints_schemas(
 @pytest.mark.proves("MCP-1")
 @pytest.mark.parametrize("tools", ["named", "lsp"])
 def test_the_tools_of_mcp_are_printed_as_they_are_on_the_wire(
-    tools: str, workspace: ScriptedWorkspace, capsys: Captured
+    tools: str, workspace: ScriptedWorkspace, capsys: Captured, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    assert workspace.run("tools", "--format", "mcp", "--tools", tools) == 0
+    empty = str(tmp_path_factory.mktemp("empty"))
+    assert workspace.run("tools", "--format", "mcp", "--tools", tools, "--root", empty) == 0
     assert capsys.readouterr().out.encode() == encode(tool_schemas(Format.MCP, ToolSet(tools))) + b"\n"

@@ -18,6 +18,8 @@ from support.clients.raw_mcp import VERSIONS, RawClient, initialize, raw_client,
 from support.clients.wires import MemoryWire
 from support.services.scripted import scripted_service
 
+LISTED = len(tool_schemas(Format.MCP, ToolSet.NAMED))
+
 pytestmark = pytest.mark.anyio
 
 ENVELOPE = {
@@ -46,7 +48,7 @@ async def test_every_version_with_a_handshake_is_spoken(tmp_path: Path, version:
         assert begun["protocolVersion"] == version
         assert begun["serverInfo"]["name"] == "pilotfish"
         listed = await client.ask(request(1, "tools/list"))
-        assert len(listed["result"]["tools"]) == 18
+        assert len(listed["result"]["tools"]) == LISTED
         called = (await client.ask(call(2, {})))["result"]
         assert called["isError"] is True
         assert called["content"][0]["text"].startswith("filePath is missing")
@@ -89,7 +91,7 @@ async def test_a_probe_for_the_newest_version_is_answered(tmp_path: Path) -> Non
         found = await client.ask(request(0, "server/discover", {"_meta": ENVELOPE}))
         assert found["result"]["supportedVersions"] == ["2026-07-28"]
         listed = await client.ask(request(1, "tools/list", {"_meta": ENVELOPE}))
-        assert len(listed["result"]["tools"]) == 18
+        assert len(listed["result"]["tools"]) == LISTED
 
 
 @pytest.mark.proves("MCP-1")
@@ -222,7 +224,7 @@ async def test_a_request_before_the_handshake_is_refused(tmp_path: Path) -> None
     async with scripted_service(tmp_path) as scripted, raw_client(scripted) as client:
         assert error_of(await client.ask(request(1, "tools/list"))) == (1, -32602)
         await client.shake_hands()
-        assert len((await client.ask(request(2, "tools/list")))["result"]["tools"]) == 18
+        assert len((await client.ask(request(2, "tools/list")))["result"]["tools"]) == LISTED
 
 
 @pytest.mark.proves("F84")

@@ -99,6 +99,16 @@ async def test_a_rename_that_cannot_be_done_says_why(project: Project) -> None:
 
 
 @pytest.mark.server("basedpyright")
+@pytest.mark.proves("MCP-1")
+async def test_a_tool_that_no_server_of_the_project_answers_is_not_offered(project: Project) -> None:
+    everything = {row.operation for row in await project.real.service.offered(project.real.client)}
+    assert everything == set(Operation)
+    project.write(money_dot_py="x = 1\n")
+    offered = {row.operation for row in await project.real.service.offered(project.real.client)}
+    assert set(Operation) - offered == {Operation.SUPERTYPES, Operation.SUBTYPES}
+
+
+@pytest.mark.server("basedpyright")
 async def test_what_a_narrowed_project_leaves_out_is_searched_too(project: Project) -> None:
     project.write(
         pyrightconfig_dot_json='{"include": ["src"]}',

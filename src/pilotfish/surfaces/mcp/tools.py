@@ -17,9 +17,11 @@ from pilotfish.operations.validate import question, question_of
 from pilotfish.protocol.wire import JsonObject
 
 INSTRUCTIONS = (
-    "Language servers for this workspace: definitions, references, types, symbols, fresh diagnostics. "
-    "Lines and characters count from 1. An answer says how far it can be believed: "
-    "fresh, partial, stale or unavailable."
+    "Language servers for this workspace: use them instead of grep and of reading whole files. "
+    "Find by name, read one symbol, look for its uses before a change, rename and edit by name, "
+    "and ask for the impact before you finish. A place is a symbol such as Class.method, or filePath with line "
+    "(and character); both count from 1. An answer says how far it can be believed: fresh, partial, stale or "
+    "unavailable."
 )
 
 HOOK = "hook_post_edit"

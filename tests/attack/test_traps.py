@@ -5,6 +5,7 @@ docs/SECURITY.md.
 """
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ import pytest
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.launch import Withheld, admitted
 from pilotfish.system.confinement import confinable
+from pilotfish.system.ports import confinement_text
 from support.daemon.homes import DaemonHome
-from support.daemon.users import ShellUser
+from support.daemon.users import ShellUser, named_server
 from support.servers.real import make_user
 from support.traps.probing import Leash, let_loose, version_of
 from support.traps.repository import set_trap
 
 pytestmark = pytest.mark.proves("T46", "TRUST-8")
+
+PAGE = Path(__file__).parents[2] / "docs" / "SECURITY.md"
 
 SAMPLE = {"basedpyright": "python", "json": "data"}
 
@@ -83,3 +87,34 @@ def test_what_ran_code_is_not_even_started(home: DaemonHome, tmp_path: Path) -> 
     assert list(tmp_path.glob("started-*")) == []
     errors = json.loads(said)["errors"]
     assert {error["serverId"] for error in errors if error["code"] == "untrusted"} >= set(FOUND)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T35")
+def test_what_holds_a_server_is_said_by_status_and_when_it_fails(home: DaemonHome) -> None:
+    user = ShellUser(home)
+    failing = {"command": [sys.executable, "-c", "raise SystemExit(3)"], "extensions": [".y"]}
+    user.configure({"lsp": {"good": named_server("good", ".x"), "failing": failing}})
+    user.write("a.x", "bad\n")
+    user.write("a.y", "bad\n")
+    user.run("check", "a.x")
+    held = [word for word in confinable() if word != "network"]  # what a server of the user's own needs is not known
+    assert f"Servers run confined: {confinement_text(held)}" in user.run("status").stdout
+    assert f"It ran confined ({confinement_text(held)})." in user.run("check", "a.y", "--json").stdout
+
+
+def test_the_table_of_the_traps_says_what_the_catalogue_says() -> None:
+    rows = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in _cells(PAGE.read_text())}
+    for server, (version, form, _ways, _trusted, untrusted, confined) in rows.items():
+        spec = load()[server]
+        verdict = admitted(spec, trusted=False, version=version)
+        assert form == (
+            "withheld" if isinstance(verdict, Withheld) else "restricted" if spec.restricted else "as it is"
+        )
+        assert form == "withheld" or (untrusted, confined) == ("0", "0")
+    assert {spec.id for spec in load().values() if spec.shown is not None} <= rows.keys()
+
+
+def _cells(page: str) -> list[list[str]]:
+    table = page.partition("<!-- traps -->")[2].partition("<!-- end of traps -->")[0]
+    return [line.split("|") for line in table.splitlines() if line.startswith("| ")][2:]

@@ -7,7 +7,7 @@ from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.surfaces.http.admission import own_names
 from pilotfish.surfaces.http.context import HttpAddress, HttpContext
-from pilotfish.surfaces.http.conversations import Conversations
+from pilotfish.surfaces.http.conversations import HttpConversations
 from pilotfish.surfaces.http.guard import Guard
 from pilotfish.surfaces.http.keys import AccessKeys
 from pilotfish.surfaces.http.listen import bound, listening
@@ -26,7 +26,7 @@ async def serving(upgraded: Upgraded, context: HttpContext, port: int) -> AsyncG
     listener = bound(port)
     names = own_names(listener.getsockname()[1])
     keys = AccessKeys(context.token_file)
-    conversations = Conversations(service, sessions, context.store)
+    conversations = HttpConversations(service, sessions, context.store)
 
     def metrics() -> str:
         facts = Gauges(context.about().seconds, len(sessions.all()), service.pool.entries())

@@ -49,7 +49,7 @@ _STATES: Mapping[str, Literal["connected", "starting", "error", "not-started"]] 
 """Dispatch's words for ours."""
 
 
-class Conversations:
+class HttpConversations:
     def __init__(self, service: Service, sessions: ClientSessions, store: Store) -> None:
         self._service = service
         self._sessions = sessions

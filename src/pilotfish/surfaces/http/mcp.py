@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
-from pilotfish.surfaces.http.conversations import Conversations
+from pilotfish.surfaces.http.conversations import HttpConversations
 from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class McpEndpoint:
             await anyio.sleep_forever()
 
 
-def home_of(conversations: Conversations, here: AbsPath) -> "Home":
+def home_of(conversations: HttpConversations, here: AbsPath) -> "Home":
     """The workspace of clients without roots."""
 
     def home(conversation: str | None) -> AbsPath:

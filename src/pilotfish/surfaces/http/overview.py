@@ -17,7 +17,7 @@ from pilotfish.service.service import Service
 from pilotfish.service.status.recent_feedback import ShownFeedback
 from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
 from pilotfish.store import Store
-from pilotfish.surfaces.http.shapes import Conversation, Everything, FeedbackShown, FileReport, Said, WorkspaceState
+from pilotfish.surfaces.http.shapes import Everything, FeedbackShown, FileReport, Said, SessionShown, WorkspaceState
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock
 from pilotfish.system.tasks import owned_tasks
@@ -120,8 +120,8 @@ class Watch:
         await anyio.sleep_until(self._looked + QUICKEST_SECONDS)
 
 
-def _conversation(session: SessionRecord) -> Conversation:
-    return Conversation(
+def _conversation(session: SessionRecord) -> SessionShown:
+    return SessionShown(
         session=session.client.id,
         host=session.caller.host,
         conversation=session.caller.conversation,

@@ -16,7 +16,7 @@ from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import Malformed, decode, encode
 from pilotfish.surfaces.http.admission import EXCHANGE, SIGN_IN
-from pilotfish.surfaces.http.conversations import Conversations, question_in
+from pilotfish.surfaces.http.conversations import HttpConversations, question_in
 from pilotfish.surfaces.http.events import Events
 from pilotfish.surfaces.http.failures import body_of, status_of
 from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
@@ -39,7 +39,7 @@ NOT_UNDERSTOOD = 422
 class Parts(Struct, frozen=True):
     """What the routes need."""
 
-    conversations: Conversations
+    conversations: HttpConversations
     observatory: Observatory
     keys: AccessKeys
     metrics: Callable[[], str]

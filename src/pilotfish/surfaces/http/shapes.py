@@ -72,7 +72,7 @@ class LoadedServers(Struct, frozen=True, rename="camel"):
 # --- Everything at one moment -------------------------------------------------------------------------------------
 
 
-class Conversation(Api, frozen=True, kw_only=True):
+class SessionShown(Api, frozen=True, kw_only=True):
     """A client session, for people."""
 
     session: str
@@ -100,7 +100,7 @@ class FileReport(Api, frozen=True, kw_only=True):
 
 class WorkspaceState(Api, frozen=True, kw_only=True):
     root: str
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[SessionShown, ...]
     servers: tuple[ServerRow, ...]
     """Those that run or ran, and those that the user has configured."""
     files: tuple[FileReport, ...] = ()

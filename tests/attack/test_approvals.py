@@ -12,6 +12,7 @@ import pytest
 from pilotfish.config.places import user_places
 from support.daemon.homes import DaemonHome, ended, fake_server
 from support.files.approvals import approve
+from support.files.canaries import canary
 from support.via.processes import WAYS, run
 
 
@@ -42,10 +43,10 @@ def poison(home: DaemonHome, told: Path) -> None:
 def test_an_approved_program_that_has_changed_does_not_run(approved: DaemonHome, tmp_path: Path, way: str) -> None:
     before = WAYS[way](approved, "a.own")
     assert ("works" if way == "doctor" else "bad word") in before, before
-    poison(approved, tmp_path / "told")
+    poison(approved, canary(tmp_path))
     after = WAYS[way](approved, "a.own")
     assert "bad word" not in after
-    assert not (tmp_path / "told").exists()
+    assert not canary(tmp_path).exists()
     assert "trust" in after or way == "hook", after
 
 
@@ -54,12 +55,12 @@ def test_nor_after_a_crash_within_one_session(approved: DaemonHome, tmp_path: Pa
     with approved.link() as link:
         assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
         (server,) = (pid for pid, line in approved.processes().items() if line.split()[-1].endswith("answering"))
-        poison(approved, tmp_path / "told")
+        poison(approved, canary(tmp_path))
         os.kill(server, signal.SIGKILL)
         assert ended(server)
         answer = link.request("check", {"paths": ["a.own"]})
         assert answer["ok"] is False
-        assert not (tmp_path / "told").exists()
+        assert not canary(tmp_path).exists()
 
 
 @pytest.mark.proves("T49")

@@ -8,6 +8,7 @@ import pytest
 
 from pilotfish.ipc.client import Introduction, open_link
 from support.daemon.homes import DaemonHome
+from support.files.canaries import canary
 from support.via.processes import WAYS, run
 
 NOBODY = 65534
@@ -69,7 +70,7 @@ def test_a_configuration_of_another_user_does_not_count(home: DaemonHome, way: s
 
 @pytest.mark.proves("T48", "T56")
 def test_a_program_that_another_user_can_change_is_not_started(home: DaemonHome, tmp_path: Path) -> None:
-    told, planted = tmp_path / "told", tmp_path / "planted"
+    told, planted = canary(tmp_path), tmp_path / "planted"
     planted.mkdir()
     (planted / "basedpyright-langserver").write_text(f"#!/bin/sh\ntouch {told}\n")
     (planted / "basedpyright-langserver").chmod(0o755)

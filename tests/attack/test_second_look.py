@@ -18,6 +18,7 @@ from pilotfish.service.python_environments import PythonEnvironments
 from support.clients.ears import Ear
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, fake_server, no_daemon_left
 from support.files.approvals import approve
+from support.files.canaries import canary
 from support.process_tree import environment
 from support.servers.evil import ORDER
 from support.servers.real import make_user, require
@@ -38,7 +39,7 @@ def test_a_home_inside_the_repository_is_not_the_servers(tmp_path: Path) -> None
     """A home has code in it: Python's user site, npm's settings."""
     require(["basedpyright"])
     user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
-    told = tmp_path / "told"
+    told = canary(tmp_path)
     inside = user.workspace / "home"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = inside / ".local" / "lib" / version / "site-packages"
@@ -97,7 +98,7 @@ def test_a_path_without_end_is_cut(home: DaemonHome) -> None:
 
 @pytest.mark.proves("T49")
 def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_path: Path) -> None:
-    script, told = home.root / "server.sh", tmp_path / "told"
+    script, told = home.root / "server.sh", canary(tmp_path)
     line = f"exec {shlex.join(fake_server('answering')['command'])}\n"
     script.write_text(f"#!/bin/sh\n#{'x' * len(f'touch {told}')}\n{line}")
     script.chmod(0o755)
@@ -118,7 +119,7 @@ def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_pat
 
 @pytest.mark.proves("T49")
 def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: DaemonHome, tmp_path: Path) -> None:
-    told, inner = tmp_path / "told", home.root / "inner"
+    told, inner = canary(tmp_path), home.root / "inner"
     inner.mkdir()
     for folder, text in ((home.root, "true"), (inner, f"touch {told}")):
         (folder / "server.sh").write_text(f"#!/bin/sh\n{text}\n")
@@ -200,7 +201,7 @@ def test_trust_is_not_taken_from_an_answer_that_was_typed_ahead(home: DaemonHome
 def test_a_configuration_in_the_repository_is_never_the_users(
     home: DaemonHome, tmp_path: Path, variable: str, way: str
 ) -> None:
-    told, inside = tmp_path / "told", home.root / "inside"
+    told, inside = canary(tmp_path), home.root / "inside"
     folder = inside / (".config/pilotfish" if variable == "HOME" else "pilotfish")
     folder.mkdir(parents=True)
     command = ["/bin/sh", "-c", f"touch {told}"]
@@ -230,7 +231,7 @@ def test_a_state_in_the_repository_is_never_ours(tmp_path: Path, value: str, way
     """Programs of ours, interpreters of ours and journals are in there."""
     require(["basedpyright"])
     user = make_user(tmp_path, ["basedpyright"], {}, trusted=False)
-    told = tmp_path / "told"
+    told = canary(tmp_path)
     tools = user.workspace / "state" / "tools" / "bin"
     tools.mkdir(parents=True)
     for name in ("basedpyright-langserver", "python3", "node", "git"):
@@ -247,7 +248,7 @@ def test_a_state_in_the_repository_is_never_ours(tmp_path: Path, value: str, way
 
 @pytest.mark.proves("T47", "TRUST-8")
 def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_path: Path) -> None:
-    root, told = tmp_path / "root", tmp_path / "told"
+    root, told = tmp_path / "root", canary(tmp_path)
     packages = root / ".venv" / "lib" / "python3.12" / "site-packages"
     packages.mkdir(parents=True)
     (root / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.1\n")

@@ -8,6 +8,7 @@ import pytest
 
 from pilotfish.ipc.client import Introduction, Terms, open_link
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, no_daemon_left
+from support.files.canaries import canary
 from support.process_tree import environment
 from support.servers.real import make_user, require
 from support.via.processes import WAYS
@@ -33,7 +34,7 @@ def victim(tmp_path: Path) -> Iterator[DaemonHome]:
 def test_a_module_of_the_repository_is_not_loaded_into_a_real_server(
     victim: DaemonHome, tmp_path: Path, way: str
 ) -> None:
-    told = tmp_path / "told"
+    told = canary(tmp_path)
     victim.write("sitecustomize.py", CANARY.format(told=str(told)))
     victim.environment["PYTHONPATH"] = f".:{victim.root}"
     said = WAYS[way](victim, "a.py")
@@ -80,7 +81,7 @@ def test_no_variable_that_leads_into_the_root_reaches_a_server(home: DaemonHome)
 def test_a_path_into_the_repository_does_not_decide_which_program_runs(
     victim: DaemonHome, tmp_path: Path, way: str
 ) -> None:
-    told, planted = tmp_path / "told", victim.root / "bin"
+    told, planted = canary(tmp_path), victim.root / "bin"
     planted.mkdir()
     for name in ("basedpyright-langserver", "node", "python3", "git"):
         (planted / name).write_text(f"#!/bin/sh\necho $0 >> {told}\n")

@@ -503,7 +503,8 @@ class Workspace:
         """What the system shall hold a server to that runs although nobody trusts the workspace."""
         if self.config.trusted:
             return None
-        network = spec.shown is None or spec.shown.network
+        fetches = self.config.security.remote_schemas and spec.local_schemas is not None
+        network = spec.shown is None or spec.shown.network or fetches
         return Confinement(self._lookup.territory, (self._places.state,), network)
 
     def _sources_of(self, spec: ServerSpec) -> frozenset[ConfigSource]:

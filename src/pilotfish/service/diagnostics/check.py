@@ -165,7 +165,10 @@ class Check:
         traits = traits_of(self._freshness, self._ledger.habits)
         said = verdict(self._facts(), traits, now=now, deadline=deadline)
         token = self._freshness.save_progress
-        if token is None or not isinstance(said, Fresh) or self._session.readiness.has_ended(token):
+        if token is None or not self._file.saved:
+            # A text that is not saved is not checked a second time, and whoever proposes it is told so.
+            return said
+        if not isinstance(said, Fresh) or self._session.readiness.has_ended(token):
             return said
         return self._second_check(token, now, deadline)
 

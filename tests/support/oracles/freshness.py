@@ -20,7 +20,7 @@ from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
 from pilotfish.pool.entry import Recipe, Restore
-from pilotfish.pool.plan import Key
+from pilotfish.pool.plan import Key, Starting
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.watching import Change, PathChange, watch_registrations
 from pilotfish.servers.inputs import InputEvidence
@@ -62,7 +62,11 @@ class Crash:
 
 @dataclass(frozen=True)
 class Foreign:
-    """After `wait` seconds others write these files; the watcher tells of it before the next question."""
+    """After `wait` seconds, and when no check is under way, others write these files.
+
+    The watcher tells of it before the next question. What was read before a server was there, and sent after others
+    had written, is made up for by `service.disk_changes`, which has no part in this model.
+    """
 
     wait: float
     files: Mapping[str, int]
@@ -127,6 +131,7 @@ class World:
         self.root = root
         self.disk: dict[AbsPath, str] = {}
         self.configuration = AbsPath(f"{root}/{CONFIGURATION}.x")
+        self.in_flight = 0
         self.foreign: set[AbsPath] = set()
         """Files that others have written."""
         self.edits: dict[AbsPath, list[str]] = {}
@@ -280,7 +285,10 @@ def play(schedule: Schedule, root: str) -> World:
 
 
 async def tell(ledgers: Ledgers, pool: Pool, paths: Sequence[AbsPath]) -> None:
-    """Tell the server of changes on disk, as `service.disk_changes` does before a question."""
+    """Tell the server of changes on disk, as `service.disk_changes` does: before a question, or when it has started."""
+    for entry in pool.entries().values():
+        while isinstance(entry.slot, Starting):
+            await entry.changed.wait()
     sessions = [entry.session for entry in pool.entries().values() if entry.usable]
     for session in filter(None, sessions):
         with suppress(Failure):
@@ -316,6 +324,7 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
                 ended = anyio.current_time()
                 order = orders[verdict.path]
                 world.checked.append(Checked(verdict.path, order, orders, began, ended, outcome, written))
+        world.in_flight -= 1
 
     async with world.at_work(), pool.running(), anyio.create_task_group() as running:
         for step in schedule.steps:
@@ -326,6 +335,8 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
                 case Configure(text=number):
                     world.write_by_others({world.configuration: TEXTS[number]})
                 case Foreign(files=files):
+                    while world.in_flight:
+                        await anyio.sleep(0.01)
                     written = {world.path(name): TEXTS[number] for name, number in files.items()}
                     world.write_by_others(written)
                     await tell(ledgers, pool, tuple(written))
@@ -335,6 +346,7 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
                         path: world.write(path, None if number is None else TEXTS[number])
                         for path, number in texts_of.items()
                     }
+                    world.in_flight += 1
                     running.start_soon(check, step, orders)
     return world
 

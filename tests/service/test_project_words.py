@@ -70,6 +70,16 @@ async def test_what_is_told_is_read_again_and_nothing_else(project: Project, mon
     assert b
 
 
+async def test_a_folder_that_is_told_is_no_file(project: Project) -> None:
+    project.write("a.py", "total
+")
+    assert await project.mentions("total") == {"a.py": 1}
+    folder = project.root / "b.py"
+    folder.mkdir()
+    project.words.changed(AbsPath(str(project.root)), [AbsPath(str(folder))])
+    assert await project.mentions("total") == {"a.py": 1}
+
+
 async def test_a_project_that_is_too_large_is_said_to_be_searched_in_part(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

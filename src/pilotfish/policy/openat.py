@@ -144,10 +144,13 @@ def drop_name(folder: int, name: str) -> None:
 def digest(folder: int, name: str) -> str:
     """The SHA-256 of a regular file's content; empty when it is not a regular file."""
     descriptor = _open(folder, name)
-    with os.fdopen(descriptor, "rb") as opened:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ""
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+        with open(descriptor, "rb", closefd=False) as opened:  # which a folder would refuse
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:

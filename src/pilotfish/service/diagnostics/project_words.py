@@ -203,13 +203,16 @@ def _read_all(paths: Iterable[AbsPath], looks: Mapping[AbsPath, Look]) -> _Scan:
         except OSError:
             scan.gone.add(path)
             continue
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
             look = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
             if not stat.S_ISREG(status.st_mode):
                 scan.gone.add(path)
             elif looks.get(path) != look:
-                scan.read[path] = look, _words(file.read(MAX_FILE_BYTES + 1))
+                with open(descriptor, "rb", closefd=False) as file:  # which a folder would refuse
+                    scan.read[path] = look, _words(file.read(MAX_FILE_BYTES + 1))
+        finally:
+            os.close(descriptor)
     return scan
 
 

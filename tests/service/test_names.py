@@ -59,6 +59,20 @@ async def test_javascript_without_a_project_file_is_searched_where_the_name_is_m
 
 
 @pytest.mark.server("typescript")
+async def test_what_the_server_does_not_know_is_not_called_unused(project: Project) -> None:
+    project.write(
+        package_dot_json="{}",
+        lib__response_dot_js="var res = Object.create(null)\nres.sendFile = function sendFile(path) { return path }\n",
+        lib__app_dot_js="module.exports = function (res) { res.sendFile('a') }\n",
+    )
+    assert await project.places(Operation.DEFINITION, symbol="sendFile") == ["lib/response.js:2"]
+    uses = await project.ask(Operation.REFERENCES, symbol="sendFile")
+    assert uses.meta.state is State.PARTIAL or "lib/app.js" in {place.path for place in uses.data or ()}, uses
+    deleted = await project.ask(Operation.EDIT_SYMBOL, symbol="sendFile", edit="delete", apply=True)
+    assert not deleted.ok
+
+
+@pytest.mark.server("typescript")
 async def test_a_file_outside_the_project_does_not_stand_for_it(project: Project) -> None:
     project.write(
         package_dot_json="{}",

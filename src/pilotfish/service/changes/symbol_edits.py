@@ -62,7 +62,6 @@ class SymbolEdits:
             file_path=declared.path,
             line=place.line,
             character=place.character,
-            include_declaration=False,
             limit=MAX_LIMIT,
         )
         answer = await self._questions.run(question, job.client, job.workspace)

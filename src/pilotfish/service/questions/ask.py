@@ -93,6 +93,15 @@ class QuestionRunner:
         answer = await self._answer(row, question, replies, client, workspace, started)
         if question.operation is Operation.CODE_ACTIONS and subject.text is not None and answer.data:
             answer = replace(answer, data=with_ids(answer.data, subject.text.string))
+        if (
+            question.operation is Operation.DEFINITION
+            and answer.ok
+            and not answer.data
+            and subject.declared is not None
+        ):
+            # The server knows the symbol by its outline alone, as in much JavaScript.
+            effort = Effort(answer.meta.duration_ms, answer.meta.server_hits, answer.errors, total=1)
+            answer = answer_from(question.operation, (place_of(subject.declared),), effort)
         about = () if subject.path is None else (subject.path,)
         return with_warnings(answer, workspace.blocked(*about))
 
@@ -284,7 +293,7 @@ class QuestionRunner:
         if question.operation is Operation.REFERENCES and isinstance(data, tuple):
             places = tuple(place for place in data if isinstance(place, Location))
             data = await with_enclosing(places, lambda path: self.subjects.outline(path, client, workspace))
-        searched = [_judged(reply, workspace) for reply in answered]
+        searched = [_judged(reply, question, workspace) for reply in answered]
         effort = Effort(
             duration_ms=round((current_time() - started) * 1000),
             server_hits=len(answered),
@@ -352,10 +361,25 @@ def name_asked_about(question: Question, subject: Subject) -> str | None:
     return bare_name(question.query) if question.query else None
 
 
-def _judged(reply: Reply, workspace: Workspace) -> str | None:
+def place_of(symbol: Location) -> Location:
+    """The place of a symbol alone."""
+    return Location(
+        path=symbol.path,
+        line=symbol.line,
+        character=symbol.character,
+        end_line=symbol.end_line,
+        end_character=symbol.end_character,
+        text=symbol.text,
+    )
+
+
+def _judged(reply: Reply, question: Question, workspace: Workspace) -> str | None:
     """Why the server's answer may not be whole."""
     if reply.searched is None or reply.reading is None:
         return None
+    if question.operation is Operation.REFERENCES and question.include_declaration and not reply.reading.found:
+        # Not even the declaration: its silence says nothing about the files that mention the name.
+        return reply.searched.unknown(reply.server, workspace.root)
     return reply.searched.caveat(reply.server, _paths(reply.reading), workspace.root)
 
 

@@ -129,9 +129,7 @@ class QuestionComposer:
         self, declared: DeclaredSymbol, client: ClientSession, workspace: Workspace, gathered: _Gathered
     ) -> tuple[Location, ...]:
         """Every place but the declaration itself."""
-        found = await self._at(
-            declared, client, workspace, gathered, Operation.REFERENCES, include_declaration=False, limit=MAX_LIMIT
-        )
+        found = await self._at(declared, client, workspace, gathered, Operation.REFERENCES, limit=MAX_LIMIT)
         own = declared.symbol
         return tuple(
             place

@@ -56,6 +56,8 @@ class Subject(Struct, frozen=True):
     position: Position | None = None
     range: Range | None = None
     new_path: AbsPath | None = None
+    declared: Location | None = None
+    """The declaration, where the subject was found by name."""
 
 
 class SubjectFinder:
@@ -110,7 +112,7 @@ class SubjectFinder:
                 return replace(subject, position=finding.position)
         declared = located(name, symbols)
         if isinstance(declared, LocatedSymbol):
-            return replace(subject, position=declared.position)
+            return replace(subject, position=declared.position, declared=declared.location)
         if isinstance(declared, Ambiguous):
             return replace(subject, position=(await self._same(declared, client, workspace)).position)
         used = await self._used(name, subject, client, workspace)
@@ -154,7 +156,7 @@ class SubjectFinder:
         if isinstance(finding, Ambiguous):
             finding = await self._same(finding, client, workspace)
         subject = await self._file(finding.location.path, workspace)
-        return replace(subject, position=finding.position)
+        return replace(subject, position=finding.position, declared=finding.location)
 
     async def _same(self, finding: Ambiguous, client: ClientSession, workspace: Workspace) -> LocatedSymbol:
         """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""

@@ -71,8 +71,7 @@ async def test_what_is_told_is_read_again_and_nothing_else(project: Project, mon
 
 
 async def test_a_folder_that_is_told_is_no_file(project: Project) -> None:
-    project.write("a.py", "total
-")
+    project.write("a.py", "total\n")
     assert await project.mentions("total") == {"a.py": 1}
     folder = project.root / "b.py"
     folder.mkdir()

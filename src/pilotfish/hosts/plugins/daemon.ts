@@ -14,6 +14,8 @@ const PROTOCOL = 1;
 
 /** For an edit, unless the settings say otherwise: the daemon gives a cold server 10 s of it. */
 const EDIT_MS = 15_000;
+/** For whatever else may be told: the daemon takes 5 s at most. */
+const MOMENT_MS = 7_000;
 /** For `pilotfish daemon start`: usually half a second, many on a machine that swaps. */
 const START_MS = 20_000;
 /** Attempts to greet a daemon: one that is ending, or makes room for a newer one, is connected to again. */
@@ -29,6 +31,7 @@ const MAX_SOCKET_PATH = process.platform === "linux" ? 107 : 103;
 
 export type Kind = "edit" | "write" | "patch" | "read";
 export type Touch = { paths: string[]; kind: Kind; before?: Record<string, string> };
+export type Moment = { kind: "call" | "prompt" | "stop" };
 export type Feedback = { text: string; state: "fresh" | "partial" | "stale" | "unavailable"; reason?: string };
 type Introduction = { cwd: string; host: string; conversation?: string };
 type Settings = { command: string[]; home?: string; waitMs: number };
@@ -89,6 +92,19 @@ export class Daemon {
 			if (!before || !(error instanceof Failed) || error.code !== "invalid_input") throw error;
 			return this.request("touched", known, settingsOf().waitMs, signal);
 		}
+	}
+
+	/**
+	 * What is to be told beside an edit; empty where there is nothing, or no daemon that could say it. No daemon is
+	 * started for it; one that is being started is waited for.
+	 */
+	async reached(moment: Moment, signal?: AbortSignal): Promise<string> {
+		if (!this.#link || this.#live?.isOver) return "";
+		const limit = Math.min(MOMENT_MS, settingsOf().waitMs);
+		return this.request<Feedback>("reached", moment, limit, signal).then(
+			(feedback) => feedback.text,
+			() => "",
+		);
 	}
 
 	/** The result of a method; rejects with the reason, at the latest after so many milliseconds. */

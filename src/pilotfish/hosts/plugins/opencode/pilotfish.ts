@@ -3,6 +3,8 @@
  *
  * - `tool.execute.after` appends to the result of OpenCode's own tools; the result itself is kept, and the results of
  *   MCP servers, which have another shape, are left alone. After a read the server is started in the background.
+ * - After any other tool the model reads what came late and what commands have broken. When a session is idle it hears
+ *   what it left, and goes on.
  * - `tool.execute.before` reads the text before an edit, which tells new errors from old ones.
  * - No hook throws: OpenCode would take that for a failure of the edit. Errors are in OpenCode's log.
  * - `event` connects when a session begins; `dispose`, or else the end of the socket, ends ours.
@@ -34,6 +36,8 @@ const KINDS = new Map<string, Kind>([
 export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hooks> => {
 	const daemon = new Daemon({ cwd: directory, host: "opencode" });
 	const oldTexts = new OldTexts();
+	const children = new Set<string>();
+	const aborted = new Set<string>();
 	let ownServers = false;
 
 	/** Not awaited: OpenCode answers this itself, perhaps only after the hook that asks. */
@@ -52,9 +56,14 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 
 	async function append(touch: Touch, output: { output: string }): Promise<void> {
 		const { text, state, reason } = await daemon.touched(touch);
-		if (touch.kind === "read") return;
 		if (text) output.output += `\n\n${text}`;
 		else if (state !== "fresh") log("info", `no verdict on ${touch.paths.join(", ")}: ${reason}`);
+	}
+
+	async function beforeStop(session: string): Promise<void> {
+		if (aborted.delete(session) || children.has(session)) return;
+		const text = await daemon.reached({ kind: "stop" });
+		if (text) await client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text }] } });
 	}
 
 	return {
@@ -62,10 +71,15 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 			ownServers = Boolean(config?.lsp);
 		},
 		event: async ({ event }) => {
-			if (event?.type !== "session.created") return;
-			daemon.open();
-			if (ownServers) warn();
-			ownServers = false;
+			if (event?.type === "session.created") {
+				daemon.open();
+				if (event.properties.info.parentID) children.add(event.properties.info.id);
+				if (ownServers) warn();
+				ownServers = false;
+			}
+			// A person who stops the agent wants it to stop.
+			if (event?.type === "session.error") aborted.add(event.properties.sessionID ?? "");
+			if (event?.type === "session.idle") quietly(() => beforeStop(event.properties.sessionID));
 		},
 		"tool.execute.before": async (input, output) => {
 			try {
@@ -76,10 +90,12 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 		},
 		"tool.execute.after": async (input, output) => {
 			try {
-				const touch = typeof output?.output === "string" ? touchOf(input.tool, input.args, directory) : undefined;
-				const appending = touch && append(oldTexts.joined(input.callID, touch), output);
-				if (touch?.kind === "read") appending?.catch(() => undefined);
-				else await appending;
+				if (typeof output?.output !== "string") return;
+				const touch = touchOf(input.tool, input.args, directory);
+				if (touch && touch.kind !== "read") return await append(oldTexts.joined(input.callID, touch), output);
+				if (touch) daemon.touched(touch).catch(() => undefined);
+				const text = await daemon.reached({ kind: "call" });
+				if (text) output.output += `\n\n${text}`;
 			} catch (error) {
 				log("info", `no verdict: ${error instanceof Error ? error.message : error}`);
 			}

@@ -6,6 +6,8 @@
  * - `tool_execution_end` only writes the status line, since Pi does not show a person what was appended.
  * - `tool_call` reads the text before an edit, which tells new errors from old ones.
  * - After a read the server is started in the background.
+ * - After any other tool, and with a prompt, the model reads what came late and what commands have broken; `agent_end`
+ *   is where it hears what it left, and goes on.
  * - The session ends with `session_shutdown`, or else with the socket: Pi does not always report its end.
  *
  * `pilotfish setup pi` writes this file, joined with `daemon.ts`, into `~/.pi/agent/extensions/` and writes `pilotfish.json` beside it:
@@ -79,20 +81,30 @@ export default function pilotfish(pi: ExtensionAPI): void {
 	pi.on("tool_result", async (event, ctx) => {
 		try {
 			const touch = event.isError ? undefined : touchOf(event.toolName, event.input, ctx.cwd);
-			if (touch === undefined) return undefined;
-			const asking = daemonOf(ctx).touched(oldTexts.joined(event.toolCallId, touch), ctx.signal);
-			if (touch.kind === "read") {
-				asking.catch(() => undefined);
-				return undefined;
+			if (touch?.kind === "read") daemonOf(ctx).touched(touch, ctx.signal).catch(() => undefined);
+			if (touch === undefined || touch.kind === "read") {
+				return appended(event.content, await daemonOf(ctx).reached({ kind: "call" }, ctx.signal));
 			}
-			const feedback = await asking;
+			const feedback = await daemonOf(ctx).touched(oldTexts.joined(event.toolCallId, touch), ctx.signal);
 			notes.set(event.toolCallId, noteOf(touch, feedback));
-			// Pi puts one line end between two texts, so this makes a blank line.
-			return feedback.text ? { content: [...event.content, { type: "text", text: `\n${feedback.text}` }] } : undefined;
+			return appended(event.content, feedback.text);
 		} catch (error) {
 			notes.set(event.toolCallId, `no verdict: ${reasonOf(error)}`);
 			return undefined;
 		}
+	});
+
+	pi.on("before_agent_start", async (_event, ctx) => {
+		const text = await daemonOf(ctx).reached({ kind: "prompt" });
+		return text ? { message: { customType: "pilotfish", content: text, display: true } } : undefined;
+	});
+
+	pi.on("agent_end", async (event, ctx) => {
+		const last = event.messages.at(-1);
+		// A person who stops the agent wants it to stop.
+		if (last?.role === "assistant" && ["aborted", "error"].includes(last.stopReason)) return;
+		const text = await daemonOf(ctx).reached({ kind: "stop" });
+		if (text) pi.sendUserMessage(text, { deliverAs: "followUp" });
 	});
 
 	pi.on("tool_execution_end", (event, ctx) => {
@@ -134,6 +146,13 @@ export default function pilotfish(pi: ExtensionAPI): void {
 		},
 	});
 }
+
+/** A result with a text after it. Pi puts one line end between two texts, so this makes a blank line. */
+function appended<Content>(content: Content[], text: string): { content: (Content | Text)[] } | undefined {
+	return text ? { content: [...content, { type: "text", text: `\n${text}` }] } : undefined;
+}
+
+type Text = { type: "text"; text: string };
 
 /** Tell the person where no panel is possible. Pi keeps what is printed apart from its own output. */
 function tell(ctx: ExtensionContext, text: string): void {

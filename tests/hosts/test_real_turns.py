@@ -1,0 +1,106 @@
+"""Real hosts, from one turn to the next: what comes late, what a command broke, and what is left before a stop.
+
+The time that an edit may take is set so low that its errors always come late. A model that waits for something runs a
+command that asks `pilotfish status` until it is so.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.daemon.homes import DaemonHome
+from support.hosts.agents import AGENTS, ERROR, MENDED
+from support.hosts.model_server import Call, ModelServer, Say, Turn
+from support.hosts.opencode import opencode
+from support.hosts.pi import pi
+from support.hosts.real import Agent, host_home, pilotfish, run
+
+LATE = "Late result for a.py, edited 1 call ago:"
+COMMAND = "LSP errors detected in files that were changed by a command"
+LEFT = "Before you finish: "
+
+STATUS = f"{sys.executable} -I -m pilotfish status --json"
+BREAK = "sed 's/return 1/return \"x\"/' a.py > t && mv t a.py"
+"""As `sed -i` does it; Qwen Code itself refuses that for a file that its model has not read."""
+
+pytestmark = [pytest.mark.server("ty"), pytest.mark.proves("DIAG-12")]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host, its shell, and whether it goes on when it is told something before it stops."""
+
+    agent: Agent
+    shell: Callable[[str], Turn]
+    goes_on: bool = True
+
+
+def shell(tool: str, name: str = "command", **more: object) -> Callable[[str], Turn]:
+    return lambda command: Call(tool, {name: command, **more})
+
+
+KNOWN = {agent.host: agent for agent in AGENTS}
+HOSTS = {
+    "claude-code": Host(KNOWN["claude-code"], shell("Bash")),
+    "codex": Host(KNOWN["codex"], shell("exec_command", "cmd", yield_time_ms=30_000)),
+    "gemini": Host(KNOWN["gemini"], shell("run_shell_command")),
+    "qwen": Host(KNOWN["qwen"], shell("run_shell_command", is_background=False)),
+    "pi": Host(pi("pi"), shell("bash")),
+    # Its headless mode ends when the session is idle, before anybody can say anything.
+    "opencode": Host(opencode(), shell("bash", description="run"), goes_on=False),
+}
+
+ROWS = [
+    pytest.param(host, id=name, marks=pytest.mark.host(name, "node", gate=name == "claude-code"))
+    for name, host in HOSTS.items()
+]
+
+
+@pytest.fixture
+def hurried(tmp_path: Path) -> Iterator[DaemonHome]:
+    """A user who waits for no server."""
+    with host_home(tmp_path, timing={"firstTouchTimeoutMs": 1, "diagnosticsWaitTimeoutMs": 1}) as home:
+        yield home
+
+
+def until(words: str) -> str:
+    """A command that ends when the status has these words."""
+    return f"until {STATUS} | tr -d ' \\n' | grep -qF '{words}'; do true; done"
+
+
+@pytest.mark.parametrize("host", ROWS)
+def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome) -> None:
+    pilotfish(hurried, "setup", host.agent.host, "--global")
+    waiting = host.shell(until('"late":1'))
+    with ModelServer([host.agent.breaking(hurried.root / "a.py"), waiting, Say("Done."), Say("Yes.")]) as model:
+        run(host.agent, hurried, model)
+    assert ERROR not in model.after(1).text
+    assert model.after(2).text.count(LATE) == 1
+    assert ERROR in model.after(2).text
+
+
+@pytest.mark.parametrize("host", ROWS)
+def test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends(host: Host, home: DaemonHome) -> None:
+    pilotfish(home, "setup", host.agent.host, "--global")
+    home.write("a.py", MENDED)
+    begun = until(f'"connectedRoots":["{home.root}"]')
+    with ModelServer([host.shell(begun), host.shell(BREAK), Say("Done."), Say("I leave it."), Say("No.")]) as model:
+        run(host.agent, home, model)
+    told = model.after(2).text
+    assert told.count(COMMAND) == 1
+    assert ERROR in told
+    if host.goes_on:
+        assert LEFT in model.after(3).text
+    # The loop guard: whatever the agent leaves then, it is not told again.
+    assert not any(request.position > 3 for request in model.requests)
+
+
+@pytest.mark.parametrize("host", ROWS)
+def test_what_was_mended_is_not_told_before_the_turn_ends(host: Host, home: DaemonHome) -> None:
+    pilotfish(home, "setup", host.agent.host, "--global")
+    with ModelServer([*host.agent.turns(home), Say("Done.")]) as model:
+        run(host.agent, home, model)
+    assert LEFT not in "".join(request.text for request in model.requests)

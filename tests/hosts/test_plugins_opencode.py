@@ -76,8 +76,19 @@ def test_what_is_none_of_our_business_stays_as_it_is(
     shared: DaemonHome, opencode: Driven, tool: str, args: object, output: object
 ) -> None:
     shared.write("a.x", "bad\n")
+    after(opencode, "edit", {"filePath": "a.x"})
     told = after(opencode, tool, args, output)
     assert (told["output"] if output == WROTE else told) == output
+
+
+@pytest.mark.proves("DIAG-12")
+def test_what_a_command_broke_is_appended_to_its_result(shared: DaemonHome, opencode: Driven) -> None:
+    shared.write("a.x", "good\n")
+    after(opencode, "edit", {"filePath": "a.x"})
+    shared.write("a.x", "bad\n")
+    told = after(opencode, "bash", {"command": "echo"})["output"]
+    assert told.startswith(f"{WROTE}\n\nLSP errors detected in files that were changed by a command")
+    assert after(opencode, "bash", {"command": "echo"})["output"] == WROTE
 
 
 def attached(home: DaemonHome) -> int:

@@ -1,6 +1,7 @@
 """Real hosts, from one turn to the next: what comes late, what a command broke, and what is left before a stop.
 
-The time that an edit may take is set so low that its errors always come late. A model that waits for something runs a
+The time that an edit may take is set so low that its errors come late; not in Codex, which starts the MCP server first,
+and with it what the edit needs. A model that waits for something runs a
 command that asks `pilotfish status` until it is so.
 """
 
@@ -71,7 +72,7 @@ def until(words: str) -> str:
     return f"until {STATUS} | tr -d ' \\n' | grep -qF '{words}'; do true; done"
 
 
-@pytest.mark.parametrize("host", ROWS)
+@pytest.mark.parametrize("host", [row for row in ROWS if row.id != "codex"])
 def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome) -> None:
     pilotfish(hurried, "setup", host.agent.host, "--global")
     waiting = host.shell(until('"late":1'))

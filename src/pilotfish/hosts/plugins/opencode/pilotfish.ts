@@ -73,13 +73,13 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 		event: async ({ event }) => {
 			if (event?.type === "session.created") {
 				daemon.open();
-				if (event.properties.info.parentID) children.add(event.properties.info.id);
+				if (event.properties?.info?.parentID) children.add(event.properties.info.id);
 				if (ownServers) warn();
 				ownServers = false;
 			}
 			// A person who stops the agent wants it to stop.
-			if (event?.type === "session.error") aborted.add(event.properties.sessionID ?? "");
-			if (event?.type === "session.idle") quietly(() => beforeStop(event.properties.sessionID));
+			if (event?.type === "session.error") aborted.add(event.properties?.sessionID ?? "");
+			if (event?.type === "session.idle") quietly(() => beforeStop(event.properties?.sessionID));
 		},
 		"tool.execute.before": async (input, output) => {
 			try {

@@ -8,7 +8,9 @@ import anyio
 import pytest
 
 from pilotfish.api.answers import Feedback
+from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
+from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.git import committed_content
 from support.files.repositories import commit_everything, offer_git, run_git
 from support.servers.script import Script
@@ -60,6 +62,17 @@ async def test_a_file_that_was_not_there_when_it_was_looked_for_is_all_new(tmp_p
         ground.write("a.x", NEW)
         feedback = await ground.touched("a.x", kind="write", only_new=True)
         assert shown(feedback) == ["bad after", "bad before"]
+        assert "please fix" in feedback.text
+
+
+async def test_what_another_client_checked_is_what_an_edit_starts_from(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", OLD)
+        await ground.check("a.x")
+        ground.write("a.x", NEW)
+        other = ClientSession("other", ground.client.cwd, ground.client.root, host="other")
+        feedback = await ground.service.touched(Touch(("a.x",), "edit", only_new=True), other)
+        assert shown(feedback) == ["bad after"]
         assert "please fix" in feedback.text
 
 

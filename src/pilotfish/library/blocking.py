@@ -84,6 +84,7 @@ class BlockingWorkspace:
     explore = _waiting(Workspace.explore)
     impact = _waiting(Workspace.impact)
     edit_symbol = _waiting(Workspace.edit_symbol)
+    offered = _waiting(Workspace.offered)
 
     @property
     def root(self) -> AbsPath:

@@ -247,7 +247,10 @@ class Service:
 
     def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
         """What changed in each file that was checked; a fresh verdict becomes the next baseline."""
-        checked = (verdict for verdict in verdicts if verdict.refused is None)
+        checked = [verdict for verdict in verdicts if verdict.refused is None]
+        for verdict in checked:
+            # Another client may edit it next, and has no baseline of its own.
+            self._edit_feedback.saw(verdict)
         return {verdict.path: self._baselines.compare(client, verdict) for verdict in checked}
 
     async def ask(self, question: Question, client: ClientSession, workspace: Workspace | None = None) -> Answer[Any]:

@@ -170,11 +170,15 @@ class EditFeedback:
         self._earlier.texts.drop(is_meant)
         self._project.drop(is_meant)
 
+    def saw(self, verdict: FileVerdict) -> None:
+        """Somebody has looked at the file: this is what the next edit starts from."""
+        self._earlier.texts.saw(verdict.path, verdict.text)
+
     def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
         for verdict in verdicts:
             if verdict.refused is None:
-                self._earlier.texts.saw(verdict.path, verdict.text)
+                self.saw(verdict)
             elif verdict.refused.code is Code.FILE_MISSING:
                 self._earlier.texts.saw(_real(workspace, verdict.path), "")
 

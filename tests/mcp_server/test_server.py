@@ -150,7 +150,8 @@ async def test_a_call_looks_at_the_files_of_the_configuration_once(
     look = workspaces.signature_of
 
     def counted(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
-        looks.append(files)
+        if files:  # where nothing was approved, there is nothing to look at
+            looks.append(files)
         return look(files)
 
     async with scripted_service(tmp_path, hovering()) as scripted, client_on(scripted, mode="legacy") as client:

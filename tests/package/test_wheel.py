@@ -75,7 +75,9 @@ def test_an_extra_is_declared(word: str) -> None:
     ],
 )
 def test_with_nothing_but_what_is_declared(words: str, code: int, said: str, installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("x = 1\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.py").write_text("x = 1\n")
     state = str(tmp_path / "state")
     environment = {"HOME": str(tmp_path), "PILOTFISH_HOME": state, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     with no_daemon_left(state):
@@ -84,7 +86,7 @@ def test_with_nothing_but_what_is_declared(words: str, code: int, said: str, ins
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            cwd=tmp_path,
+            cwd=project,
             env=environment,
             check=False,
         )

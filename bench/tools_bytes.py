@@ -85,14 +85,17 @@ def messages(version: str) -> list[object]:
 async def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        root = AbsPath(os.path.realpath(folder))
-        async with Service(computer({"HOME": root, "PATH": os.environ["PATH"]})).running() as service:
+        home = os.path.realpath(folder)
+        root = AbsPath(os.path.join(home, "project"))
+        os.mkdir(root)
+        async with Service(computer({"HOME": home, "PATH": os.environ["PATH"]})).running() as service:
             for tools, limit in LIMITS.items():
                 for version in (*HANDSHAKES, NEWEST):
                     result = await listed(service, root, tools, version)
                     count = len(json.loads(result)["tools"])
-                    failed |= len(result) > limit
-                    verdict = "ok" if len(result) <= limit else "TOO LARGE"
+                    is_right = count > 0 and len(result) <= limit
+                    failed |= not is_right
+                    verdict = "ok" if is_right else "TOO LARGE" if count else "NOTHING LISTED"
                     print(f"{tools:6} {version}  {count:2} tools  {len(result):5} bytes  of {limit}  {verdict}")
     return int(failed)
 

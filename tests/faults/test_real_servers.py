@@ -85,12 +85,18 @@ async def test_a_start_that_hangs_is_no_verdict_in_time_and_leaves_no_process(tm
 
 
 @pytest.mark.proves("REG-5", "F1", "FMT-8")
-async def test_a_program_that_is_not_there_says_nothing_after_an_edit_and_the_reason_when_asked(tmp_path: Path) -> None:
+async def test_a_program_that_is_not_there_is_said_once_after_an_edit_and_is_the_reason_when_asked(
+    tmp_path: Path,
+) -> None:
     config = {"lsp": {"absent": {"command": ["no-such-program-anywhere"], "extensions": [".absent"]}}}
     async with real_service(tmp_path, config) as running:
         name = running.write("a.absent", "x")
+        first = await running.service.touched(Touch((name,), "edit"), running.client)
+        assert first.text == (
+            '.absent files are not checked by absent: LSP server "no-such-program-anywhere" is not available.'
+        )
         quiet = await running.service.touched(Touch((name,), "edit"), running.client)
-        assert (quiet.text, quiet.state) == ("", State.UNAVAILABLE)
+        assert (quiet.text, first.state, quiet.state) == ("", State.UNAVAILABLE, State.UNAVAILABLE)
         answer = await running.service.check(running.client, [name])
         assert not answer.ok
         assert answer.errors[0].code is Code.SERVER_MISSING

@@ -25,7 +25,11 @@ ASKED = {
     "lsp_find_references": {"filePath": "click/core.py", "symbol": "Context"},
     "lsp_diagnostics": {"filePath": "click/core.py"},
 }
-OPENINGS = (r"click/core.py\n  55:1 constant F\n", r"\d+ results in \d+ files:\n", r"click/core.py:\d+:\d+  \w+: ")
+OPENINGS = (
+    r"click/core.py\n  55:1 constant F\n",
+    r"141 results in 5 files \(1 to \d+\):\n",
+    r"click/core.py:\d+:\d+  \w+: ",
+)
 
 
 def claude_code() -> tuple[Agent, str]:

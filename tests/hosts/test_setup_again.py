@@ -90,8 +90,8 @@ def test_a_file_that_its_host_has_written_anew_is_wired_still(
     ("host", "name", "before", "after"),
     [
         pytest.param("qwen", ".qwen/settings.json", '"timeout": 10', '"timeout": 11', id="another time"),
-        pytest.param("qwen", ".qwen/settings.json", "|read_file", "", id="other tools"),
-        pytest.param("qwen", ".qwen/settings.json", '"SessionEnd"', '"Stop"', id="another event"),
+        pytest.param("qwen", ".qwen/settings.json", '"matcher": ".*"', '"matcher": "edit"', id="other tools"),
+        pytest.param("qwen", ".qwen/settings.json", '"SessionEnd"', '"Notification"', id="another event"),
         pytest.param("zed", ".config/zed/settings.json", '"custom"', '"extension"', id="another server"),
         pytest.param("goose", ".config/goose/config.yaml", "timeout: 300", "timeout: 3", id="another number"),
         pytest.param("goose", ".config/goose/config.yaml", '"mcp"]', '"mcp", "-x"]', id="other words"),

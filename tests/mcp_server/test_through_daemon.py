@@ -79,7 +79,7 @@ async def test_two_clients_share_what_the_daemon_runs(home: DaemonHome, mode: st
         Client(server(home, "--structured"), mode=mode) as one,
         Client(server(home, "--tools", "lsp"), mode=mode) as two,
     ):
-        assert len((await one.list_tools()).tools) == 18
+        assert len((await one.list_tools()).tools) == 19
         assert [tool.name for tool in (await two.list_tools()).tools] == ["lsp"]
         found = await one.call_tool("lsp_hover", HOVER)
         assert found.structured_content["data"] == {"contents": ["a word"]}

@@ -278,14 +278,14 @@ async def test_file_operations_of_a_rename_are_done_in_order_and_told(tmp_path: 
 
 
 @pytest.mark.proves("OPS-6")
-async def test_nothing_to_rename_is_an_empty_answer(tmp_path: Path) -> None:
+async def test_a_server_that_renames_nothing_is_a_refusal_that_says_why(tmp_path: Path) -> None:
     async with editing_service(tmp_path, TWO) as service:
         await service.rename()
         service.server.on("textDocument/rename", lambda params: None)
         answer = await service.rename(apply=True)
         assert service.files() == TWO
-    assert answer.ok
-    assert answer.meta.empty
+    assert not answer.ok
+    assert "can be renamed" in (answer.meta.reason or "") + answer.errors[0].message
 
 
 @pytest.mark.proves("RPC-7")

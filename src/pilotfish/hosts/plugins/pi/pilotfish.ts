@@ -253,7 +253,6 @@ const PARAMETERS = {
 		digest: {"type": "string", "description": "As source gave it: refuses if the text changed"},
 	},
 	required: ["operation"],
-	additionalProperties: false,
 };
 // End of lsp-tool.
 

@@ -180,7 +180,6 @@ def lsp_tool() -> str:
             *properties,
             "\t},",
             '\trequired: ["operation"],',
-            "\tadditionalProperties: false,",
             "};",
         ]
     )

@@ -43,7 +43,7 @@ def test_settings(tmp_path: Path, config: dict[str, Any], variables: dict[str, s
 
 def test_a_user_without_a_home_has_defaults(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path / "gone")}
-    assert settings_of(user_places(environment), environment).limits == Limits()
+    assert settings_of(user_places(environment), environment) == Settings(Limits(idle_seconds=600.0), 600.0)
 
 
 @pytest.mark.parametrize(

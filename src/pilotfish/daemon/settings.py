@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from pilotfish.config.load import Catalogue, ConfigRequest, load
 from pilotfish.config.places import Places
 from pilotfish.config.schema import PoolSettings
-from pilotfish.errors import Refused
+from pilotfish.config.sheets import read_user_sheet
+from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
-from pilotfish.servers.catalogue import builtin_layer, canonical_id
+from pilotfish.servers.catalogue import canonical_id
 from pilotfish.system.ports import Interest, OpenWatcher
 
 IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
@@ -28,11 +28,9 @@ class Settings(Struct, frozen=True):
 
 def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
     """Read once, when the daemon starts. No error in a file keeps it from starting."""
-    try:
-        # `pool` is read from the global file only, so the folder makes no difference.
-        pool = load(ConfigRequest(places.home, places, Catalogue(builtin_layer(), canonical_id))).config.pool
-    except Refused:
-        return Settings(Limits(), _idle_seconds(environment, Limits().idle_seconds))
+    # `pool` counts in this file alone, so no workspace is opened: the home would be taken for one that holds the file.
+    sheet = read_user_sheet(places, None, canonical_id)
+    pool = PoolSettings() if sheet is None else validated(sheet.value).pool
     return Settings(_limits(pool), _idle_seconds(environment, pool.idle_minutes * 60.0))
 
 

@@ -61,7 +61,7 @@ from pilotfish.servers.tree import DiskTree
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
-from pilotfish.system.ownership import own_home
+from pilotfish.system.ownership import make_private, own_home
 from pilotfish.system.ports import Confinement, Launch
 
 MAX_CHOICES = 1_000
@@ -457,7 +457,7 @@ class Workspace:
         name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         folder = os.path.join(self._places.state, "servers", spec.id, name)
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_private(folder)
         except OSError as error:
             message = f"{spec.name} needs the folder {folder}, which cannot be created: {error.strerror}"
             hint = "Fix its permissions, or set PILOTFISH_HOME to another folder."
@@ -497,7 +497,13 @@ class Workspace:
         """A place for temporary files where a confined server may create some: not the folder that a root lies in."""
         usual = os.path.realpath(self._environment.get("TMPDIR") or "/tmp")  # noqa: S108 - only compared
         beside = not any(is_inside(one, usual) or is_inside(usual, one) for one in self._lookup.territory)
-        return {} if self.config.trusted or beside else {"TMPDIR": self._state_of(spec, root)}
+        if self.config.trusted or beside:
+            return {}
+        try:
+            return {"TMPDIR": self._state_of(spec, root)}
+        except Unavailable:
+            # Servers that only read need none; whoever does says so itself.
+            return {}
 
     def _confinement(self, spec: ServerSpec) -> Confinement | None:
         """What the system shall hold a server to that runs although nobody trusts the workspace."""

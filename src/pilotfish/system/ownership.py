@@ -33,6 +33,18 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
+def make_private(folder: str) -> None:
+    """Make a folder, and what is missing above it, for this user alone; `os.makedirs` gives its mode to the last."""
+    above = os.path.dirname(folder)
+    if not os.path.isdir(above):
+        make_private(above)
+    try:
+        os.mkdir(folder, stat.S_IRWXU)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+
+
 def own_home() -> str:
     """The home folder of this user, by the system and not by a variable."""
     try:

@@ -356,6 +356,7 @@ async def test_what_was_left_half_written_is_put_right_when_the_service_starts(t
     """`recover` runs before anybody can ask."""
     state = Path(user_places({"HOME": "/nowhere", "PILOTFISH_HOME": str(tmp_path.resolve() / "state")}).journals)
     stale = state / ("0" * 16)
-    stale.mkdir(parents=True)
+    stale.parent.mkdir(parents=True)
+    stale.mkdir(mode=0o700)
     async with editing_service(tmp_path, TWO):
         assert not stale.exists()

@@ -18,8 +18,11 @@ import pytest
 from pilotfish import open_blocking
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Touch
+from pilotfish.config.places import user_places
 from pilotfish.ipc.rendezvous import connect
 from pilotfish.library.workspace import computer
+from pilotfish.service.changes.journal import Plan, new_journal
+from pilotfish.surfaces.cli.main import log_crash
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home, ended, fake_server
 from support.services.real import real_service
 
@@ -130,6 +133,24 @@ def test_nobody_else_may_read_what_we_leave_on_disk(home: DaemonHome) -> None:
         os.umask(before)
     assert len(found) > 3
     assert open_to_others == []
+
+
+@pytest.mark.proves("T44")
+@pytest.mark.parametrize("writer", ["journal", "crash"])
+def test_whatever_is_written_first_makes_the_state_private(tmp_path: Path, writer: str) -> None:
+    variables = {"HOME": str(tmp_path), "PILOTFISH_HOME": str(tmp_path / "above" / "state")}
+    before = os.umask(0)
+    try:
+        if writer == "crash":
+            log_crash(ValueError("oops"), variables)
+        else:
+            with new_journal(user_places(variables).journals) as journal:
+                journal.write(Plan())
+    finally:
+        os.umask(before)
+    found = list(tmp_path.rglob("*"))
+    assert len(found) > 3
+    assert [path for path in found if path.lstat().st_mode & 0o077] == []
 
 
 @pytest.mark.proves("F66")

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.system.ownership import make_private_folders
 
 VERSION = 2
 """1 did not know when the folder was created, and hashed fewer files: such a record does not count any more."""
@@ -78,7 +79,7 @@ def read_pins(folder: AbsPath) -> tuple[Pin | BadPin, ...]:
 
 def write_pin(folder: AbsPath, pin: Pin) -> None:
     """Store `pin`, replacing the record of the same folder; raises `BadPin` when the store is not private."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    make_private_folders(folder)
     _check_private(os.lstat(folder), folder, stat.S_ISDIR)
     target = pin_file(folder, AbsPath(pin.path))
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")

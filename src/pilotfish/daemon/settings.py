@@ -12,6 +12,7 @@ from pilotfish.config.validation import validated
 from pilotfish.model import AbsPath
 from pilotfish.pool.plan import Limits
 from pilotfish.servers.catalogue import canonical_id
+from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.ports import Interest, OpenWatcher
 
 IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
@@ -40,7 +41,7 @@ async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], N
     Servers of a project that is no longer trusted are then stopped at once, not at the next request (F81).
     """
     # The folder of the records is ours to make. That of the configuration is not: until it exists, watch its parent.
-    os.makedirs(places.pins, mode=0o700, exist_ok=True)
+    make_private_folders(places.pins)
     async with watch() as watcher:
         while True:
             await watcher.cover(Interest((), folders=frozenset({places.pins, _there(places.global_file)})))

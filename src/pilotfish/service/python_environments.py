@@ -8,7 +8,7 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
 from pilotfish.servers.tree import DiskTree
-from pilotfish.system.ownership import is_private, make_private
+from pilotfish.system.ownership import is_private, make_private_folders
 
 
 class PythonEnvironments:
@@ -46,7 +46,7 @@ class PythonEnvironments:
     def _written(self, script: str) -> str:
         path = os.path.join(self._folder, f"python-{_digest(script)}")
         if not _is_ours(path, script):
-            make_private(self._folder)
+            make_private_folders(self._folder)
             descriptor = os.open(f"{path}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(script)

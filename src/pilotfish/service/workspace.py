@@ -61,7 +61,7 @@ from pilotfish.servers.tree import DiskTree
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
-from pilotfish.system.ownership import make_private, own_home
+from pilotfish.system.ownership import make_private_folders, own_home
 from pilotfish.system.ports import Confinement, Launch
 
 MAX_CHOICES = 1_000
@@ -457,7 +457,7 @@ class Workspace:
         name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         folder = os.path.join(self._places.state, "servers", spec.id, name)
         try:
-            make_private(folder)
+            make_private_folders(folder)
         except OSError as error:
             message = f"{spec.name} needs the folder {folder}, which cannot be created: {error.strerror}"
             hint = "Fix its permissions, or set PILOTFISH_HOME to another folder."

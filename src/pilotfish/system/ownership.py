@@ -33,11 +33,11 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-def make_private(folder: str) -> None:
+def make_private_folders(folder: str) -> None:
     """Make a folder, and what is missing above it, for this user alone; `os.makedirs` gives its mode to the last."""
     above = os.path.dirname(folder)
     if not os.path.isdir(above):
-        make_private(above)
+        make_private_folders(above)
     try:
         os.mkdir(folder, stat.S_IRWXU)
     except FileExistsError:

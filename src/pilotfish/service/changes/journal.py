@@ -18,7 +18,7 @@ from msgspec import Struct
 from pilotfish.errors import Code, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.policy.openat import sync_folder, write_all
-from pilotfish.system.ownership import is_private
+from pilotfish.system.ownership import is_private, make_private_folders
 from pilotfish.system.ports import Identity
 
 PLAN, DRAFT, DONE = "plan", "draft", "done"
@@ -95,7 +95,7 @@ class Journal(Struct, frozen=True):
 @contextmanager
 def new_journal(home: AbsPath) -> Generator[Journal]:
     """A journal of our own; it is there after the block only if the block did not remove it."""
-    os.makedirs(home, mode=0o700, exist_ok=True)
+    make_private_folders(home)
     for _ in range(TRIES):
         token = secrets.token_hex(8)
         os.mkdir(os.path.join(home, token), 0o700)

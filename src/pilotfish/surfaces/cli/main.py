@@ -214,11 +214,12 @@ def log_crash(error: BaseException, environment: Mapping[str, str]) -> str:
     from datetime import UTC, datetime
 
     from pilotfish.config.places import user_places
+    from pilotfish.system.ownership import make_private_folders
 
     text = "".join(traceback.format_exception(error))
     file = os.path.join(user_places(environment).state, "logs", "crash.log")
     try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        make_private_folders(os.path.dirname(file))
         full = os.path.exists(file) and os.path.getsize(file) > MAX_CRASH_LOG
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_TRUNC if full else os.O_APPEND)
         with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as log:

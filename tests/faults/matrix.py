@@ -29,8 +29,12 @@ class Fault:
     timeouts: tuple[str, ...] = ()
 
     @property
+    def server(self) -> str:
+        return self.scenario.replace("_", "-")
+
+    @property
     def ending(self) -> str:
-        return f".{self.scenario.replace('_', '-')}"
+        return f".{self.server}"
 
     @property
     def file(self) -> str:
@@ -84,7 +88,7 @@ class ByDaemon:
 
 def configure(home: DaemonHome, faults: tuple[Fault, ...]) -> None:
     file = Path(home.environment["HOME"]) / ".config" / "pilotfish" / "lsp.json"
-    servers = {fault.scenario.replace("_", "-"): fault.entry() for fault in faults}
+    servers = {fault.server: fault.entry() for fault in faults}
     toy = json.loads(file.read_text())["lsp"]["toy"]
     file.write_text(json.dumps({"lsp": {**servers, "toy": toy}}))
     home.write("good.x", "bad\n")

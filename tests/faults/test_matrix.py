@@ -84,7 +84,10 @@ async def _judged(fault: Fault, user: Surface) -> list[str]:
 
 def _edit(fault: Fault, feedback: dict[str, Any]) -> list[str]:
     if fault.code in IN_INITIALIZE:
-        fine = (feedback["text"], feedback["state"]) == ("", "unavailable") and feedback["reason"]
+        # Nothing is found, and silence would mean that the edit is clean: the server that failed is named instead.
+        text, named = feedback["text"], f"{fault.server} does not check files: {fault.server} "
+        told = text.startswith(named) and "bad word" not in text
+        fine = told and feedback["state"] == "unavailable" and feedback["reason"]
     else:
         fine = "bad word" in feedback["text"]
     return [] if fine else [f"the edit was told {feedback}"]

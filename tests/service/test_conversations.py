@@ -127,6 +127,28 @@ async def test_what_a_command_broke_is_told_with_the_next_event(tmp_path: Path) 
         assert await it.reach("call") == ""
 
 
+async def test_what_another_edit_is_changing_is_not_taken_for_the_work_of_a_command(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it, anyio.create_task_group() as tasks:
+        await it.edit("good\n", "a.x", before="")
+        await it.edit("good\n", "b.x", before="")
+        it.server.slow = True
+        told = list[str]()
+
+        async def edit() -> None:
+            told.append(await it.edit("good\nbad one\n", "a.x", before="good\n"))
+
+        tasks.start_soon(edit)
+        await anyio.wait_all_tasks_blocked()
+        it.command("good\nbad one\n", "a.x")  # the watcher is behind
+        it.server.slow = False
+        assert await it.edit("better\n", "b.x", before="good\n") == ""
+        await it.server.answer()
+        await anyio.wait_all_tasks_blocked()
+        assert told[0].count("bad one") == 1
+        assert "command" not in told[0]
+        assert await it.reach("call") == ""
+
+
 async def test_what_was_there_before_a_command_is_not_told(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         await it.edit("bad old\n", before="")

@@ -1,6 +1,6 @@
 """The files that somebody changed on disk between two events of a conversation, each with one word for all changes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, PathChange
@@ -35,8 +35,8 @@ class WrittenFiles:
     def discard(self, path: AbsPath) -> None:
         self._changes.pop(path, None)
 
-    def clear(self) -> None:
-        self._changes.clear()
+    def clear(self, *, but: Collection[AbsPath] = ()) -> None:
+        self._changes = {path: change for path, change in self._changes.items() if path in but}
 
     def all(self) -> dict[AbsPath, Change]:
         return dict(self._changes)

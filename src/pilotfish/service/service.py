@@ -196,8 +196,10 @@ class Service:
             if not touch.paths:
                 return Feedback("", State.UNAVAILABLE, 0, "no file was named")
             with self.pool.counters.timed(touch.kind):
-                workspace = await self._in_step(self.workspaces.of(client))
-                return await self.conversations.touched(touch, client, workspace, started, seconds)
+                workspace = self.workspaces.of(client)
+                with self.conversations.editing(touch, workspace):
+                    workspace = await self._in_step(workspace)
+                    return await self.conversations.touched(touch, client, workspace, started, seconds)
 
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.

@@ -6,8 +6,9 @@ known. What is owed is judged in the background, and told with the next event.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -90,6 +91,8 @@ class Conversations:
         self._used = used
         """Told of every file that was judged for an event."""
         self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
+        self._edited: Counter[AbsPath] = Counter()
+        """Files of edits that are under way."""
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -123,6 +126,16 @@ class Conversations:
             for record in records:
                 if is_inside(found.path, record.client.root):
                     record.written.add(found)
+
+    @contextmanager
+    def editing(self, touch: Touch, workspace: Workspace) -> Generator[None]:
+        """Within the block, no other event takes what is noticed of these files for the work of a command."""
+        paths = () if touch.kind == "read" else tuple(_texts_before(touch, workspace))
+        self._edited.update(paths)
+        try:
+            yield
+        finally:
+            self._edited -= Counter(paths)
 
     async def touched(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, seconds: float | None = None
@@ -254,13 +267,17 @@ class Conversations:
         return await self._edit_feedback.judge(touch, record.client, workspace, current_time(), scope)
 
     def _take_written(
-        self, record: ConversationRecord, workspace: Workspace, without: Iterable[AbsPath], news: _News
+        self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath], news: _News
     ) -> dict[AbsPath, Change]:
-        """The files that commands changed since the last event; of very many, the first ones."""
+        """The files that commands changed since the last event; of very many, the first ones.
+
+        What other events edit at this time is left to them.
+        """
         found = {path: change for path, change in record.written.all().items() if workspace.serves(path)}
-        for path in without:
+        others = [path for path in found if path in self._edited and path not in without]
+        for path in (*without, *others):
             found.pop(path, None)
-        record.written.clear()
+        record.written.clear(but=others)
         taken = dict(list(found.items())[:MAX_JUDGED])
         news.uncounted = len(found) - len(taken)
         return taken

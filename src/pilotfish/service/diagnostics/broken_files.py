@@ -30,8 +30,9 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
-AT_ONCE = 4
-"""Files that are checked side by side: a server has something to do while we read the next one, and no long queue."""
+AT_ONCE = 2
+"""Files that are checked side by side: a server has something to do while we read the next one. Most servers do one
+thing at a time, and what they were asked for last stands in the way of the next edit."""
 
 FIRST_PART = 8
 """Files that are checked before the first are compared with their state before the edit."""

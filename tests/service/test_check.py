@@ -472,6 +472,30 @@ async def test_a_second_check_is_awaited_also_where_somebody_else_sent_the_save(
         assert (await ground.check("x")).is_fresh, "nothing was sent since"
 
 
+@pytest.mark.proves("F93", "DIAG-2")
+async def test_a_second_check_that_was_over_when_a_file_was_opened_says_nothing_of_it() -> None:
+    async with bench(SECOND, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        # As at the start of a server.
+        second_check(ground, "begin")
+        second_check(ground, "end")
+        await anyio.wait_all_tasks_blocked()
+        # A question has opened the file as it is on disk, which is no change.
+        ground.ledger.send(ground.session, FileToSend(FILE, "python", "x", is_old=True))
+        steps = (
+            (0.1, lambda: second_check(ground, "begin")),
+            (1.0, lambda: second_check(ground, "end")),
+            (1.0, lambda: ground.publish("wrong", version=1)),
+        )
+        async with later(*steps):
+            outcome = await ground.check("x", is_old=True)
+        assert messages(outcome) == ["wrong"]
+        assert outcome.is_fresh
+        saves = [note for note in ground.server.received if note.method == "textDocument/didSave"]
+        assert len(saves) == 1
+        assert (await ground.check("x", is_old=True)).is_fresh, "nothing was sent since"
+
+
 @pytest.mark.proves("F93")
 async def test_a_second_check_that_does_not_begin_or_end_makes_the_verdict_partial() -> None:
     async with bench(SECOND, **PULLED) as ground:

@@ -119,6 +119,8 @@ class Check:
         self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
         second = self._freshness.save_progress
+        if second is not None and self._file.saved:
+            ledger.save_if_never(session, self._file.path)
         self._awaited_second = second is not None and not session.readiness.has_ended(second)
         if not self._sends:
             # Other files of the same patch may be about to be sent: what the server said before that is not an answer.

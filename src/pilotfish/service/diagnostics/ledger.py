@@ -99,6 +99,8 @@ class Ledger(Struct):
     behind: str | None = None
     """Why the server may not know what is on disk; its verdicts are then only assumed."""
     _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
+    _unsaved: set[AbsPath] = field(default_factory=set[AbsPath])
+    """Documents that were opened as they were on disk, without any save since."""
     _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
     _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])
     _checks: int = 0
@@ -121,14 +123,25 @@ class Ledger(Struct):
         if known is None and file.is_old:
             # Not a change for other files: the server can only have read this text.
             known = Sent(version, self.changes, current_time(), order)
+            self._unsaved.add(path)
         elif known is None or known.version != version:
             known = self._changed(version, order)
             if file.saved:
-                session.save(path)
+                self._save(session, path)
         if known.order < max(newest, order):
             known = replace(known, order=max(newest, order))
         self._sent[path] = known
         return known
+
+    def save_if_never(self, session: Session, path: AbsPath) -> None:
+        """Save a document that was opened as it was on disk: a check that only a save starts may have left it out."""
+        if path in self._unsaved:
+            self._save(session, path)
+
+    def _save(self, session: Session, path: AbsPath) -> None:
+        session.save(path)
+        # What a save starts is about all that is open by now.
+        self._unsaved.clear()
 
     def version(self, path: AbsPath) -> int | None:
         """Of the text that was sent last; None before the first."""
@@ -150,6 +163,7 @@ class Ledger(Struct):
         session.close(path)
         for kept in (self._sent, self.answers, self.settled, self.unheard):
             kept.pop(path, None)
+        self._unsaved.discard(path)
         self.projects.clear()
         self._changed(0, 0)
 

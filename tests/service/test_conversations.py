@@ -51,6 +51,16 @@ async def test_what_was_mended_meanwhile_is_never_told(tmp_path: Path) -> None:
         assert it.row.dropped == {"no longer holds": 1}
 
 
+async def test_what_was_mended_late_is_new_when_it_comes_back(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        assert "bad one" in await it.edit("old\ngood\nbad one\n", before="old\n")
+        it.server.slow = True
+        await it.edit("old\n", before="old\ngood\nbad one\n")
+        await it.server.answer()
+        assert await it.reach("call") == ""
+        assert "bad one" in await it.edit("old\nbad one\n", before="old\n")
+
+
 async def test_a_file_that_is_gone_is_never_told_of(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         it.server.slow = True

@@ -463,8 +463,7 @@ class Conversations:
         if not scope.cancelled_caught:
             self._found(record, judged, pending)
 
-    @staticmethod
-    def _found(record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
+    def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
         """What the background knows now, about files that no event has judged meanwhile."""
         state = record.state
         verdicts = {} if judged is None else {one.path: one for one in judged.edited}
@@ -486,6 +485,8 @@ class Conversations:
                     state.found(path, base, call=debt.call, edited=True)
                 else:
                     state.settle(path, Fate.CLEAN)
+                    # Nothing of it is to be told: what went away meanwhile is new when it comes back.
+                    self._baselines.put(record.client.host, path, now)
         call = max((debt.call for debt in pending.values()), default=0)
         for verdict in judged.others.verdicts if judged is not None else ():
             change = judged.others.changes.get(verdict.path) if judged is not None else None

@@ -8,6 +8,7 @@ import asyncio
 import gc
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -17,6 +18,9 @@ from support.process_tree import GONE_SECONDS, environment, member, pids
 
 IDLE_THREADS = ("AnyIO worker thread", "Trio thread")
 """Worker threads that wait for more work: anyio keeps its own until the loop ends, trio for ten seconds."""
+
+LOOK_SECONDS = 0.01
+"""Between two looks at a thread that is at work: nothing tells of a worker that becomes idle."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,10 +79,20 @@ def _target(number: int) -> str:
 
 def _new_threads(before: set[threading.Thread]) -> list[str]:
     """Threads that are new, and did not end when waited for."""
-    new = [thread for thread in set(threading.enumerate()) - before if not thread.name.startswith(IDLE_THREADS)]
-    for thread in new:
-        thread.join(GONE_SECONDS)
-    return [f"thread {thread.name}" for thread in new if thread.is_alive()]
+    new = [thread for thread in set(threading.enumerate()) - before if not _is_over(thread)]
+    return [f"thread {thread.name}" for thread in new if not _gets_over(thread)]
+
+
+def _gets_over(thread: threading.Thread) -> bool:
+    """Wait for the end of its work: a worker of trio has the name of its work until then, and lives on idle."""
+    deadline = time.monotonic() + GONE_SECONDS
+    while not _is_over(thread) and time.monotonic() < deadline:
+        thread.join(LOOK_SECONDS)
+    return _is_over(thread)
+
+
+def _is_over(thread: threading.Thread) -> bool:
+    return not thread.is_alive() or thread.name.startswith(IDLE_THREADS)
 
 
 def _tasks() -> set[asyncio.Task[object]]:

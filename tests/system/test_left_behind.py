@@ -52,6 +52,28 @@ def test_cleans_up():
 async def test_cleans_up_its_tasks():
     await asyncio.create_task(asyncio.sleep(0))
 
+def test_abandons_work_that_does_not_end(monkeypatch):
+    import trio
+    monkeypatch.setattr("support.left_behind.GONE_SECONDS", 0.05)
+    kept.append(threading.Event())
+
+    async def abandon():
+        with trio.move_on_after(0.01):
+            await trio.to_thread.run_sync(kept[-1].wait, abandon_on_cancel=True)
+
+    trio.run(abandon)
+
+def test_abandons_work_that_ends_soon():
+    import trio
+    may_end = threading.Event()
+
+    async def abandon():
+        with trio.move_on_after(0.01):
+            await trio.to_thread.run_sync(may_end.wait, abandon_on_cancel=True)
+
+    trio.run(abandon)
+    threading.Timer(0.2, may_end.set).start()
+
 def teardown_module():
     for pid in pids:
         os.kill(pid, 9)
@@ -86,6 +108,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("test_leaves_a_stray", "process"),
         ("test_leaves_a_thread", "thread waiting"),
         ("test_leaves_a_task", "task"),
+        ("test_abandons_work_that_does_not_end", "thread"),
     ],
 )
 def test_what_a_test_leaves_behind_fails_it(verdicts: str, test: str, said: str) -> None:
@@ -95,7 +118,7 @@ def test_what_a_test_leaves_behind_fails_it(verdicts: str, test: str, said: str)
     assert f"left behind: {said}" in verdict
 
 
-@pytest.mark.parametrize("test", ["test_cleans_up", "test_cleans_up_its_tasks"])
+@pytest.mark.parametrize("test", ["test_cleans_up", "test_cleans_up_its_tasks", "test_abandons_work_that_ends_soon"])
 def test_a_test_that_cleans_up_passes(verdicts: str, test: str) -> None:
-    rows = [row for row in verdicts.splitlines() if row.endswith(f"::{test}")]
-    assert [row.split()[0] for row in rows] == ["PASSED"]
+    rows = [row.split() for row in verdicts.splitlines() if row.startswith(("PASSED", "FAILED", "ERROR"))]
+    assert [row[0] for row in rows if row[1].endswith(f"::{test}")] == ["PASSED"]

@@ -5,7 +5,8 @@ an error is a bad line. What must hold, in the words of DIAG-12:
 
 - nothing is told that is not there at that moment;
 - nothing is told that was there before the conversation changed the file, unless it is said to be possibly older;
-- nothing is told twice by edits and calls, unless it went away in between; a stop may repeat it, once per turn;
+- nothing is told twice by edits and calls, unless it went away in between, or a command has rewritten the file since;
+  a stop may repeat it, once per turn;
 - once the server is prompt, one further event tells everything that was introduced and never told.
 """
 
@@ -61,6 +62,8 @@ class Oracle:
         """Told, and not seen to be gone since: what goes and comes back between two events may be told again or not."""
         self.forgotten: Errors = set()
         """Owed to a conversation that has ended: the next one may hear of it, with an edit of the file, or not."""
+        self.rewritten: Errors = set()
+        """Told, and in a file that a command has written since: the next edit of it may tell them again."""
         self.stopped: bool = False
 
     @property
@@ -86,7 +89,9 @@ class Oracle:
         assert set(told) <= allowed, f"not there, or not its own: {set(told) - allowed}"
         told = [one for one in told if one in self.own]
         if not stop:
-            assert not set(told) & self.known, f"told before: {set(told) & self.known}"
+            again = set(told) & self.known - self.rewritten
+            assert not again, f"told before: {again}"
+        self.rewritten -= set(told)
         self.known |= set(told)
         self.ever |= set(told)
 
@@ -115,6 +120,7 @@ async def take(it: Talk, oracle: Oracle, step: tuple[Any, ...], number: int) -> 
             oracle.hear(await it.edit(text, name, before), stop=False, certain=not it.server.slow)
         case ("command", name, text):
             oracle.write(name, text)
+            oracle.rewritten |= {one for one in oracle.known if one[0] == name}
             it.command(text, name)
         case ("call",):
             oracle.hear(await it.reach("call"), stop=False, certain=not it.server.slow)

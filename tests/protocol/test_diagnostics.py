@@ -47,6 +47,18 @@ def messages(report: Report) -> list[Any]:
 # --- Push -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("C83")
+def test_pushes_after_an_arrival_that_say_something_are_named() -> None:
+    reports = Reports()
+    publish(reports, A, [item("old")])
+    arrival = reports.arrivals
+    assert reports.pushed_since(arrival) == ()
+    publish(reports, B, [item("new")])
+    publish(reports, "/w/c.py", [])
+    assert reports.pushed_since(arrival) == (B,)
+    assert reports.pushed_since(0) == (A, B)
+
+
 @pytest.mark.proves("C83", "C84")
 def test_a_publish_replaces_the_one_before_and_keeps_its_version() -> None:
     reports = Reports()

@@ -26,8 +26,8 @@ from support.services.conversing import Talk, talking
 OLD = frozenset({"bad old"})
 EXAMPLES = 2_000
 """What `--examples` is unless somebody wants more."""
-GATE = 500
-"""Some 20 s on one core."""
+GATE = 150
+"""Some 6 s on one core."""
 LINES = ("good", "bad 1", "bad 2", "bad 3")
 FILES = ("a.x", "b.x")
 

@@ -320,6 +320,20 @@ async def test_a_publish_before_the_barrier_may_be_of_an_older_text_and_waits_fo
     assert outcome.seconds == pytest.approx(1.1)
 
 
+@pytest.mark.proves("DIAG-2")
+async def test_silence_is_no_verdict_on_a_text_that_was_sent_meanwhile() -> None:
+    async with bench(SILENT, **SYMBOLS) as ground:
+        barriers = Taker(ground, "textDocument/documentSymbol")
+        newer = FileToSend(FILE, "python", "two")
+        async with later(
+            (0.1, lambda: ground.ledger.send(ground.session, newer)),
+            (0.3, lambda: barriers.reply(0, [])),
+        ):
+            outcome = await ground.check("one")
+    assert not outcome.is_fresh
+    assert outcome.why == "the file was changed while it was checked"
+
+
 @pytest.mark.proves("C86")
 async def test_silence_alone_never_means_clean() -> None:
     async with bench(Freshness(pull=PullSupport.NONE, publishes_unchanged=False)) as ground:

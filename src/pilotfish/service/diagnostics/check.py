@@ -293,7 +293,8 @@ class Check:
             return True
         if answer is not None:
             return answer.coverage.version >= newest
-        return all(report.version is not None and report.version >= newest for report in reports)
+        # Silence is about the text that the check has sent.
+        return bool(reports) and all(report.version is not None and report.version >= newest for report in reports)
 
     def _cannot_check(self) -> Failure | None:
         refusal, session = self._refusal(), self._session

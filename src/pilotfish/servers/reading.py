@@ -246,7 +246,11 @@ def _on_demand(table: TomlTable | None) -> OnDemand | None:
     if table is None:
         return None
     on_demand = OnDemand(
-        table.required_text("command"), table.texts("requests"), table.required_text("shape"), table.text("project")
+        command=table.required_text("command"),
+        requests=table.texts("requests"),
+        shape=table.required_text("shape"),
+        project=table.text("project"),
+        project_files=table.texts("projectFiles"),
     )
     table.close()
     return on_demand

@@ -107,6 +107,8 @@ class OnDemand(Struct, frozen=True):
     shape: str
     project: str | None = None
     """The request that names the project of an open file. With it, files that are not open can be asked about."""
+    project_files: tuple[str, ...] = ()
+    """The names of files that make a folder a project."""
 
 
 class Freshness(Struct, frozen=True):

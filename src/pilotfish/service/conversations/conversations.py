@@ -360,7 +360,8 @@ class Conversations:
     def _cut_off(self, workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
         """The feedback of an edit whose time was over before anything was known."""
         names = ", ".join(named(path, workspace.root) for path in paths)
-        reason = f"{names} is not checked yet: the time is over. The result follows."
+        are = "is" if len(paths) == 1 else "are"
+        reason = f"{names} {are} not checked yet: the time is over. The result follows."
         text = reason if workspace.config.feedback.no_verdict == "say" else ""
         return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
 

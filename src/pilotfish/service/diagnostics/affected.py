@@ -132,16 +132,17 @@ def _importing(paths: Sequence[AbsPath], stems: Sequence[str]) -> frozenset[AbsP
     """The files that import one of these. Blocking: for a thread."""
     names = b"(?:" + b"|".join(re.escape(os.fsencode(stem)) for stem in stems) + b")"
     importing = re.compile(_IMPORTING.replace(b"%s", names), re.MULTILINE)
-    return frozenset(path for path in paths if importing.search(_head(path)))
+    return frozenset(path for path in paths if importing.search(head_of(path, MAX_HEAD_BYTES)))
 
 
-def _head(path: AbsPath) -> bytes:
+def head_of(path: AbsPath, most: int) -> bytes:
+    """The first bytes of a file; nothing where it cannot be read. Blocking: for a thread."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(descriptor, MAX_HEAD_BYTES)
+        return os.read(descriptor, most)
     except OSError:
         return b""
     finally:

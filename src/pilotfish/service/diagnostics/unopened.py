@@ -21,8 +21,6 @@ from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.diagnostics.on_demand import ask_on_demand, project_of
 from pilotfish.system.clock import current_time
 
-PROJECT_FILES = ("tsconfig.json", "jsconfig.json")
-
 TRIES = 3
 """An answer during which something was sent may be of two states."""
 
@@ -54,8 +52,8 @@ class Unopened:
 
     async def _project(self, deadline: float) -> str | None:
         """The project file nearest to ours, if a file that is open and near it too is of that project."""
-        session, nearest = self._session, _nearest(self._file.path, self._session.root)
-        near = (path for path in reversed(session.documents.paths) if _nearest(path, session.root) == nearest)
+        session, nearest = self._session, self._nearest(self._file.path)
+        near = (path for path in reversed(session.documents.paths) if self._nearest(path) == nearest)
         opened = next(near, None) if nearest is not None else None
         if opened is None:
             return None
@@ -77,11 +75,10 @@ class Unopened:
         encoding, server = self._session.encoding, self._session.server
         return diagnostics_of(report, text=Text(self._file.text), encoding=encoding, server=server)
 
-
-def _nearest(path: AbsPath, root: AbsPath) -> str | None:
-    """The project file nearest to a file, not above the root."""
-    for folder in ancestors(os.path.dirname(path), root):
-        for name in PROJECT_FILES:
-            if os.path.isfile(os.path.join(folder, name)):
-                return os.path.join(folder, name)
-    return None
+    def _nearest(self, path: AbsPath) -> str | None:
+        """The project file nearest to a file, not above the root."""
+        for folder in ancestors(os.path.dirname(path), self._session.root):
+            for name in self._on_demand.project_files:
+                if os.path.isfile(os.path.join(folder, name)):
+                    return os.path.join(folder, name)
+        return None

@@ -25,6 +25,7 @@ from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import Search
 from pilotfish.servers.spec import Completeness, LoadedFiles
 from pilotfish.servers.tree import DiskTree
+from pilotfish.service.diagnostics.affected import head_of
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -224,21 +225,12 @@ def _skipped(rule: Completeness, root: AbsPath, paths: Sequence[AbsPath]) -> set
     by_line = re.compile(rule.skipped_lines.encode(), re.MULTILINE) if rule.skipped_lines else None
     inside = [path for path in paths if path not in outside]
     named = {path for path in inside if by_path is not None and by_path.search(os.path.relpath(path, root))}
-    conditional = {path for path in inside if by_line is not None and path not in named and by_line.search(_head(path))}
+    conditional = {
+        path
+        for path in inside
+        if by_line is not None and path not in named and by_line.search(head_of(path, MAX_HEAD_BYTES))
+    }
     return outside | named | conditional
-
-
-def _head(path: AbsPath) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, MAX_HEAD_BYTES)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def _distance(path: AbsPath, other: AbsPath) -> int:

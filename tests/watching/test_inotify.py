@@ -507,6 +507,26 @@ async def test_more_links_than_can_be_looked_at_each_time_are_told_of(
         assert "links" in (changes.health.behind or "")
 
 
+@pytest.mark.proves("F97")
+@pytest.mark.parametrize("folder", [".venv/lib/python3.11/site-packages/package", "node_modules/package"])
+async def test_packages_that_lie_in_a_store_too_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(tree, "MAX_SHARED", 3)
+    store, packages = tmp_path / "store", tmp_path / "root" / folder
+    store.mkdir()
+    packages.mkdir(parents=True)
+    for number in range(5):
+        (store / f"{number}.py").touch()
+        os.link(store / f"{number}.py", packages / f"{number}.py")
+    async with watched(packages, EVERYTHING) as changes:
+        assert changes.health.behind is None
+        (store / "new.py").write_text("new")
+        (packages / "0.py").unlink()
+        os.link(store / "new.py", packages / "0.py")
+        assert await changes.found() == ["changed 0.py"]
+
+
 # --- Trouble ------------------------------------------------------------------------------------------------------
 
 
@@ -556,10 +576,10 @@ async def test_a_folder_that_cannot_be_listed_for_lack_of_descriptors_is_listed_
     really = listing._listed  # pyright: ignore[reportPrivateUsage] -- the place where the system may say no
     short: list[int] = [1]
 
-    def listed(descriptor: int) -> listing.Listing:
+    def listed(descriptor: int, *, stored: bool) -> listing.Listing:
         if short and os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")) == "inner":
             raise OSError(errno.EMFILE, "")
-        return really(descriptor)
+        return really(descriptor, stored=stored)
 
     monkeypatch.setattr(listing, "_listed", listed)
     async with watched(tmp_path, EVERYTHING) as changes:

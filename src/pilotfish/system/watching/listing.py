@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 
+PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
+"""uv and pnpm give every file in these a second name in their store, where files are replaced and never written."""
+
 
 class NameKind(Enum):
     FILE = auto()
@@ -50,7 +53,10 @@ def look_at(path: AbsPath) -> ListedName | None:
     except OSError:
         return None
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
-    return None if kind is None else ListedName(kind, status.st_ino, status.st_ctime_ns, _is_shared(status))
+    if kind is None:
+        return None
+    is_shared = _is_shared(status, stored=_is_stored(os.path.dirname(path)))
+    return ListedName(kind, status.st_ino, status.st_ctime_ns, is_shared)
 
 
 def target_stamp(path: AbsPath) -> int:
@@ -81,14 +87,14 @@ def listing(folder: AbsPath, *, follow: bool) -> Listing | Shortage | None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
         try:
-            return _listed(descriptor)
+            return _listed(descriptor, stored=_is_stored(folder))
         finally:
             os.close(descriptor)
     except OSError as error:
         return Shortage(os.strerror(error.errno).lower()) if error.errno in _SHORTAGES else None
 
 
-def _listed(descriptor: int) -> Listing:
+def _listed(descriptor: int, *, stored: bool) -> Listing:
     files: dict[str, int] = {}
     folders: dict[str, int] = {}
     shared: set[str] = set()
@@ -103,13 +109,19 @@ def _listed(descriptor: int) -> Listing:
                     # It is gone by now.
                     continue
                 files[entry.name] = status.st_ctime_ns
-                if _is_shared(status):
+                if _is_shared(status, stored=stored):
                     shared.add(entry.name)
     return Listing(os.fstat(descriptor).st_ino, files, folders, frozenset(shared))
 
 
-def _is_shared(status: os.stat_result) -> bool:
-    return not stat.S_ISDIR(status.st_mode) and (status.st_nlink > 1 or stat.S_ISLNK(status.st_mode))
+def _is_shared(status: os.stat_result, *, stored: bool) -> bool:
+    has_names = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+    return stat.S_ISLNK(status.st_mode) or (has_names and not stored)
+
+
+def _is_stored(folder: str) -> bool:
+    """Whether a package manager fills the folder."""
+    return not PACKAGE_FOLDERS.isdisjoint(folder.split(os.sep))
 
 
 def join(folder: AbsPath, name: str) -> AbsPath:

@@ -313,7 +313,7 @@ def replaced_lines(old: str, new: str) -> tuple[str, str]:
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     # Until it is the only such run of the file.
-    while (run := "".join(before[head : len(before) - tail])) == "" or old.count(run) > 1:
+    while (run := "".join(before[head : len(before) - tail])) == "" or old.find(run) != old.rfind(run):
         if head == 0 and tail == 0:
             break
         head, tail = max(0, head - 1), max(0, tail - 1)

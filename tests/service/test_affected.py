@@ -69,6 +69,21 @@ async def test_a_comment_affects_nobody(project: Project) -> None:
     assert await project.edited("app/models.py", "def load(", "# It loads a User.\ndef load(") == []
 
 
+async def test_what_changes_in_a_file_that_nobody_imports_affects_nobody(project: Project) -> None:
+    assert await project.edited("app/names.py", "show(user)", "show(name, load)") == []
+
+
+async def test_a_file_of_python_is_imported_by_its_own_name_whatever_that_is(project: Project) -> None:
+    (project.root / "app" / "main.py").write_text("def run(): ...\n")
+    (project.root / "app" / "__init__.py").write_text("def begin(): ...\n")
+    (project.root / "app" / "start.py").write_text("from app.main import run\nfrom . import begin\n")
+    for name in ("main", "__init__"):
+        path = project.root / "app" / f"{name}.py"
+        edit = EditedText(project.path(f"app/{name}.py"), path.read_text(), path.read_text().replace("def ", "def re"))
+        found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)
+        assert "app/start.py" in project.names(found)
+
+
 async def test_what_was_broken_comes_first(project: Project) -> None:
     found = await project.edited("app/models.py", "load", "fetch", broken=("deep/down/far.py",))
     assert found == ["deep/down/far.py", "app/views.py", "app/admin.py"]

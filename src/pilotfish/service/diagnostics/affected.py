@@ -22,6 +22,10 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_READ = 400
 """Files that are read to see whether they import one: some 40 ms."""
 
+IMPORTED_BY_NAME = (".py", ".pyi")
+"""Files that reach others only through an import with their own name in it. TypeScript has other ways: a path of
+`tsconfig.json`, an export of `package.json`, a script without imports, whose names are everybody's."""
+
 _IMPORTING = rb"^[^\n]*\b(?:from|import|require|include|use|using|mod|export|open)\b[^\n]*(?<![\w$])%s(?![\w$])"
 
 
@@ -56,7 +60,12 @@ class AffectedFiles:
         broken: Collection[AbsPath] = (),
     ) -> Affected:
         """What these edits may have broken below a root. `broken`: files that were told to be, checked first."""
-        names = [(edit, found) for edit in edits if (found := names_of(edit)).all or edit.after is None]
+        names = [
+            (edit, found)
+            for edit in edits
+            if ((found := names_of(edit)).all or edit.after is None)
+            and await self._may_be_imported(root, edit.path, extensions, seconds)
+        ]
         if not names:
             return NOBODY
         changed = frozenset[str]().union(*(found.changed for _, found in names))
@@ -84,6 +93,14 @@ class AffectedFiles:
             return Affected((), complete=False)
         return Affected(tuple(sorted(await self._importers(found.files, stems))), found.complete)
 
+    async def _may_be_imported(self, root: AbsPath, path: AbsPath, extensions: Collection[str], seconds: float) -> bool:
+        """False for a test and its like: whatever changes in a file that nobody imports, nobody else is broken by."""
+        if not path.endswith(IMPORTED_BY_NAME) or os.path.basename(path).startswith("__init__."):
+            # `from . import name` has no name of a file in it.
+            return True
+        found = await self._words.mentions(root, [stem_of(path)], extensions, seconds)
+        return found is None or not found.complete or bool(found.files.keys() - {path})
+
     async def _importers(self, mentioning: Mapping[AbsPath, int], stems: Mapping[str, AbsPath]) -> frozenset[AbsPath]:
         if not stems:
             return frozenset()
@@ -103,7 +120,8 @@ def stem_of(path: AbsPath) -> str:
     """The name by which other files import one."""
     folder, name = os.path.split(path)
     stem = name.partition(".")[0]
-    return os.path.basename(folder) if stem in STANDS_FOR_FOLDER else stem
+    stands_for_folder = {"__init__"} if path.endswith(IMPORTED_BY_NAME) else STANDS_FOR_FOLDER
+    return os.path.basename(folder) if stem in stands_for_folder else stem
 
 
 def _scored(

@@ -253,9 +253,41 @@ async def test_a_client_that_comes_with_another_configuration_leaves_the_old_ser
         assert isinstance(pool.entries()[old].slot, Running)
         await pool.use(recipe(new), hover, lease="two")
         await anyio.sleep(10)
-        assert stopped_for(pool, old) is Why.CONFIG
+        assert old not in pool.entries(), "its configuration does not come back"
         assert isinstance(pool.entries()[new].slot, Running)
         assert servers[0].gone
+
+
+@pytest.mark.proves("CFG-10", "F80")
+async def test_a_server_whose_configuration_has_changed_answers_what_it_was_asked_and_ends() -> None:
+    async with pool_on(mute, working) as (pool, servers), anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            assert await pool.use(recipe(), hover, lease="one") == b'"late"'
+
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        pool.leave(lambda key: key == KEY)
+        await anyio.wait_all_tasks_blocked()
+        assert isinstance(pool.entries()[KEY].slot, Running)
+        (request,) = [message for message in servers[0].received if message.method == "textDocument/hover"]
+        assert request.id is not None
+        servers[0].reply(request.id, "late")
+        await anyio.sleep(10)
+        assert servers[0].gone
+        assert KEY not in pool.entries()
+
+
+@pytest.mark.proves("CFG-10")
+async def test_a_server_that_was_starting_when_its_configuration_changed_does_not_stay() -> None:
+    async with pool_on(slow_to_start) as (pool, servers):
+        with anyio.move_on_after(1):
+            await pool.use(recipe(), hover, lease="one")
+        pool.leave(lambda key: key == KEY)
+        initialized(servers[0])
+        await anyio.sleep(10)
+        assert servers[0].gone
+        assert KEY not in pool.entries()
 
 
 def read_by(path: Path) -> Callable[[], InputEvidence | None]:

@@ -44,6 +44,8 @@ class Entry(Struct):
     stopping_for: Why | None = None
     recipe: "Recipe | None" = None
     """How it was started last."""
+    outdated: bool = False
+    """The configuration that it was started with does not hold any more."""
 
     @property
     def usable(self) -> bool:
@@ -54,6 +56,7 @@ class Entry(Struct):
         self.slot = Starting(now)
         self.life = anyio.CancelScope()
         self.stopping_for = None
+        self.outdated = False
         self.healthy = False
         self.starts += 1
         self.changed.notify()
@@ -73,6 +76,7 @@ class Entry(Struct):
         self.works -= 1
         self.last_used = now
         self._update()
+        self._leave_if_outdated()
 
     def mark_healthy(self) -> None:
         """A success resets the back-off; the crash window stays, or a server that dies after each answer would loop."""
@@ -98,6 +102,16 @@ class Entry(Struct):
             self.slot = Stopping(why)
             self.life.cancel()
             self.changed.notify()
+
+    def mark_outdated(self, now: float) -> None:
+        """Its configuration has changed: stop it, after what it is answering, and remember nothing of it."""
+        if isinstance(self.slot, Rested | Broken | Missing):
+            self.slot = Rested(Why.CONFIG, now, len(self.leases))
+            self.changed.notify()
+            return
+        self.outdated = True
+        self._update()
+        self._leave_if_outdated()
 
     def mark_stopped(self, now: float) -> None:
         """It was stopped on purpose and is gone."""
@@ -133,8 +147,12 @@ class Entry(Struct):
         if isinstance(self.slot, Rested | Broken | Missing):
             self.slot = replace(self.slot, leases=len(self.leases))
         elif self.session is not None and not isinstance(self.slot, Stopping):
-            facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib)
+            facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib, self.outdated)
             self.slot = Running(*facts)
+
+    def _leave_if_outdated(self) -> None:
+        if self.outdated and isinstance(self.slot, Running) and not self.works:
+            self.stop(Why.CONFIG)
 
 
 class Recipe(Struct, frozen=True):

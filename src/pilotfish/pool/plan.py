@@ -22,6 +22,9 @@ CRASH_LIMIT = 5
 CRASH_WINDOW = 180.0
 """Five crashes in three minutes open the circuit; it closes when the window has passed."""
 
+OUTDATED_SECONDS = 1.0
+"""For the requests that have waited for the start of a server whose configuration has changed meanwhile."""
+
 LONGEST_REST = 3600.0
 """How long the documents of a stopped server are kept while a client session that used it is still there. After an
 hour without a question the next one opens what it needs."""
@@ -63,6 +66,8 @@ class Running(Struct, frozen=True):
     leases: int = 0
     """Client sessions that have asked for it and have not ended; the same in the slots of servers that do not run."""
     memory_mib: float | None = None
+    outdated: bool = False
+    """Its configuration has changed: no later request uses it."""
 
 
 class Stopping(Struct, frozen=True):
@@ -252,17 +257,21 @@ def _overstayed(slot: Running, limits: Limits, now: float) -> Why | None:
     if limits.memory_mib_per_server is not None and (slot.memory_mib or 0.0) > limits.memory_mib_per_server:
         return Why.MEMORY
     if now - slot.last_used >= _patience(slot, limits):
-        return Why.IDLE if slot.leases else Why.UNUSED
+        return Why.CONFIG if slot.outdated else Why.IDLE if slot.leases else Why.UNUSED
     return None
 
 
 def _patience(slot: Running, limits: Limits) -> float:
+    if slot.outdated:
+        return OUTDATED_SECONDS
     return limits.idle_seconds if slot.leases else min(limits.unused_seconds, limits.idle_seconds)
 
 
 def _forget_at(slot: Slot, limits: Limits) -> float | None:
     """When a slot may be forgotten. A failure is remembered while a client session is there that it was reported to."""
     match slot:
+        case Rested(why=Why.CONFIG):
+            return slot.since
         case Rested(leases=0):
             return slot.since + limits.unused_seconds
         case Rested():

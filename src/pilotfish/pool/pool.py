@@ -150,6 +150,13 @@ class Pool:
             if is_meant(entry.key.root):
                 entry.stop(Why.CONFIG)
 
+    def leave(self, is_outdated: Callable[[Key], bool]) -> None:
+        """Stop and forget the servers of a configuration that has changed; what they are answering is answered."""
+        for entry in self._entries.values():
+            if is_outdated(entry.key):
+                entry.mark_outdated(current_time())
+        self._monitor.look_again()
+
     async def stop_all(self, why: Why = Why.ASKED) -> None:
         async with owned_tasks() as tasks:
             for key in self._entries:

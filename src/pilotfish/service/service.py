@@ -37,7 +37,7 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.rows import OperationRow
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
-from pilotfish.pool.plan import Limits
+from pilotfish.pool.plan import Key, Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.watching import PathChange
 from pilotfish.protocol.wire import Json
@@ -101,7 +101,9 @@ class System(Struct, frozen=True):
 class Service:
     def __init__(self, system: System, limits: Limits | None = None) -> None:
         self.pool = Pool(system.spawn, system.vitals, limits=limits, left=self._drop)
-        self.workspaces = Workspaces(system.places, system.environment, system.handed_over, self._stop_untrusted)
+        self.workspaces = Workspaces(
+            system.places, system.environment, system.handed_over, self._stop_untrusted, self._stop_outdated
+        )
         self.recent_feedback = RecentFeedback()
         self._clock = system.clock
         self._texts = Texts(system.files, system.clock)
@@ -150,6 +152,14 @@ class Service:
     def _stop_untrusted(self, workspace: Workspace) -> None:
         logger.warning("trust revoked root=%s", workspace.root)
         self.pool.retire(workspace.holds)
+
+    def _stop_outdated(self, before: Workspace, current: Sequence[Workspace]) -> None:
+        """Stop what only the older configuration of a workspace would start."""
+
+        def is_outdated(key: Key) -> bool:
+            return before.would_start(key) and not any(workspace.would_start(key) for workspace in current)
+
+        self.pool.leave(is_outdated)
 
     def _drop(self, root: AbsPath) -> None:
         """No client works in this root any more: let go of its texts, their last states, and the configuration."""

@@ -310,10 +310,20 @@ class Workspace:
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
-            rules = f"{self.config.trusted} {self.config.security.remote_schemas}"
-            config = f"{self._configured(spec.id)} {rules} {program} {python}"
+            config = f"{self._rules(spec.id)} {program} {python}"
             self._whereabouts.keys[place] = Key(spec.id, root, config, self._surroundings())
         return self._whereabouts.keys[place]
+
+    def would_start(self, key: Key) -> bool:
+        """Whether a server that runs is configured as it would be now."""
+        spec = self.specs.get(key.server)
+        if spec is None or spec.disabled or not self.config.enabled or not self.holds(key.root):
+            return False
+        return key.config.startswith(f"{self._rules(spec.id)} ")
+
+    def _rules(self, server: str) -> str:
+        """What the configuration says about a server."""
+        return f"{self._configured(server)} {self.config.trusted} {self.config.security.remote_schemas}"
 
     def _surroundings(self) -> str:
         """Differs for two clients whose environments would make two different servers of one program."""

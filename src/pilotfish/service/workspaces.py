@@ -6,7 +6,7 @@ configuration is broken, the last good one stays in force.
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -67,12 +67,15 @@ class Workspaces:
         environment: Mapping[str, str],
         handed_over: Mapping[str, Json] | None = None,
         revoked: Callable[[Workspace], None] = lambda _workspace: None,
+        changed: Callable[[Workspace, Sequence[Workspace]], None] = lambda _before, _current: None,
     ) -> None:
         self._places = places
         self._environment = environment
         self._handed_over = handed_over or {}
         self._revoked = revoked
         """Called with a workspace that is no longer trusted."""
+        self._changed = changed
+        """Called with a workspace as it was configured before, and all that are as their files say."""
         self._known: Recent[tuple[AbsPath, AbsPath, str | None, Variables], _Known] = Recent(MAX_WORKSPACES)
 
     def of(self, client: ClientSession) -> Workspace:
@@ -93,7 +96,13 @@ class Workspaces:
         _log_blocked(loaded, known.loaded.blocked if known else ())
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
             self._revoked(made.workspace)
+        if known is not None:
+            self._changed(known.workspace, self._current())
         return made.workspace
+
+    def _current(self) -> Sequence[Workspace]:
+        every = (self._known.get(key) for key in self._known)
+        return [one.workspace for one in every if one is not None and one.is_current()]
 
     def _require_outside(self, root: AbsPath) -> None:
         """Raise `Refused` where our own state would be the project's: programs and records that count are there."""

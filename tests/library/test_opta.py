@@ -79,6 +79,27 @@ async def test_without_a_server_there_is_a_search_to_copy(shell: ScriptedShell) 
     assert said.endswith(r'search_files({"pattern": "\\bgreet\\b", "glob": "*.toy"})')
 
 
+@pytest.mark.proves("REG-6", "OPTA-1")
+async def test_a_server_that_is_missing_and_would_need_trust_is_to_be_installed_first(shell: ScriptedShell) -> None:
+    (shell.root / "A.java").write_text("class Greeter {}\n")
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
+        place = '{"path": "A.java", "line": 1, "character": 6}'
+        said = (await pilotfish.ToolRegistry(workspace).execute("lsp_definition", place)).splitlines()
+    assert said[0] == 'LSP server "jdtls" is not available.'
+    assert said[1].startswith("Install it with: ")
+    assert said[2] == f"It also needs trust: pilotfish trust {shell.root}"
+    assert said[3].endswith(r'search_files({"pattern": "\\bGreeter\\b", "glob": "*.java"})')
+
+
+@pytest.mark.proves("OPTA-1")
+async def test_a_place_before_the_first_line_is_on_the_first_line(shell: ScriptedShell) -> None:
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
+        registry = pilotfish.ToolRegistry(workspace)
+        first = await registry.execute("lsp_hover", '{"path": "a.toy", "line": 1, "character": 0}')
+        before = await registry.execute("lsp_hover", '{"path": "a.toy", "line": 0, "character": 0}')
+    assert first == before
+
+
 # --- After an edit --------------------------------------------------------------------------------------------------
 
 

@@ -71,11 +71,16 @@ def test_the_opta_functions_are_those_of_their_specification() -> None:
         "lsp_rename": (["path", "line", "character", "new_name"], ["path", "line", "character", "new_name"]),
     }
     assert functions["lsp_references"]["properties"] == {
-        "path": {"type": "string"},
-        "line": {"type": "number", "description": "1-based", "minimum": 1},
-        "character": {"type": "number", "description": "0-based", "minimum": 0},
-        "include_declaration": {"type": "boolean", "description": "Default true"},
+        "path": {"type": "string", "description": "File path (relative to cwd)"},
+        "line": {"type": "number", "description": "Line number (1-based)"},
+        "character": {"type": "number", "description": "Column number (0-based)"},
+        "include_declaration": {
+            "type": "boolean",
+            "description": "Include the declaration itself (default: true)",
+        },
     }
+    first = named(tool_schemas(Format.OPENAI, ToolSet.OPTA)[0])
+    assert first["description"] == "Go to the definition of a symbol. Returns file path and line number."
 
 
 @pytest.mark.proves("OPTA-1", "OPS-4")

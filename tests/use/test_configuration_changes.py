@@ -57,3 +57,27 @@ def test_a_broken_server_is_not_broken_any_more_once_its_entry_is_mended(user: S
     row = row_of(user, "toy")
     assert "broken" not in row
     assert [instance["state"] for instance in row["instances"]] == ["active"]
+
+
+def test_a_time_out_of_initialize_is_a_time_out_and_took_as_long_as_it_took(user: ShellUser) -> None:
+    slow = {"command": ["/bin/sleep", "1000"], "extensions": [".x"], "timeouts": {"initializeTimeoutMs": 1500}}
+    user.configure({"lsp": {"slow": slow}})
+    user.write("a.x", "bad\n")
+    answer = json.loads(user.run("hover", "a.x:1:1", "--json").stdout)
+    assert answer["errors"][0]["code"] == "init_timeout"
+    assert answer["meta"]["timedOut"]
+    assert answer["meta"]["durationMs"] >= 1500
+
+
+@pytest.mark.parametrize("verb", [["hover", "a.xyz:1:1"], ["check", "a.xyz"], ["touched", "a.xyz", "--json"]])
+def test_a_file_that_no_server_is_for_is_said_to_be_one_in_the_same_words(user: ShellUser, verb: list[str]) -> None:
+    user.write("a.xyz", "text\n")
+    assert "No LSP server configured for .xyz files" in user.run(*verb).stdout
+
+
+@pytest.mark.parametrize("place", ["a.x:0:1", "missing.x:1:1"])
+def test_a_wrong_question_does_not_read_as_if_a_server_were_unavailable(user: ShellUser, place: str) -> None:
+    user.write("a.x", "text\n")
+    done = user.run("hover", place)
+    assert done.returncode == 3
+    assert "unavailable" not in done.stdout + done.stderr

@@ -25,6 +25,9 @@ OURSELVES = "pilotfish"
 """The `serverId` of an error that is no server's."""
 
 
+TIMEOUTS = frozenset({Code.INIT_TIMEOUT, Code.REQUEST_TIMEOUT})
+
+
 class State(StrEnum):
     """How much an answer can be believed."""
 
@@ -439,7 +442,7 @@ def _state(effort: Effort, *, empty: bool) -> State:
 
 
 def _timed_out(effort: Effort) -> bool:
-    return effort.timed_out or any(error.code is Code.REQUEST_TIMEOUT for error in effort.errors)
+    return effort.timed_out or any(error.code in TIMEOUTS for error in effort.errors)
 
 
 def _reason(effort: Effort) -> str:

@@ -33,6 +33,8 @@ from pilotfish.sanitise import sanitised
 EDITS: Mapping[str, TouchKind] = {"edit_file": "edit", "write_file": "write", "multi_edit": "patch"}
 """The host's own tools that change files."""
 
+NOT_THERE = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED})
+
 Permission = Literal["allow", "ask"]
 
 
@@ -71,12 +73,8 @@ class ToolRegistry:
         return await self._instead(asked, answer) or opta_text(answer)
 
     async def _instead(self, asked: Question, answer: Answer[object]) -> str | None:
-        """Where the server is missing: which one, how to get it, and a search that the host can run."""
-        if (
-            asked.file_path is None
-            or answer.ok
-            or all(error.code is not Code.SERVER_MISSING for error in answer.errors)
-        ):
+        """Where the server is missing or may not run: which one, how to get it, and a search that the host can run."""
+        if asked.file_path is None or answer.ok or all(error.code not in NOT_THERE for error in answer.errors):
             return None
         missing = self._workspace.missing(asked.file_path)
         if missing is None:

@@ -26,6 +26,8 @@ class Expected(Struct, frozen=True):
     server: str
     install: str | None
     """The command that installs it on this platform."""
+    trust: str | None = None
+    """What else it needs before it may run."""
 
 
 SearchSpelling = Callable[[str, str], str]
@@ -47,8 +49,9 @@ def no_server(
     """For a file whose server is not there; `word` is the identifier at the position, where there is one."""
     message = f'LSP server "{expected.server}" is not available.'
     install = f"Install it with: {expected.install}\n" if expected.install else ""
+    trust = f"{expected.trust}\n" if expected.trust else ""
     call = search(_pattern(question, word), _glob(question.file_path))
-    return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}Until then, search the text: {call}")
+    return Unavailable(Code.SERVER_MISSING, message, hint=f"{install}{trust}Until then, search the text: {call}")
 
 
 def not_allowed(

@@ -15,7 +15,6 @@ from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.operations.tools import ONE_TOOL, SNAKE, OperationTool, named_tools, operation_tools, opta_tools
-from pilotfish.operations.validate import first_of
 
 Schema = Mapping[str, object]
 
@@ -106,6 +105,8 @@ def _in_wire_order(parameters: Schema) -> Schema:
 
 def _description(tool: OperationTool) -> str:
     """A place can be given in several ways, which the list of fields alone does not tell."""
+    if tool.row.operation in tool.dialect.descriptions:
+        return tool.dialect.descriptions[tool.row.operation]
     how = "By symbol, or filePath and line." if tool.row.takes_place and len(tool.forms) > 1 else ""
     return " ".join(part for part in (tool.row.description, tool.row.advice, how) if part)
 
@@ -126,13 +127,9 @@ def _object(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema
 
 def _property(tool: OperationTool, name: str) -> Schema:
     field = FIELDS[name]
-    if field.type == "integer":
-        if not tool.dialect.says_base:
-            return {"type": tool.dialect.number}
-        first = first_of(tool, name)
-        return {"type": tool.dialect.number, "description": f"{first}-based", "minimum": first}
-    description = {"description": field.description} if field.description else {}
-    return {"type": field.type, **description}
+    is_number = field.type == "integer"
+    said = tool.dialect.descriptions.get(name, "" if is_number else field.description)
+    return {"type": tool.dialect.number if is_number else field.type, **({"description": said} if said else {})}
 
 
 def _one_description(operations: Mapping[str, OperationTool]) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
+from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import QuestionForm
 from pilotfish.operations.rows import ROWS, OperationRow
 
@@ -24,8 +25,10 @@ class ToolDialect(Struct, frozen=True):
     first_character: int = 1
     number: str = "integer"
     """What its schemas call the type of a line."""
-    says_base: bool = False
-    """Whether its schemas say in words where counting starts: needed where lines and characters differ in it."""
+    clamps_lines: bool = False
+    """Whether a line that is too low means the first one."""
+    descriptions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Its own descriptions of tools and fields, by our names of operations and fields."""
 
     def said(self, field: str) -> str:
         """What a field is called here."""
@@ -41,8 +44,25 @@ SNAKE = ToolDialect(
     },
     first_character=0,
     number="number",
-    says_base=True,
+    clamps_lines=True,
+    descriptions={
+        Operation.DEFINITION: "Go to the definition of a symbol. Returns file path and line number.",
+        Operation.REFERENCES: "Find all references to a symbol across the workspace.",
+        Operation.HOVER: "Get type information and documentation for a symbol at a position.",
+        Operation.WORKSPACE_SYMBOL: (
+            "Search for symbols (functions, classes, variables) across the workspace by name."
+        ),
+        Operation.DOCUMENT_SYMBOL: "List all symbols (functions, classes, interfaces) defined in a file.",
+        Operation.RENAME: "Rename a symbol across all files in the workspace. Returns a list of edits to apply.",
+        "filePath": "File path (relative to cwd)",
+        "line": "Line number (1-based)",
+        "character": "Column number (0-based)",
+        "query": "Symbol name or partial name to search for",
+        "includeDeclaration": "Include the declaration itself (default: true)",
+        "newName": "New name for the symbol",
+    },
 )
+"""The tools of Opta's specification, word for word."""
 
 
 @dataclass(frozen=True)

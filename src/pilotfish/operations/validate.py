@@ -162,7 +162,8 @@ def _value(tool: OperationTool, name: str, value: object) -> object:
         case "string":
             return _string(name, value)
         case "integer":
-            return _count(value) if name == "offset" else _number(value, first_of(tool, name))
+            clamps = tool.dialect.clamps_lines and name == "line"
+            return _count(value) if name == "offset" else _number(value, _first_of(tool, name), clamps=clamps)
         case "boolean":
             if not isinstance(value, bool):
                 raise _Wrong(f"must be true or false, not {_shown(value)}")
@@ -181,16 +182,18 @@ def _string(name: str, value: object) -> str:
     return value
 
 
-def _number(value: object, first: int) -> int:
+def _number(value: object, first: int, *, clamps: bool = False) -> int:
     """A whole number from `first`, as one from 1."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
+    if clamps and isinstance(value, int) and not isinstance(value, bool):
+        value = max(value, first)
     if not isinstance(value, int | float) or isinstance(value, bool) or value != value // 1 or value < first:
         raise _Wrong(f"must be a whole number from {first}, not {_shown(value)}")
     return int(value) + 1 - first
 
 
-def first_of(tool: OperationTool, name: str) -> int:
+def _first_of(tool: OperationTool, name: str) -> int:
     """The lowest number that a field takes."""
     return tool.dialect.first_character if name == "character" else 0 if name == "offset" else 1
 

@@ -257,13 +257,18 @@ class Workspace:
         allowed = self._admitted(spec, candidate.root)
         if not spec.command and self.settings(spec.id).withheld:
             allowed = Withheld(f"the project's own command of {spec.name} needs trust")
+        located = self._located(spec, candidate.root)
+        trust = f"pilotfish trust {self.root}"
+        if spec.command and isinstance(located, ProgramMissing):
+            # Without the program, trust would not help.
+            hint = f"It also needs trust: {trust}" if isinstance(allowed, Withheld) else None
+            message = unavailable(spec, located, self.install_hint(spec))
+            return Unavailable(Code.SERVER_MISSING, message, hint=hint, scene=scene)
         if isinstance(allowed, Withheld):
-            trust = f"pilotfish trust {self.root}"
             hint = f"Review what it would run, then allow it: {trust}"
             if spec.shown is not None and spec.id in bundles():
                 hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
-        located = self._located(spec, candidate.root)
         if isinstance(located, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{spec.name} is installed, but was not chosen", scene=scene)
         message = unavailable(spec, located, self.install_hint(spec))
@@ -282,18 +287,11 @@ class Workspace:
         if self._whereabouts.shortcomings is None:
             candidates = [Candidate(spec, self.root, "") for spec in self.specs.values() if not spec.disabled]
             self._whereabouts.shortcomings = {
-                candidate.spec.id: self._what_is_lacking(candidate)
+                candidate.spec.id: self.why_unavailable(candidate).message
                 for candidate in candidates
                 if not self._is_available(candidate)
             }
         return self._whereabouts.shortcomings
-
-    def _what_is_lacking(self, candidate: Candidate) -> str:
-        """A missing program comes before missing trust."""
-        spec, located = candidate.spec, self._located(candidate.spec, candidate.root)
-        if isinstance(located, ProgramMissing):
-            return unavailable(spec, located, self.install_hint(spec))
-        return self.why_unavailable(candidate).message
 
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
         return Recipe(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pilotfish.api.answers import Effort, error_of
 from pilotfish.errors import Refused
 from pilotfish.feedback.limits import PATH_LIMIT
+from pilotfish.operations.fallback import no_server_for
 from pilotfish.sanitise import sanitised
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.system.clock import current_time
@@ -21,7 +22,7 @@ def effort_of(asked: Sequence[FileVerdict], related: Sequence[FileVerdict], star
     silent = [outcome for outcome in outcomes if outcome.failure is None and not outcome.is_fresh]
     unserved = [verdict.path for verdict in asked if not verdict.outcomes and verdict.refused is None]
     caveats = [f"{outcome.server}: {outcome.why or 'some of its answer could not be read'}" for outcome in silent]
-    caveats += [f"No LSP server configured for {path}" for path in unserved]
+    caveats += [no_server_for(path).message for path in unserved]
     caveats += _not_checked([verdict.refused for verdict in related if verdict.refused is not None])
     return Effort(
         duration_ms=milliseconds_since(started),

@@ -129,7 +129,7 @@ class QuestionRunner:
         if why.code is Code.UNTRUSTED:
             raise not_allowed(question, why, word)
         install = workspace.install_hint(choice.expected.spec)
-        raise no_server(question, Expected(choice.expected.spec.id, install), word)
+        raise no_server(question, Expected(choice.expected.spec.id, install, why.hint), word)
 
     async def _replies(
         self,

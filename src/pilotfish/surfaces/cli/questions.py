@@ -6,10 +6,12 @@ import functools
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
@@ -97,8 +99,12 @@ def _ask_and_print(
     **fields: object,
 ) -> int:
     async def ask(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
+        started = time.monotonic()
         await _warm(workspace, given.get("filePath"))
-        return await workspace.ask(operation, given), workspace.root
+        answer = await workspace.ask(operation, given)
+        # The time that the servers took to start is part of it.
+        meta = replace(answer.meta, duration_ms=round((time.monotonic() - started) * 1000))
+        return replace(answer, meta=meta), workspace.root
 
     async def ask_with_spinner(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
         from pilotfish.surfaces.cli.terminal.progress import spinner

@@ -104,6 +104,19 @@ def test_a_symbol_alone_is_enough(user: User) -> None:
 
 
 @pytest.mark.proves("OPS-4")
+@pytest.mark.proves("OPS-1")
+def test_a_type_in_a_string_is_a_use_in_a_file_that_nobody_has_opened(user: User) -> None:
+    library, main = user.workspace / "library.py", user.workspace / "user_of_library.py"
+    library.write_text('import typing\nT = typing.TypeVar("T", bound="Thing | None")\nclass Thing: ...\n')
+    main.write_text("from library import Thing\n")
+    try:
+        found = pilotfish(user, "references", "user_of_library.py", "Thing").stdout
+        assert "  2:32  T = typing.TypeVar(" in found, found
+    finally:
+        library.unlink()
+        main.unlink()
+
+
 def test_a_rename_is_a_preview_of_every_file(user: User) -> None:
     preview = pilotfish(user, "rename", "greeting.py:1:5", "hello")
     assert preview.stdout.startswith("Preview: 2 files, 3 edits. Nothing was written.\n")

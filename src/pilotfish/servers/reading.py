@@ -155,6 +155,7 @@ def _completeness(table: TomlTable | None) -> Completeness:
         narrowed_by=table.texts("narrowedBy"),
         skipped_paths=table.text("skippedPaths"),
         skipped_lines=table.text("skippedLines"),
+        types_in_strings=table.text("typesInStrings"),
         requests=_project_requests(table.table("requests")),
     )
     table.close()

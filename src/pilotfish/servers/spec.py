@@ -221,6 +221,8 @@ class Completeness(Struct, frozen=True):
     """A pattern of paths, relative to the root, that it may not load."""
     skipped_lines: str | None = None
     """A pattern of a line by which a file says that it is only part of some builds."""
+    types_in_strings: str | None = None
+    """A pattern of what stands before a string that is a type, and is read as one only when the file is checked."""
     requests: ProjectRequests | None = None
 
 

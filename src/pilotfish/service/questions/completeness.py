@@ -29,6 +29,7 @@ from pilotfish.service.diagnostics.affected import head_of
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.word_index import MAX_FILE_BYTES
 from pilotfish.service.questions.project_requests import files_of_project
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
@@ -147,6 +148,9 @@ class ProjectFiles:
                 await self._open(session, workspace, ordered[:1], held)
             unloaded = await anyio.to_thread.run_sync(_skipped, rule, candidate.root, tuple(ordered))
             unloaded -= set(session.documents.paths)
+            if name is not None and rule.types_in_strings:
+                in_strings = await anyio.to_thread.run_sync(_in_strings, rule.types_in_strings, name, ordered)
+                unloaded |= set(in_strings) - await self._checked(session, workspace, in_strings, held)
         else:
             unloaded = found - await self._loaded(session, candidate, workspace, ordered, near, held)
         return SearchedFiles(name, found, frozenset(unloaded), is_whole=is_whole, lacks=lacks)
@@ -176,6 +180,18 @@ class ProjectFiles:
                     if requests is not None:
                         loaded |= await files_of_project(session, requests, path)
         return loaded
+
+    async def _checked(
+        self, session: Session, workspace: Workspace, paths: Sequence[AbsPath], held: ExitStack
+    ) -> set[AbsPath]:
+        """Have these files checked by the server; returns those that were."""
+        checked = set[AbsPath]()
+        with anyio.move_on_after(session.request_seconds * LOADING_SHARE):
+            for path in paths[:MAX_OPENED]:
+                if await self._open(session, workspace, (path,), held) and session.supports("textDocument/diagnostic"):
+                    await session.pull(path)
+                    checked.add(path)
+        return checked
 
     async def _open(self, session: Session, workspace: Workspace, paths: Iterable[AbsPath], held: ExitStack) -> bool:
         ledger, is_open = self._ledgers.of(session), False
@@ -231,6 +247,17 @@ def _skipped(rule: Completeness, root: AbsPath, paths: Sequence[AbsPath]) -> set
         if by_line is not None and path not in named and by_line.search(head_of(path, MAX_HEAD_BYTES))
     }
     return outside | named | conditional
+
+
+def _in_strings(before: str, name: str, paths: Sequence[AbsPath]) -> list[AbsPath]:
+    """The files in which a name stands in a string that is a type, after what is matched by `before`.
+
+    Blocking: for a thread.
+    """
+    word = re.escape(name.encode(errors="surrogateescape"))
+    string = rb"""\s*(["'])(?:[\w.\[\], |]*[^\w"'])?%s(?:[^\w"'][\w.\[\], |]*)?\1""" % word
+    pattern = re.compile(b"(?:" + before.encode() + b")" + string)
+    return [path for path in paths if pattern.search(head_of(path, MAX_FILE_BYTES))]
 
 
 def _distance(path: AbsPath, other: AbsPath) -> int:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 from told import corpus
@@ -24,7 +25,7 @@ from told.corpus import Project
 from told.truth import CHECKERS, NPM, SCRIPTS, Asker, difference
 
 import pilotfish
-from pilotfish.api.answers import Location, State
+from pilotfish.api.answers import Answer, State
 from pilotfish.library.workspace import Workspace, computer
 
 DECLARATIONS = {
@@ -54,6 +55,9 @@ EXPRESS = Project(
     files={"tsconfig.json": CHECKED_JAVASCRIPT},
 )
 """Its project file is for the checker alone."""
+
+MAX_ALIKE = 5
+"""Things of one name in a file that are tried by their index."""
 
 WITHOUT = {"zod-no-tsconfig": "zod", "express": "express"}
 """Projects that are asked about without their project file, and whose they are."""
@@ -90,6 +94,18 @@ def declared(texts: Mapping[str, str], language: str) -> dict[str, list[tuple[st
     return found
 
 
+async def definition_of(workspace: Workspace, name: str, place: tuple[str, int]) -> tuple[str | None, str, Answer[Any]]:
+    """By the name alone; where several things have it, with the file, and then with its index there as well."""
+    file, refused = place[0], await workspace.definition(symbol=name)
+    if refused.ok:
+        return None, name, refused
+    for said in (name, *(f"{name}[{index}]" for index in range(MAX_ALIKE))):
+        definition = await workspace.definition(file, symbol=said)
+        if definition.ok and (said == name or place in {(one.path, one.line) for one in definition.data or ()}):
+            return file, said, definition
+    return file, name, refused
+
+
 def words(texts: Mapping[str, str], name: str) -> Iterator[tuple[str, int]]:
     pattern = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     for path, text in texts.items():
@@ -120,18 +136,15 @@ async def measured(
     for name in names:
         score.names += 1
         place = known[name][0]
-        file = None
-        definition = await workspace.definition(symbol=name)
-        if not definition.ok:
-            score.by_file += 1
-            file = place[0]
-            definition = await workspace.definition(file, symbol=name)
+        file, said, definition = await definition_of(workspace, name, place)
+        score.by_file += file is not None
         if not definition.ok:
             score.refused.append(f"{name}: {definition.errors[0].message[:150]}")
             continue
-        score.definitions += any((one.path, one.line) in known[name] for one in definition.data or ())
-        answer = await workspace.references(file, symbol=name, limit=5000)
-        found = [one for one in answer.data or () if isinstance(one, Location)]
+        defined = {(one.path, one.line) for one in definition.data or ()}
+        score.definitions += not defined.isdisjoint(known[name])
+        answer = await workspace.references(file, symbol=said, limit=5000)
+        found = answer.data or ()
         score.states[answer.meta.state] += 1
         score.places += len(found)
         mentioned = set(words(texts, name))
@@ -141,7 +154,8 @@ async def measured(
         if not lacking:
             continue
         score.judged += 1
-        own = [one for one in known[name] if file is None or one[0] == file]
+        # Several things may have that name: the one that was found is renamed.
+        own = [one for one in known[name] if one in defined] or [place]
         after = asker.findings(renamed(texts, name, own))
         new = difference(asker.findings(texts), after)
         true = sorted(place for place in lacking if any(one.line == place[1] for one in new.get(place[0], ())))

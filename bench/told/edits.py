@@ -45,9 +45,6 @@ MAKERS = {
     "c": edits_c.MAKERS,
 }
 
-ALONE: Mapping[str, frozenset[str]] = {"typescript": frozenset({"syntax"})}
-"""Kinds that stand alone, by language: `tsc` reports nothing else while there is a syntax error."""
-
 MOST_BREAKS = 2
 WRITE_SHARE = 0.2
 """Of the changed files, those that are written as a whole; agents mostly edit."""
@@ -151,11 +148,9 @@ def _next(
     number: int,
 ) -> Edit:
     fixable = [each for each in standing if all(state.get(one.path) == one.after for one in each.changes)]
-    alone = ALONE.get(language, frozenset[str]())
-    full = len(standing) >= MOST_BREAKS or any(each.kind in alone for each in standing)
-    if fixable and (full or ("fix" in wanted and chance.random() < 1 / 4)):
+    if fixable and (len(standing) >= MOST_BREAKS or ("fix" in wanted and chance.random() < 1 / 4)):
         return _fix(chance.choice(fixable), chance, number)
-    kinds = [kind for kind in _ordered(wanted, chance) if not (standing and kind in alone)]
+    kinds = _ordered(wanted, chance)
     # An edit on top of another one in the same file could never be undone by itself.
     taken = {path for each in standing for path in each.paths}
     free = [path for path in state if path not in taken]

@@ -24,7 +24,8 @@ from told import corpus
 from told.corpus import Project
 from told.edits import Edit, Texts, digest, states
 
-CLONE = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+CLONE = HERE.parents[1]
 SCRIPTS = Path(sys.executable).parent
 NPM = CLONE / ".tools" / "npm" / "node_modules" / ".bin"
 
@@ -124,6 +125,9 @@ class Checker:
     each: str = ""
     """A pattern: the command is run for each such file, whose path is put at its end."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    stops_at: str = ""
+    """A pattern of rules: while there is such an error the command reports no others, and `whole` is asked."""
+    whole: Callable[[Path], Sequence[str]] = lambda _root: ()
 
 
 def parse_pyright(output: str, root: Path) -> Iterator[Problem]:
@@ -279,6 +283,8 @@ CHECKERS: Mapping[str, Checker] = {
         parse_tsc,
         [str(NPM / "tsc"), "--version"],
         codes=(0, 1, 2),
+        stops_at=r"1\d{3}",
+        whole=lambda root: ["node", str(HERE / "compiler.cjs"), str(NPM.parent / "typescript"), str(root)],
     ),
     "gopls": Checker(
         "gopls",
@@ -334,20 +340,26 @@ class Asker:
             yield self
 
     def findings(self, state: Texts) -> Findings:
-        path = self._kept(state)
+        found = self._from_cache(self._kept(state), lambda: self.ask(state))
+        if self._checker.stops_at and _has_rule(found, self._checker.stops_at):
+            return self._from_cache(self._kept(state, "whole"), lambda: self.ask(state, whole=True))
+        return found
+
+    @staticmethod
+    def _from_cache(path: Path, ask: Callable[[], Findings]) -> Findings:
         if path.exists():
             return _read(path)
-        found = self.ask(state)
+        found = ask()
         _write(path, found)
         return found
 
-    def ask(self, state: Texts) -> Findings:
+    def ask(self, state: Texts, *, whole: bool = False) -> Findings:
         """What the checker says now, whatever is in the cache."""
         checker, root = self._checker, self._copy(state)
         variables = {**os.environ, "PATH": plain_path(), **checker.environment}
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "CONDA_PREFIX"):
             variables.pop(name, None)
-        argv = list(checker.argv(self._project, root))
+        argv = list(checker.whole(root) if whole else checker.argv(self._project, root))
         files = [str(path) for path in sorted(root.rglob(checker.each))] if checker.each else [""]
         output = "".join(_run([*argv[:-1], argv[-1] + file], root, variables, checker.codes) for file in files)
         found: dict[str, list[Problem]] = {}
@@ -364,10 +376,15 @@ class Asker:
         self._written = dict(state)
         return self._root
 
-    def _kept(self, state: Texts) -> Path:
-        parts = [str(REVISION), self._checker.name, version(self._checker), self._project.identity, digest(state)]
+    def _kept(self, state: Texts, *way: str) -> Path:
+        checker = self._checker
+        parts = [str(REVISION), checker.name, version(checker), self._project.identity, digest(state), *way]
         name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return corpus.cache() / "truth" / name[:2] / f"{name}.json.gz"
+
+
+def _has_rule(found: Findings, pattern: str) -> bool:
+    return any(re.fullmatch(pattern, one.rule) for problems in found.values() for one in problems)
 
 
 def _run(argv: Sequence[str], root: Path, variables: Mapping[str, str], codes: Sequence[int]) -> str:

@@ -303,17 +303,6 @@ def test_only_the_kinds_that_were_asked_for_are_made_and_what_they_broke_is_fixe
         edits.plan(PYTHON, "python", 1, 2, ["nonsense"])
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_syntax_error_of_typescript_stands_alone(seed: int) -> None:
-    standing = dict[int, str]()
-    for edit in edits.plan(TYPESCRIPT, "typescript", 20, seed, ["syntax", "wrong-type", "fix"]):
-        if edit.undoes is None:
-            standing[edit.number] = edit.kind
-        else:
-            del standing[edit.undoes]
-        assert len(standing) < 2 or "syntax" not in standing.values()
-
-
 def test_a_state_has_the_same_digest_however_it_was_reached() -> None:
     planned = edits.plan(PYTHON, "python", 30, 4)
     reached = list(edits.states(PYTHON, planned))

@@ -15,10 +15,12 @@ from pilotfish.operations.locate import (
     Name,
     SymbolLookup,
     UnknownSymbol,
+    assigned_members,
     first_name_in,
     line_in,
     located,
     located_on_line,
+    member_at,
     name_of,
     place_in,
     refusal,
@@ -184,6 +186,45 @@ def test_a_declaration_wins_over_a_block_that_adds_to_it() -> None:
 def test_what_is_local_to_a_function_yields() -> None:
     outline = [symbol("A", 1, kind="class"), symbol("x", 2, 1, "field"), symbol("f", 3), symbol("x", 4, 1, "variable")]
     assert line_of(located(name_of("x"), outline)) == 2
+
+
+ASSIGNED = """var etag = require('etag');
+exports.etag = make();
+app.get = function get() {};
+res.contentType =
+res.type = async function contentType() {};
+local = function get() {};
+if (exports.etag == 1) {}
+"""
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(
+    ("name", "line", "character", "member"),
+    [
+        ("get", 3, 19, (3, 5)),
+        ("contentType", 5, 27, (4, 5)),
+        ("get", 6, 18, (6, 18)),
+        ("etag", 1, 5, (1, 5)),
+    ],
+)
+def test_others_use_the_member_that_a_function_is_assigned_to(
+    name: str, line: int, character: int, member: tuple[int, int]
+) -> None:
+    found = member_at(Text(ASSIGNED), Position(line - 1, character - 1), name_of(name))
+    assert (found.line + 1, found.character + 1) == member
+
+
+@pytest.mark.proves("OPS-3")
+@pytest.mark.parametrize(
+    ("name", "outline", "members"),
+    [("etag", symbol("etag", 1), [(2, 9)]), ("get", symbol("get", 3), []), ("type", symbol("x", 1), [(5, 5)])],
+)
+def test_a_member_that_the_outline_lacks_is_found_too(
+    name: str, outline: Symbol, members: list[tuple[int, int]]
+) -> None:
+    found = assigned_members(Text(ASSIGNED), "a.js", name_of(name), [outline])
+    assert [(one.line, one.character) for one in found] == members
 
 
 @pytest.mark.proves("OPS-3")

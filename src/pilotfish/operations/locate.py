@@ -29,6 +29,9 @@ MAX_CANDIDATES = 10
 
 MAX_NEAREST = 5
 
+MAX_CHAIN_LINES = 3
+"""Lines before a function in which it may be assigned to further members."""
+
 MAX_COMPARED = 5000
 """Names that are looked at for one near a misspelt one: comparing is slow, and more would be noise."""
 
@@ -109,6 +112,31 @@ def mentions(text: Text, name: Name) -> list[Position]:
     return [range_.start for range_ in ordered]
 
 
+def member_at(text: Text, position: Position, name: Name) -> Position:
+    """Of `app.get = function get`, the member, which others use; of anything else, the place itself."""
+    first = max(0, position.line - MAX_CHAIN_LINES)
+    before = [text.line(line) for line in range(first, position.line)]
+    joined = "\n".join([*before, text.line(position.line)[: position.character]])
+    found = re.search(_ASSIGNED_FUNCTION.replace("NAME", re.escape(name.parts[-1])), joined)
+    if found is None:
+        return position
+    above = joined[: found.start(1)]
+    return Position(first + above.count("\n"), len(above) - (above.rfind("\n") + 1))
+
+
+def assigned_members(text: Text, path: str, name: Name, symbols: Sequence[Symbol]) -> list[Symbol]:
+    """Members that a file adds to an object at its outermost level (`exports.get = ...`), and its outline lacks."""
+    known = [Position(one.line - 1, one.character - 1) for one in symbols if names_of(one.name)[-1] == name.parts[-1]]
+    listed = {place.line + 1 for at in known for place in (at, member_at(text, at, name))}
+    pattern, found = re.compile(_ASSIGNED_MEMBER.replace("NAME", re.escape(name.parts[-1]))), list[Symbol]()
+    for line in range(text.line_count):
+        match = pattern.match(text.line(line))
+        if match is not None and line + 1 not in listed:
+            place = Range(Position(line, match.start(1)), Position(line, match.end(1)))
+            found.append(_member(_location(place, path), name.parts[-1]))
+    return found
+
+
 def at_character(finding: Ambiguous, character: int) -> SymbolLookup:
     """Of several places on a line, the one that a character (from 1) is in."""
     for one in finding.candidates:
@@ -166,6 +194,10 @@ _INDEXED = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
 _WORD = re.compile(r"[\w$]+")
 _IMPLEMENTATION = re.compile(r"impl\b")
 _SEPARATORS = (".", "::", "->", "?.", "#")
+
+_ASSIGNED_MEMBER = r"[\w$]+(?:\.[\w$]+)*\.(NAME)\s*=(?![=>])"
+_ASSIGNED_FUNCTION = r"\.(NAME)\s*=\s*(?:[\w$.]+\s*=\s*)*(?:async\s+)?(?:function\s*\*?|class)\s*$"
+"""With the name in the place of `NAME`. Others cannot see the name of such a function."""
 
 _STAND_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
 """Files whose own name is not part of the path of what is in them."""
@@ -255,6 +287,19 @@ def _location(range_: Range, path: str) -> Location:
         character=range_.start.character + 1,
         end_line=line,
         end_character=range_.end.character + 1,
+    )
+
+
+def _member(location: Location, name: str) -> Symbol:
+    at = location
+    return Symbol(
+        path=at.path,
+        line=at.line,
+        character=at.character,
+        end_line=at.end_line,
+        end_character=at.end_character,
+        name=name,
+        kind="property",
     )
 
 

@@ -17,11 +17,13 @@ from pilotfish.operations.locate import (
     LocatedSymbol,
     Name,
     UnknownSymbol,
+    assigned_members,
     at_character,
     first_name_in,
     line_in,
     located,
     located_on_line,
+    member_at,
     mentions,
     name_of,
     place_in,
@@ -30,6 +32,7 @@ from pilotfish.operations.locate import (
 from pilotfish.operations.outlines.kinds import ALL
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.selection import MAX_LIMIT
+from pilotfish.paths import shown_path
 from pilotfish.policy.boundary import Want, admit, require_file
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import path_of
@@ -75,12 +78,12 @@ class SubjectFinder:
         if question.file_path is None:
             if question.symbol is None:
                 return Subject()
-            return await self._named_anywhere(question, client, workspace)
+            return _at_member(question, await self._named_anywhere(question, client, workspace))
         subject = await self._file(question.file_path, workspace)
         if question.new_path is not None:
             return replace(subject, new_path=admit(question.new_path, workspace.boundary, Want.TARGET).path)
         if question.symbol is not None:
-            return await self._named(question, subject, client, workspace)
+            return _at_member(question, await self._named(question, subject, client, workspace))
         if question.line is None or subject.text is None:
             return subject
         if question.character is None and not ROWS[question.operation].takes_place:
@@ -110,7 +113,7 @@ class SubjectFinder:
                 finding = at_character(finding, question.character)
             if isinstance(finding, LocatedSymbol):
                 return replace(subject, position=finding.position)
-        declared = located(name, symbols)
+        declared = located(name, [*symbols, *_members(subject, name, symbols, workspace)])
         if isinstance(declared, LocatedSymbol):
             return replace(subject, position=declared.position, declared=declared.location)
         if isinstance(declared, Ambiguous):
@@ -197,6 +200,20 @@ class SubjectFinder:
         answer = await self._ask(question, client, workspace)
         require_ok(answer)
         return [one for one in answer.data or () if isinstance(one, Symbol)]
+
+
+def _members(subject: Subject, name: Name, symbols: Sequence[Symbol], workspace: Workspace) -> Sequence[Symbol]:
+    if subject.text is None or subject.path is None:
+        return ()
+    return assigned_members(subject.text, shown_path(subject.path, workspace.root), name, symbols)
+
+
+def _at_member(question: Question, subject: Subject) -> Subject:
+    """Whoever asks for all uses of a function asks for those of the member that it is assigned to."""
+    is_wide = ROWS[question.operation].is_wide or question.operation is Operation.RENAME
+    if not is_wide or subject.text is None or subject.position is None:
+        return subject
+    return replace(subject, position=member_at(subject.text, subject.position, name_of(question.symbol or "")))
 
 
 def require_ok(answer: Answer[Any]) -> None:

@@ -70,6 +70,17 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
     )
 
 
+def in_either(first: Comparison, second: Comparison) -> Comparison:
+    """Two comparisons of one state with different ones before it: new is what is new to either of them."""
+    if isinstance(first, NoBaseline) or isinstance(second, NoBaseline):
+        return second if isinstance(first, NoBaseline) else first
+    return Delta(
+        introduced=tuple(sorted({*first.introduced, *second.introduced}, key=place)),
+        older=tuple(one for one in first.older if one in second.older),
+        fixed=second.fixed,
+    )
+
+
 def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:
     """Sort key: line, column, severity, message."""
     start = diagnostic.range.start

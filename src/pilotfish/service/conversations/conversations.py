@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
-from pilotfish.errors import Code, Failure, Refused
+from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
 from pilotfish.feedback.conversation_text import (
     Group,
@@ -291,14 +291,14 @@ class Conversations:
         wanted = workspace.config.feedback.severities
         if news.written is not None:
             judged, call = news.written, record.state.calls
-            judged.baselines.keep()
+            judged.keep()
             self._note(record, judged, call)
             groups += _command_groups(judged, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
             if news.uncounted:
                 notes.append(f"{news.uncounted} more files that were changed by a command are not checked.")
         if news.late is not None:
-            news.late.baselines.keep()
+            news.late.keep()
             groups += self._late_groups(record, news.late, form, wanted)
         record.state.told += sum(len(group.files) for group in groups)
         self._go_on(record)
@@ -328,7 +328,7 @@ class Conversations:
         """What commands changed is known; of files that could not be looked at once more, it is told later."""
         if news.written is None:
             return
-        news.written.baselines.keep()
+        news.written.keep()
         self._note(record, news.written, record.state.calls)
         introduced = _introduced_in({**news.written.changes, **news.written.others.changes})
         for verdict in news.written.verdicts:
@@ -348,7 +348,7 @@ class Conversations:
                 continue
             if verdict.refused is not None:
                 state.settle(verdict.path, Fate.OVER)
-            elif verdict.is_fresh:
+            elif verdict.is_fresh and verdict.path not in judged.uncompared:
                 now, change = _state(verdict), judged.changes[verdict.path]
                 found = [one for one in untold(now, change) if one.severity in severities]
                 state.settle(verdict.path, Fate.TOLD if found else Fate.OVER)
@@ -374,12 +374,14 @@ class Conversations:
             path = verdict.path
             if verdict.refused is not None:
                 state.settle(path, Fate.JUDGED)
+            elif path in judged.uncompared:
+                state.owe(path, judged.before.get(path), call=call)
             elif verdict.is_fresh:
                 state.judged(path, _state(verdict), judged.changes[path], edited=True)
                 state.settle(path, Fate.JUDGED)
                 if missing:
                     state.owe(path, judged.before.get(path), call=call)
-            elif _is_late(verdict):
+            elif verdict.is_late:
                 heard = _state(verdict) if verdict.answered else None
                 state.owe(path, judged.before.get(path), call=call, heard=heard)
             else:
@@ -515,14 +517,6 @@ def _command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
 def _introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:
     found = {path: change.introduced for path, change in changes.items() if isinstance(change, Delta)}
     return {path: introduced for path, introduced in found.items() if introduced}
-
-
-def _is_late(verdict: FileVerdict) -> bool:
-    """Whether one of its servers may still answer."""
-    return any(
-        outcome.diagnostics is None and (outcome.failure is None or outcome.failure.code is Code.REQUEST_TIMEOUT)
-        for outcome in verdict.outcomes
-    )
 
 
 def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | None]:

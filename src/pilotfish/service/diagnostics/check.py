@@ -49,6 +49,11 @@ class Outcome(Struct, frozen=True):
     def is_fresh(self) -> bool:
         return self.diagnostics is not None and not self.assumed and not self.skipped
 
+    @property
+    def is_late(self) -> bool:
+        """No verdict yet, and there may be one."""
+        return self.diagnostics is None and (self.failure is None or self.failure.code is Code.REQUEST_TIMEOUT)
+
 
 class Check:
     """One check that runs."""

@@ -10,13 +10,14 @@ from contextlib import suppress
 from functools import partial
 
 import anyio.to_thread
+from msgspec import Struct, field
 
 from pilotfish.errors import Refused
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import NO_FILE
 from pilotfish.service.diagnostics.earlier_texts import EarlierTexts
-from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
+from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
@@ -25,6 +26,13 @@ from pilotfish.system.git import changed_files, committed_content
 
 MAX_UNCOMMITTED = 100
 """Half of the texts that are kept."""
+
+
+class Compared(Struct, frozen=True):
+    """What changed in files; of those that are `late`, a server has not answered in time."""
+
+    changes: Mapping[AbsPath, Comparison] = field(default_factory=dict[AbsPath, Comparison])
+    late: frozenset[AbsPath] = frozenset()
 
 
 class Earlier:
@@ -54,18 +62,24 @@ class Earlier:
         verdicts: Sequence[FileVerdict],
         before: Mapping[AbsPath, str],
         seconds: float,
-    ) -> dict[AbsPath, Comparison]:
+    ) -> "Compared":
         """The change of each file whose state before the edit, when it had the text in `before`, is had in time."""
         now = {verdict.path: verdict for verdict in verdicts}
         states = {path: NO_FILE for path, text in before.items() if not text}
         states |= {path: _state(now[path]) for path, text in before.items() if text == now[path].text}
         proposed = {path: text for path, text in before.items() if path not in states}
+        late = frozenset[AbsPath]()
         if proposed:
             judged = await self._proposal_runner.run(
                 client, workspace, ProposedFiles(proposed), ProposalTime(seconds, seconds)
             )
             states |= {verdict.path: _state(verdict) for verdict in judged if verdict.is_fresh}
-        return {path: delta(state, _state(now[path])) for path, state in states.items()}
+            late = frozenset(verdict.path for verdict in judged if _may_follow(verdict))
+        return Compared({path: delta(state, _state(now[path])) for path, state in states.items()}, late)
+
+
+def _may_follow(verdict: FileVerdict) -> bool:
+    return any(outcome.is_late and outcome.why not in IMPOSSIBLE for outcome in verdict.outcomes)
 
 
 def _state(verdict: FileVerdict) -> CheckedText:

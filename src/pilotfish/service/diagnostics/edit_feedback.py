@@ -13,16 +13,16 @@ from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, err
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
-from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
+from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import MAX_NAMED, Form, feedback_text, named
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
-from pilotfish.service.diagnostics.earlier import Earlier
+from pilotfish.service.diagnostics.earlier import Compared, Earlier
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
@@ -63,7 +63,7 @@ class MissingPackages(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """What is known of files after a check. `baselines.keep` makes it what later ones are compared with."""
+    """What is known of files after a check. `keep` makes it what later ones are compared with."""
 
     edited: Sequence[FileVerdict]
     changes: Mapping[AbsPath, Comparison]
@@ -74,6 +74,12 @@ class Judged(Struct, frozen=True):
     limits: FeedbackSettings
     baselines: Baselines
     deleted: tuple[AbsPath, ...] = ()
+    uncompared: frozenset[AbsPath] = frozenset()
+    """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
+
+    def keep(self) -> None:
+        """It was told: compare later states with this one."""
+        self.baselines.keep(without=self.uncompared)
 
     @property
     def verdicts(self) -> tuple[FileVerdict, ...]:
@@ -101,20 +107,25 @@ class EditFeedback:
             client, workspace, touch.paths, texts=touch.texts, patience=scope.patience or Patience()
         )
         edited: Sequence[FileVerdict] = checked
-        said = _said(workspace, touch)
+        said = {**_said(workspace, touch), **scope.carried}
         before = {one.path: baselines.text(client, one.path) for one in edited}
+        doubtful = {one.path for one in edited if said.get(one.path) not in {None, before[one.path]}}
         changes = {one.path: _compare(baselines, client, one, said.get(one.path)) for one in edited if not one.refused}
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
             self._remember(workspace, edited)
             return Judged(edited, changes, BrokenFiles(), before, MissingPackages(), limits, baselines)
         before |= await self._texts_before(workspace, edited, before, said)
-        before |= scope.carried
+        uncompared = frozenset[AbsPath]()
         if limits.only_new:
             seconds = (scope.patience and scope.patience.later) or _wait(workspace)
-            changes |= await self._compare_with_earlier(client, workspace, edited, changes, before, seconds)
+            unknown = [one for one in edited if _is_unknown(changes.get(one.path), limits, doubt=one.path in doubtful)]
+            compared = await self._compare_with_earlier(client, workspace, unknown, before, seconds)
+            changes |= {path: in_either(changes[path], change) for path, change in compared.changes.items()}
+            # A verdict that is not fresh is owed anyway.
+            uncompared = frozenset(one.path for one in edited if one.is_fresh and one.path in compared.late)
         edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
-        deleted = await self._deleted(baselines, client, workspace, edited, {**said, **scope.carried})
+        deleted = await self._deleted(baselines, client, workspace, edited, said)
         edits += deleted.values()
         edited = [one for one in edited if one.path not in deleted]
         changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
@@ -128,30 +139,31 @@ class EditFeedback:
             others = await self._project.comparing_with(baselines).run(client, workspace, edits, deadline)
         self._remember(workspace, checked)
         deleted_paths = tuple(one.path for one in deleted.values())
-        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths)
+        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths, uncompared)
 
     def tell(
         self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float
     ) -> Feedback:
         """The text for the model. What was found is known from now on."""
-        judged.baselines.keep()
+        judged.keep()
         if touch.kind == "read":
             return _feedback("", judged.edited, judged.changes, judged.others, started)
         notes = self.notes(judged, client, workspace)
-        text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
+        changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
+        text = _text(workspace, touch, judged.limits, changes, judged.others, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
             notes += self._missing_line(client, judged.missing.packages, judged)
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(client, workspace, judged.edited)
-            text = _text(workspace, touch, judged.limits, judged.changes, judged.others, notes)
-        untold = [*_untold(judged.missing.packages), *_older_line(workspace, judged)]
-        return _feedback(text, judged.edited, judged.changes, judged.others, started, untold)
+            text = _text(workspace, touch, judged.limits, changes, judged.others, notes)
+        untold = [*_untold(judged.missing.packages), *_older_line(workspace, judged), *_uncompared(workspace, judged)]
+        return _feedback(text, judged.edited, changes, judged.others, started, untold)
 
     def notes(self, judged: Judged, client: ClientSession, workspace: Workspace) -> list[str]:
         """What could not be judged, one line each."""
         say = judged.limits.no_verdict == "say"
-        notes = [*self._notices.take(client, workspace, judged.edited)] if say else []
+        notes = [*self._notices.take(client, workspace, judged.edited), *_uncompared(workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(client, judged.missing.introduced, judged)
         return [*notes, *_unchecked(judged.others), *_older_line(workspace, judged)]
@@ -220,22 +232,15 @@ class EditFeedback:
         client: ClientSession,
         workspace: Workspace,
         edited: Sequence[FileVerdict],
-        changes: Mapping[AbsPath, Comparison],
         before: Mapping[AbsPath, str | None],
         seconds: float,
-    ) -> dict[AbsPath, Comparison]:
-        """What changed in files of which no state before this edit was known, where there is something to compare."""
+    ) -> Compared:
+        """What changed in these files since they had the texts in `before`, where there is something to compare."""
         wanted = workspace.config.feedback.severities
         known = {path: text for path, text in before.items() if text is not None}
-        unknown = [
-            verdict
-            for verdict in edited
-            if isinstance(changes.get(verdict.path), NoBaseline)
-            and verdict.path in known
-            and any(found.severity in wanted for found in verdict.diagnostics)
-        ]
-        texts = {verdict.path: known[verdict.path] for verdict in unknown}
-        return await self._earlier.compare(client, workspace, unknown, texts, seconds) if unknown else {}
+        found = [one for one in edited if one.path in known and _has(one.diagnostics, wanted)]
+        texts = {verdict.path: known[verdict.path] for verdict in found}
+        return await self._earlier.compare(client, workspace, found, texts, seconds) if found else Compared()
 
 
 def _compare(baselines: Baselines, client: ClientSession, verdict: FileVerdict, said: str | None) -> Comparison:
@@ -247,6 +252,18 @@ def _compare(baselines: Baselines, client: ClientSession, verdict: FileVerdict, 
     change = baselines.compare(client, verdict)
     is_late = said is not None and known == verdict.text != said
     return NoBaseline(verdict.diagnostics) if is_late else change
+
+
+def _is_unknown(change: Comparison | None, limits: FeedbackSettings, *, doubt: bool) -> bool:
+    """Whether the text before the edit must tell what is new: nothing else does, or somebody changed the file since.
+
+    What went away then, and is brought back by the edit, is not older.
+    """
+    return isinstance(change, NoBaseline) or (doubt and change is not None and _has(change.older, limits.severities))
+
+
+def _has(found: Sequence[Diagnostic], severities: frozenset[Severity]) -> bool:
+    return any(one.severity in severities for one in found)
 
 
 def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:
@@ -293,6 +310,11 @@ def _older_line(workspace: Workspace, judged: Judged) -> list[str]:
     names = [named(path, workspace.root) for path in paths[:MAX_NAMED]] + ["…"] * (len(paths) > MAX_NAMED)
     files = "1 other file has" if len(paths) == 1 else f"{len(paths)} other files have"
     return [f"{files} errors that may be older than this edit: {', '.join(names)}"]
+
+
+def _uncompared(workspace: Workspace, judged: Judged) -> list[str]:
+    names = ", ".join(named(path, workspace.root) for path in sorted(judged.uncompared))
+    return [f"It is not known yet which errors are new in {names}: they follow."] if names else []
 
 
 def _untold(packages: frozenset[str]) -> list[str]:

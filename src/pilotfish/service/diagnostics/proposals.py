@@ -35,6 +35,9 @@ SAVED_ONLY = "it checks a file only once it is saved"
 READS_DISK = "it reads other files from disk"
 MORE_WHEN_SAVED = "it checks more once a file is saved"
 
+IMPOSSIBLE = frozenset({SAVED_ONLY, READS_DISK})
+"""However long one waits."""
+
 
 class ProposedFiles(Struct, frozen=True):
     """What to check: `proposed` texts are not on disk; `others` are, and are checked as if the proposed were, too."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.config.schema import TimingSettings
-from pilotfish.errors import Code, Failure, Refused
+from pilotfish.errors import Failure, Refused
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
@@ -49,6 +49,11 @@ class FileVerdict(Struct, frozen=True):
     @property
     def is_fresh(self) -> bool:
         return bool(self.outcomes) and all(self._is_fresh(outcome) for outcome in self.outcomes)
+
+    @property
+    def is_late(self) -> bool:
+        """One of its servers may still answer."""
+        return any(outcome.is_late for outcome in self.outcomes)
 
     def _is_fresh(self, outcome: Outcome) -> bool:
         return outcome.is_fresh and outcome.judged in {None, self.text}
@@ -227,7 +232,5 @@ class CheckRunner:
             self._touched = {key, *(self._touched & self._pool.entries().keys())}
 
     def _count(self, outcome: Outcome) -> None:
-        failure = outcome.failure
-        timed_out = outcome.diagnostics is None and (failure is None or failure.code is Code.REQUEST_TIMEOUT)
         found = len(outcome.diagnostics or ())
-        self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=timed_out)
+        self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=outcome.is_late)

@@ -68,7 +68,8 @@ def watched(
     with tempfile.TemporaryDirectory(prefix="told-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")
-        setting = Setting(root, folder / "scratch", server, trusted=chosen.trust, config=json.loads(chosen.config))
+        scratch, config = folder / "scratch", json.loads(chosen.config)
+        setting = Setting(root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause)
         with subjects.opened(subject, setting) as asked:
             for edit, what in zip(planned, true, strict=True):
                 if chosen.seconds and time.monotonic() - began > chosen.seconds:
@@ -99,7 +100,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--server", default="", help="the project's first one by default: basedpyright, ty, pyrefly, typescript, gopls")
     add("--subject", default="claude-code", help=f"of {', '.join(subjects.SUBJECTS)}")
     add("--seconds", type=float, default=0.0, help="after so many, a subject gets no further edit")
-    add("--pause", type=float, default=0.0, help="seconds between edits, in which a model thinks")
+    add("--pause", type=float, default=0.0, help="seconds after each call of a tool, in which a model thinks")
     add("--trust", action="store_true", help="the user trusts the project")
     add("--config", default="{}", help="more of the user's lsp.json, as JSON")
     add("--all", action="store_true", help="explain every edit, not only those with a mistake")

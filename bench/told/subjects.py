@@ -59,6 +59,8 @@ class Setting:
     server: str
     trusted: bool = False
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    pause: float = 0.0
+    """Seconds after each call of a tool, in which a model thinks."""
 
     def environment(self) -> dict[str, str]:
         home = self.scratch / "home"
@@ -157,6 +159,7 @@ class ClaudeCodeHook(PlainHook):
             given = {"tool_name": "Read", "tool_input": {"file_path": path}}
             self._hook(self._event("PreToolUse", **given))
             self._hook(self._event("PostToolUse", **given, tool_response={"type": "text", "file": file}))
+            time.sleep(self._setting.pause)
         name, given, _ = _claude_call(self._setting.root, edit)
         self._hook(self._event("PreToolUse", tool_name=name, tool_input=given))
 

@@ -25,7 +25,7 @@ from pilotfish.api.answers import (
 from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed
-from pilotfish.model import AbsPath, Encoding
+from pilotfish.model import AbsPath, Encoding, Position
 from pilotfish.operations.actions import overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
@@ -184,13 +184,14 @@ class QuestionRunner:
                     return Reply(session.server)
                 if row.is_wide and searched is None:
                     searched = await self.load(session, candidate, workspace, question, subject, held)
-                asked = await self.request_context(session, request, question, subject)
-                answer = await self._request(session, candidate, request, asked)
+                about = [subject, *(replace(subject, position=position) for position in _also(question, subject))]
+                contexts = [await self.request_context(session, request, question, one) for one in about]
+                answers = [(await self._request(session, candidate, request, asked), asked) for asked in contexts]
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)
         try:
-            reading = request.read(answer, asked)
+            reading = _merged([request.read(answer, asked) for answer, asked in answers])
         except Malformed as malformed:
             message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
@@ -371,6 +372,21 @@ def place_of(symbol: Location) -> Location:
         end_character=symbol.end_character,
         text=symbol.text,
     )
+
+
+def _also(question: Question, subject: Subject) -> tuple[Position, ...]:
+    """The further declarations whose uses belong to the answer."""
+    return subject.also if question.operation is Operation.REFERENCES else ()
+
+
+def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
+    if len(readings) == 1:
+        return readings[0]
+    found = list[ServerResult]()
+    for one in (one for reading in readings for one in reading.found):
+        if one not in found:
+            found.append(one)
+    return Reading(tuple(found), sum(reading.skipped for reading in readings))
 
 
 def _judged(reply: Reply, question: Question, workspace: Workspace) -> str | None:

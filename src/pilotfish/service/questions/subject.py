@@ -61,6 +61,9 @@ class Subject(Struct, frozen=True):
     new_path: AbsPath | None = None
     declared: Location | None = None
     """The declaration, where the subject was found by name."""
+    also: tuple[Position, ...] = ()
+    """Other declarations of it in the file, of other kinds: TypeScript's interface and constant of one name have uses
+    each of their own."""
 
 
 class SubjectFinder:
@@ -117,7 +120,8 @@ class SubjectFinder:
         if isinstance(declared, LocatedSymbol):
             return replace(subject, position=declared.position, declared=declared.location)
         if isinstance(declared, Ambiguous):
-            return replace(subject, position=(await self._same(declared, client, workspace)).position)
+            same = await self._same(declared, client, workspace)
+            return replace(subject, position=same.position, also=_others(declared, same))
         used = await self._used(name, subject, client, workspace)
         if used is not None:
             return used
@@ -156,10 +160,12 @@ class SubjectFinder:
                 finding = located(name, await self._symbols(near, client, workspace))
         if isinstance(finding, UnknownSymbol):
             raise refusal(finding)
+        also = tuple[Position, ...]()
         if isinstance(finding, Ambiguous):
-            finding = await self._same(finding, client, workspace)
+            same = await self._same(finding, client, workspace)
+            finding, also = same, _others(finding, same)
         subject = await self._file(finding.location.path, workspace)
-        return replace(subject, position=finding.position, declared=finding.location)
+        return replace(subject, position=finding.position, declared=finding.location, also=also)
 
     async def _same(self, finding: Ambiguous, client: ClientSession, workspace: Workspace) -> LocatedSymbol:
         """The one symbol that all candidates are, by its definition: overloads, `exports.a = function a`, an alias."""
@@ -200,6 +206,19 @@ class SubjectFinder:
         answer = await self._ask(question, client, workspace)
         require_ok(answer)
         return [one for one in answer.data or () if isinstance(one, Symbol)]
+
+
+def _others(finding: Ambiguous, taken: LocatedSymbol) -> tuple[Position, ...]:
+    """Of candidates that are one symbol, those beside the one that was taken, one of each further kind."""
+    by_kind = {_kind(taken.location): taken.position}
+    for one in finding.candidates:
+        if one.location.path == taken.location.path:
+            by_kind.setdefault(_kind(one.location), LocatedSymbol(one.location).position)
+    return tuple(by_kind.values())[1:]
+
+
+def _kind(location: Location) -> str | None:
+    return location.kind if isinstance(location, Symbol) else None
 
 
 def _members(subject: Subject, name: Name, symbols: Sequence[Symbol], workspace: Workspace) -> Sequence[Symbol]:

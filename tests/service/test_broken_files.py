@@ -23,7 +23,7 @@ def anyio_backend() -> str:
 
 
 def config(**feedback: Any) -> dict[str, Any]:
-    server = {"command": ["/bin/true"], "extensions": [".py"]}
+    server = {"command": ["/bin/true"], "extensions": [".rb"]}
     return {"lsp": {"one": server}, "feedback": {**ALL_KINDS["feedback"], **feedback}}
 
 
@@ -36,12 +36,12 @@ async def edited(ground: Ground, name: str, text: str, **more: Any) -> Feedback:
 @pytest.mark.parametrize("kind", ["edit", "write", "patch"])
 async def test_every_file_that_an_edit_broke_is_told_after_every_kind_of_change(tmp_path: Path, kind: str) -> None:
     async with service_on(tmp_path, {"one": linker}, config()) as ground:
-        ground.write("lib.py", "def total\ndef count\n")
-        ground.write("a.py", "use total\n")
-        ground.write("deep/er/b.py", "use total\nuse count\n")
-        ground.write("c.py", "use count\n")
-        feedback = await edited(ground, "lib.py", "def sum\ndef count\n", kind=kind)
-        assert told(feedback) == {"a.py": ["no total"], "deep/er/b.py": ["no total"]}
+        ground.write("lib.rb", "def total\ndef count\n")
+        ground.write("a.rb", "use total\n")
+        ground.write("deep/er/b.rb", "use total\nuse count\n")
+        ground.write("c.rb", "use count\n")
+        feedback = await edited(ground, "lib.rb", "def sum\ndef count\n", kind=kind)
+        assert told(feedback) == {"a.rb": ["no total"], "deep/er/b.rb": ["no total"]}
         assert (feedback.state, feedback.introduced) == (State.FRESH, 2)
         assert feedback.others is not None
         assert (feedback.others.checked, feedback.others.complete) == (feedback.others.candidates, "candidates")
@@ -49,81 +49,91 @@ async def test_every_file_that_an_edit_broke_is_told_after_every_kind_of_change(
 
 async def test_what_was_broken_before_is_not_what_the_edit_broke(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": linker}, config()) as ground:
-        ground.write("lib.py", "def total\n")
-        ground.write("a.py", "use total\nuse nothing\n")
-        ground.write("b.py", "use nothing\n# total\n")
-        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\nuse nothing\n")
+        ground.write("b.rb", "use nothing\n# total\n")
+        assert told(await edited(ground, "lib.rb", "def sum\n")) == {"a.rb": ["no total"]}
         # Once told, it is not told again.
-        assert told(await edited(ground, "lib.py", "def sum\ndef more\n")) == {}
+        assert told(await edited(ground, "lib.rb", "def sum\ndef more\n")) == {}
 
 
 async def test_a_fix_is_followed_by_silence_and_the_next_break_is_told(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": linker}, config()) as ground:
-        ground.write("lib.py", "def total\n")
-        ground.write("a.py", "use total\n")
-        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
-        fixed = await edited(ground, "lib.py", "def total\n")
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        assert told(await edited(ground, "lib.rb", "def sum\n")) == {"a.rb": ["no total"]}
+        fixed = await edited(ground, "lib.rb", "def total\n")
         assert (fixed.text, fixed.fixed) == ("", 1)
-        assert told(await edited(ground, "lib.py", "def sum\n")) == {"a.py": ["no total"]}
+        assert told(await edited(ground, "lib.rb", "def sum\n")) == {"a.rb": ["no total"]}
 
 
 async def test_an_edit_of_a_comment_checks_nothing_else(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": linker}, config()) as ground:
-        ground.write("lib.py", "def total\n")
-        ground.write("a.py", "use total\n")
-        feedback = await edited(ground, "lib.py", "def total  # total\n")
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def total  # total\n")
         assert (feedback.text, feedback.others) == ("", None)
         assert len(ground.sent("one", "textDocument/didOpen")) == 1
 
 
 async def test_files_without_room_are_named(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": linker}, config(maxOtherFiles=1)) as ground:
-        ground.write("lib.py", "def total\n")
-        for name in ("a.py", "b.py", "c.py"):
+        ground.write("lib.rb", "def total\n")
+        for name in ("a.rb", "b.rb", "c.rb"):
             ground.write(name, "use total\n")
-        feedback = await edited(ground, "lib.py", "def sum\n")
-        assert told(feedback) == {"a.py": ["no total"]}
-        assert "2 more files have new errors: b.py, c.py" in feedback.text
+        feedback = await edited(ground, "lib.rb", "def sum\n")
+        assert told(feedback) == {"a.rb": ["no total"]}
+        assert "2 more files have new errors: b.rb, c.rb" in feedback.text
 
 
 async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(tmp_path: Path) -> None:
     settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
-    async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.py")}, settings) as ground:
-        ground.write("lib.py", "def total\n")
-        ground.write("a.py", "use total\n")
-        ground.write("slow.py", "use total\n")
-        feedback = await edited(ground, "lib.py", "def sum\n")
-        assert told(feedback) == {"a.py": ["no total"]}
+    async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.rb")}, settings) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        ground.write("slow.rb", "use total\n")
+        feedback = await edited(ground, "lib.rb", "def sum\n")
+        assert told(feedback) == {"a.rb": ["no total"]}
         assert feedback.state is State.PARTIAL
         assert feedback.others is not None
         assert (feedback.others.checked, feedback.others.candidates, feedback.others.complete) == (1, 2, "no")
         assert "1 of 2 possibly affected files were not checked yet." in feedback.text
 
 
+async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited(tmp_path: Path) -> None:
+    settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
+    async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.rb")}, settings) as ground:
+        ground.write("lib.rb", "def total\n")
+        ground.write("slow.rb", "use total\n")
+        assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\n")) == {"lib.rb": ["no nothing"]}
+        assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\nuse more\n")) == {"lib.rb": ["no more"]}
+        assert told(await edited(ground, "lib.rb", "def sum\nuse nothing\nuse more\n\n")) == {}
+
+
 async def test_a_server_that_only_publishes_is_shown_other_files_anew(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": partial(linker, publishes=True)}, config()) as ground:
-        ground.write("lib.py", "def total\n")
-        ground.write("a.py", "use total\n")
-        ground.write("b.py", "use total\n")
-        await ground.touched("b.py", kind="read")
+        ground.write("lib.rb", "def total\n")
+        ground.write("a.rb", "use total\n")
+        ground.write("b.rb", "use total\n")
+        await ground.touched("b.rb", kind="read")
         for old, new in (("total", "sum"), ("sum", "total"), ("total", "sum")):
-            feedback = await edited(ground, "lib.py", f"def {new}\n")
-            expected = {"a.py": ["no total"], "b.py": ["no total"]} if old == "total" else {}
+            feedback = await edited(ground, "lib.rb", f"def {new}\n")
+            expected = {"a.rb": ["no total"], "b.rb": ["no total"]} if old == "total" else {}
             assert told(feedback) == expected
             assert feedback.state is State.FRESH
         # What was opened for the edit is closed again; what the host has read stays open.
         session = next(iter(ground.service.pool.entries().values())).session
         assert session is not None
-        assert sorted(Path(path).name for path in session.documents.paths) == ["b.py", "lib.py"]
+        assert sorted(Path(path).name for path in session.documents.paths) == ["b.rb", "lib.rb"]
 
 
 def gossip(script: Script) -> None:
-    """When `lib.py` is bad, `far.py` is wrong: said as soon as the one is sent, whether or not the other is open."""
+    """When `lib.rb` is bad, `far.rb` is wrong: said as soon as the one is sent, whether or not the other is open."""
     texts: dict[str, str] = {}
 
     def about(uri: str, **version: int) -> None:
         folder = uri.rpartition("/")[0]
-        is_wrong = uri.endswith("far.py") and "bad" in texts.get(f"{folder}/lib.py", "")
+        is_wrong = uri.endswith("far.rb") and "bad" in texts.get(f"{folder}/lib.rb", "")
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
         items = [{"range": place, "severity": 1, "message": "lib is bad"}] if is_wrong else []
         script.notify("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": items, **version})
@@ -131,7 +141,7 @@ def gossip(script: Script) -> None:
     def keep(params: Any) -> None:
         document = params["textDocument"]
         texts[document["uri"]] = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
-        about(f"{document['uri'].rpartition('/')[0]}/far.py")
+        about(f"{document['uri'].rpartition('/')[0]}/far.rb")
         about(document["uri"], version=document["version"])
 
     script.capabilities.update({"textDocumentSync": 1})
@@ -142,7 +152,7 @@ def gossip(script: Script) -> None:
 
 async def test_what_a_server_says_of_a_file_that_nobody_asked_about_is_heard(tmp_path: Path) -> None:
     async with service_on(tmp_path, {"one": gossip}, config()) as ground:
-        ground.write("lib.py", "value = 'good'\n")
-        ground.write("far.py", "nothing that anybody else mentions\n")
-        assert told(await edited(ground, "lib.py", "value = 'bad'\n")) == {"far.py": ["lib is bad"]}
-        assert told(await edited(ground, "lib.py", "value = 'bad again'\n")) == {}
+        ground.write("lib.rb", "value = 'good'\n")
+        ground.write("far.rb", "nothing that anybody else mentions\n")
+        assert told(await edited(ground, "lib.rb", "value = 'bad'\n")) == {"far.rb": ["lib is bad"]}
+        assert told(await edited(ground, "lib.rb", "value = 'bad again'\n")) == {}

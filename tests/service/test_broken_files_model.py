@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
 
 FILES, NAMES, STEPS = 8, 10, 14
 CONFIG = {
-    "lsp": {"one": {"command": ["/bin/true"], "extensions": [".py"]}},
+    "lsp": {"one": {"command": ["/bin/true"], "extensions": [".rb"]}},
     "feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"], "maxOtherFiles": 50},
     "timing": {"diagnosticsWaitTimeoutMs": 2_000, "firstTouchTimeoutMs": 20_000},
 }
@@ -38,7 +38,7 @@ class Project:
         self._chance = chance
         self._texts: dict[str, str] = {}
         for number in range(FILES):
-            self._put(f"f{number}.py", self._line(), self._line(), self._line())
+            self._put(f"f{number}.rb", self._line(), self._line(), self._line())
 
     def _line(self) -> str:
         return f"{self._chance.choice(('def', 'use', 'use'))} name{self._chance.randrange(NAMES)}"
@@ -61,7 +61,7 @@ class Project:
             (self._ground.root / name).unlink()
             return await self._ground.touched(name, kind="patch", before={name: before})
         if what < 0.2:
-            name, before = f"new{self._chance.randrange(10_000)}.py", ""
+            name, before = f"new{self._chance.randrange(10_000)}.rb", ""
             self._put(name, self._line(), self._line())
             return await self._ground.touched(name, kind="write", before={name: before})
         lines = before.splitlines()

@@ -72,6 +72,8 @@ class Debt(Struct, frozen=True):
     """Changed by the conversation itself; else broken by one of its changes."""
     before: str | None = None
     """Its text before the first change that was not judged."""
+    unfinished: str | None = None
+    """Its text before the first change whose effect on other files is not known."""
     heard: CheckedText | None = None
     """What was told of it although not every server had answered."""
     base: CheckedText | None = None
@@ -95,10 +97,18 @@ class Conversation(Struct):
 
     def owe(self, path: AbsPath, before: str | None, *, call: int, heard: CheckedText | None = None) -> None:
         """A change was not judged in time. The text before the first such change is what it will be compared with."""
+        self._owe(path, Debt(Standing.PENDING, call, edited=True, before=before, unfinished=before, heard=heard))
+
+    def owe_others(self, path: AbsPath, before: str | None, *, call: int) -> None:
+        """A change was judged, but not all of the files that it may have broken."""
+        self._owe(path, Debt(Standing.PENDING, call, edited=True, unfinished=before))
+
+    def _owe(self, path: AbsPath, debt: Debt) -> None:
         known = self.debts.get(path)
-        debt = Debt(Standing.PENDING, call, edited=True, before=before, heard=heard)
         if known is not None:
-            debt = replace(debt, before=before if known.before is None else known.before, base=known.base)
+            before = debt.before if known.before is None else known.before
+            unfinished = debt.unfinished if known.unfinished is None else known.unfinished
+            debt = replace(debt, before=before, unfinished=unfinished, base=known.base)
         self._move(path, Fate.TIME_OVER, debt)
 
     def found(self, path: AbsPath, base: CheckedText | None, *, call: int, edited: bool) -> None:
@@ -114,6 +124,11 @@ class Conversation(Struct):
 
     def standing(self, standing: Standing) -> dict[AbsPath, Debt]:
         return {path: debt for path, debt in self.debts.items() if debt.standing is standing}
+
+    @property
+    def unfinished(self) -> dict[AbsPath, str]:
+        """Texts before changes whose effect on other files is not known."""
+        return {path: debt.unfinished for path, debt in self.debts.items() if debt.unfinished is not None}
 
     def _move(self, path: AbsPath, fate: Fate, debt: Debt) -> None:
         known = self.debts.get(path)

@@ -155,7 +155,9 @@ class Conversations:
         news = _News()
         try:
             with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
-                news.edit = await self._edit_feedback.judge(touch, client, workspace, started, Scope(carried=carried))
+                news.edit = await self._edit_feedback.judge(
+                    touch, client, workspace, started, Scope(carried=carried, unfinished=record.state.unfinished)
+                )
                 await self._look(record, workspace, news, {*texts, *news.edit.others.changes}, started)
         except anyio.get_cancelled_exc_class():
             self._owe(record, texts, call)
@@ -234,7 +236,8 @@ class Conversations:
                     unknown = [path for path in created if self._baselines.text(record.client, path) is None]
                     before: dict[str, str] = dict.fromkeys(unknown, "")
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
-                    scope = Scope(_until(deadline), others_seconds=LOOK_SECONDS, carried=carried)
+                    unfinished = record.state.unfinished
+                    scope = Scope(_until(deadline), others_seconds=LOOK_SECONDS, carried=carried, unfinished=unfinished)
                     client = record.client
                     news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
                     known.update(paths, news.written.others.changes)
@@ -380,7 +383,7 @@ class Conversations:
                 state.judged(path, _state(verdict), judged.changes[path], edited=True)
                 state.settle(path, Fate.JUDGED)
                 if missing:
-                    state.owe(path, judged.before.get(path), call=call)
+                    state.owe_others(path, judged.first.get(path), call=call)
             elif verdict.is_late:
                 heard = _state(verdict) if verdict.answered else None
                 state.owe(path, judged.before.get(path), call=call, heard=heard)
@@ -389,7 +392,7 @@ class Conversations:
         for path in judged.deleted:
             state.settle(path, Fate.JUDGED)
             if missing:
-                state.owe(path, judged.before.get(path), call=call)
+                state.owe_others(path, judged.first.get(path), call=call)
         for verdict in judged.others.verdicts:
             if verdict.refused is None and verdict.path in judged.others.changes:
                 state.judged(verdict.path, _state(verdict), judged.others.changes[verdict.path], edited=False)
@@ -454,7 +457,8 @@ class Conversations:
                 workspace = self._workspace_of(record.client)
                 before = {path: debt.before for path, debt in pending.items() if debt.before is not None}
                 touch = Touch(tuple(pending), "patch", only_new=True)
-                limits = Scope(BACKGROUND, others_seconds=BACKGROUND.first or 0.0, carried=before)
+                seconds, unfinished = BACKGROUND.first or 0.0, record.state.unfinished
+                limits = Scope(BACKGROUND, others_seconds=seconds, carried=before, unfinished=unfinished)
                 judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
         except Failure as failure:
             logger.info("late check failed session=%s message=%s", record.client.id, failure.message)

@@ -46,6 +46,8 @@ class Scope(Struct, frozen=True):
     """What they get at least."""
     carried: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
     """Texts before changes that were never judged: they go before what the host says."""
+    unfinished: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+    """Texts before changes whose effect on other files is not known: with these the search for such files begins."""
 
 
 class MissingPackages(Struct, frozen=True):
@@ -76,6 +78,8 @@ class Judged(Struct, frozen=True):
     deleted: tuple[AbsPath, ...] = ()
     uncompared: frozenset[AbsPath] = frozenset()
     """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
+    first: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
+    """The texts with which the search for other files began."""
 
     def keep(self) -> None:
         """It was told: compare later states with this one."""
@@ -124,7 +128,8 @@ class EditFeedback:
             changes |= {path: in_either(changes[path], change) for path, change in compared.changes.items()}
             # A verdict that is not fresh is owed anyway.
             uncompared = frozenset(one.path for one in edited if one.is_fresh and one.path in compared.late)
-        edits = [EditedText(one.path, before.get(one.path), one.text) for one in edited if one.answered]
+        first = {**before, **scope.unfinished}
+        edits = [EditedText(one.path, first.get(one.path), one.text) for one in edited if one.answered]
         deleted = await self._deleted(baselines, client, workspace, edited, said)
         edits += deleted.values()
         edited = [one for one in edited if one.path not in deleted]
@@ -133,13 +138,14 @@ class EditFeedback:
         changes = {path: one.change for path, one in zip(changes, sorted_out, strict=True)}
         missing = MissingPackages.of(sorted_out)
         before |= {one.path: one.before for one in deleted.values()}
+        first |= {one.path: one.before for one in deleted.values()}
         others = BrokenFiles()
         if edits and scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
             others = await self._project.comparing_with(baselines).run(client, workspace, edits, deadline)
         self._remember(workspace, checked)
         deleted_paths = tuple(one.path for one in deleted.values())
-        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths, uncompared)
+        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths, uncompared, first)
 
     def tell(
         self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float

@@ -380,8 +380,10 @@ def _also(question: Question, subject: Subject) -> tuple[Position, ...]:
 
 
 def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
-    if len(readings) == 1:
-        return readings[0]
+    first = readings[0]
+    if len(readings) == 1 or not first.found:
+        # Where the server does not know the one, it does not know the symbol.
+        return first
     found = list[ServerResult]()
     for one in (one for reading in readings for one in reading.found):
         if one not in found:

@@ -156,9 +156,11 @@ async def measured(
         score.judged += 1
         # Several things may have that name: the one that was found is renamed.
         own = [one for one in known[name] if one in defined] or [place]
-        after = asker.findings(renamed(texts, name, own))
-        new = difference(asker.findings(texts), after)
-        true = sorted(place for place in lacking if any(one.line == place[1] for one in new.get(place[0], ())))
+        before, after = asker.findings(texts), asker.findings(renamed(texts, name, own))
+        new = difference(before, after)
+        # A line that had an error before may have the same one in other words.
+        bad = {(path, one.line) for path, found in before.items() for one in found}
+        true = sorted(at for at in lacking - bad if any(one.line == at[1] for one in new.get(at[0], ())))
         if answer.meta.state is State.FRESH:
             score.missed += [f"{name}: {path}:{line}" for path, line in true]
         else:

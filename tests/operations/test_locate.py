@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pilotfish.api.answers import Symbol
 from pilotfish.errors import Code, Refused
@@ -186,6 +187,12 @@ def test_a_declaration_wins_over_a_block_that_adds_to_it() -> None:
 def test_what_is_local_to_a_function_yields() -> None:
     outline = [symbol("A", 1, kind="class"), symbol("x", 2, 1, "field"), symbol("f", 3), symbol("x", 4, 1, "variable")]
     assert line_of(located(name_of("x"), outline)) == 2
+
+
+@pytest.mark.proves("OPS-3")
+def test_a_member_and_the_function_that_it_is_are_one() -> None:
+    member, function = symbol("get", 3), structs.replace(symbol("get", 3), character=20, end_character=23)
+    assert located(name_of("get"), [function, member]) == LocatedSymbol(member)
 
 
 ASSIGNED = """var etag = require('etag');

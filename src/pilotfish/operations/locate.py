@@ -240,7 +240,10 @@ def _file_parts(path: str) -> tuple[str, ...]:
 def _preferred(name: Name, fitting: list[_Entry]) -> list[_Entry]:
     for rule in (_is_whole(name), _is_declaration, _is_not_local):
         fitting = [entry for entry in fitting if rule(entry)] or fitting
-    return fitting
+    # `app.get = function get` is two symbols to some servers: the member is the one that others use.
+    return list({(entry.symbol.path, entry.symbol.line, entry.own): entry for entry in reversed(fitting)}.values())[
+        ::-1
+    ]
 
 
 def _is_whole(name: Name) -> Callable[[_Entry], bool]:

@@ -200,6 +200,17 @@ def test_codex_gets_no_longer_time_for_the_end_of_a_session_than_it_allows(user:
     assert int(words[words.index("--deadline-ms") + 1]) < hook["timeout"] * 1000
 
 
+@pytest.mark.proves("DIAG-5")
+def test_llxprt_gets_the_ten_seconds_of_a_first_touch(user: User) -> None:
+    assert run(["setup", "llxprt"]) == 0
+    settings = json.loads((user.home / ".config" / "llxprt-code" / "settings.json").read_text())
+    (hook,) = settings["hooks"]["AfterTool"][0]["hooks"]
+    words = hook["command"].split()
+    deadline = int(words[words.index("--deadline-ms") + 1])
+    # Beside the first touch: starting the program, and writing the answer.
+    assert 10_000 + 2_000 <= deadline < hook["timeout"]
+
+
 def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
     assert run(["setup", "claude-code"]) == 0
     assert run(["setup", "claude-code", "--by", "mcp"]) == 0

@@ -52,6 +52,23 @@ async def test_mcp_beside_it_asks_the_same_servers(tmp_path: Path, mode: str) ->
     navigation.close()
 
 
+@pytest.mark.proves("SVC-1", "CFG-6")
+@pytest.mark.parametrize("arguments", [{}, {"filePath": "a.fake"}], ids=["all files", "one file"])
+async def test_the_diagnostics_that_a_model_asks_for_are_of_the_configured_severities(
+    tmp_path: Path, arguments: dict[str, str]
+) -> None:
+    computer = scripted(tmp_path, complaining)
+    computer.write("a.fake", "odd\nwrong\n")
+    navigation = MemoryWire()
+    async with service_host(computer, navigation) as host:
+        assert await lines(host, "a.fake") == [2]
+        async with Client(transport(navigation.peer), mode="legacy") as client:
+            shown = text_of(await client.call_tool("lsp_diagnostics", arguments))
+    assert "a.fake:2:" in shown
+    assert "odd" not in shown
+    navigation.close()
+
+
 @pytest.mark.proves("SVC-1", "MCP-2", "CFG-7")
 async def test_mcp_beside_it_lists_nothing_when_navigation_is_off(tmp_path: Path) -> None:
     computer = scripted(tmp_path, complaining)

@@ -83,6 +83,29 @@ async def test_a_text_that_comes_along_counts_and_not_the_disk(made: Made) -> No
         assert await lines(host, path) == [1]
 
 
+@pytest.mark.proves("SVC-1", "DOC-2")
+async def test_a_text_that_came_along_stands_in_all_diagnostics_until_the_disk_changes(made: Made) -> None:
+    computer = made(complaining)
+    path = computer.root / computer.write("a.fake", "fine\n")
+    async with service_host(computer) as host:
+        assert await lines(host, path, "wrong\nwrong\n") == [1, 2]
+        found = await host.ask("lsp/diagnostics")
+        assert [one["line"] for one in found["a.fake"]] == [1, 2]
+        computer.write("a.fake", "fine\nfine\nwrong\n")
+        found = await host.ask("lsp/diagnostics")
+        assert [one["line"] for one in found["a.fake"]] == [3]
+
+
+@pytest.mark.proves("SVC-1", "DOC-2")
+async def test_a_text_with_a_nul_is_binary_as_a_file_with_one_is(made: Made) -> None:
+    computer = made(complaining)
+    path = computer.root / computer.write("a.fake", "fine\n")
+    async with service_host(computer) as host:
+        assert await lines(host, path, "wrong\0\n") == []
+        (verdict,) = host.notifications
+        assert "binary file" in verdict["params"]["reason"]
+
+
 @pytest.mark.proves("SVC-1")
 @pytest.mark.parametrize(
     "params",

@@ -63,7 +63,16 @@ BUSY = Running(0, 0, in_flight=1)
         pytest.param(Rested(Why.MEMORY), Demand(), Start(), id="stopped for memory → comes back on use"),
         pytest.param(Broken(CRASH, 1, NOW), Demand(), Start(), id="broken, its time has come → start"),
         pytest.param(
-            Broken(CRASH, 1, NOW - 1), Demand(RestartPolicy.NEVER), Refuse(CRASH), id="broken, never restarted"
+            Broken(CRASH, 1, NOW - 1, leases=2, witnesses=1),
+            Demand(RestartPolicy.NEVER),
+            Refuse(CRASH),
+            id="broken, never restarted",
+        ),
+        pytest.param(
+            Broken(CRASH, 1, NOW - 1, leases=2),
+            Demand(RestartPolicy.NEVER),
+            Start(),
+            id="broken, and whoever saw it has left",
         ),
         pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p1"), Refuse(GONE), id="missing, nothing changed"),
         pytest.param(Missing(GONE, "p1"), Demand(fingerprint="p2"), Start(), id="missing, PATH or config changed"),

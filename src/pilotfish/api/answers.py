@@ -11,7 +11,7 @@ Only a fresh answer can be `empty`: a failure, a time-out or a server that is st
 The file is long because it is a list: one shape after the other, and no behaviour but that invariant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.model import Diagnostic as ModelDiagnostic
+from pilotfish.model import Severity
 
 OURSELVES = "pilotfish"
 """The `serverId` of an error that is no server's."""
@@ -398,6 +399,16 @@ def with_warnings(answer: Answer[D], warnings: tuple[str, ...]) -> Answer[D]:
     if not warnings:
         return answer
     return replace(answer, meta=replace(answer.meta, warnings=(*answer.meta.warnings, *warnings)))
+
+
+def of_severities(answer: "DiagnosticsAnswer", severities: Collection[Severity]) -> "DiagnosticsAnswer":
+    """The same answer, with diagnostics of these severities only."""
+    if answer.data is None:
+        return answer
+    words = {_SEVERITIES[severity - 1] for severity in severities}
+    data = {path: tuple(one for one in found if one.severity in words) for path, found in answer.data.items()}
+    empty = answer.meta.state is State.FRESH and is_empty(data)
+    return replace(answer, data=data, meta=replace(answer.meta, empty=empty))
 
 
 def error_of(failure: Failure) -> Error:

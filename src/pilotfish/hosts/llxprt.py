@@ -10,7 +10,7 @@
 import sys
 
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
+from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
 
@@ -18,6 +18,9 @@ PATHS = ("absolute_path", "file_path")
 """Most tools take either name."""
 
 EDIT_TOOLS = "write_file|replace|ast_edit|insert_at_line|delete_line_range|apply_patch"
+
+TIMEOUT_MILLISECONDS, FIRST_TOUCH_MILLISECONDS = 15_000, 13_000
+"""Of a hook, and of the hook program: its users were promised ten seconds for the first touch of a server."""
 
 DIALECT = ToolHooks(
     {
@@ -42,7 +45,13 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         "SessionStart": None,
         "SessionEnd": None,
     }
-    hooks = hook_groups(where.programs.hook("llxprt"), events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
+    hooks = hook_groups(
+        where.programs.hook("llxprt"),
+        events,
+        {"": TIMEOUT_MILLISECONDS},
+        milliseconds=FIRST_TOUCH_MILLISECONDS,
+        name="pilotfish",
+    )
     edit = JsonEdit((Member(("hooks", "enabled"), value=True, shared=True), *hooks_and_server(where, hooks).parts))
     # On macOS its settings are where those of applications are, elsewhere below XDG_CONFIG_HOME.
     below = where.folder if sys.platform == "darwin" else where.below_config

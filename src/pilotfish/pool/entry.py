@@ -34,6 +34,8 @@ class Entry(Struct):
     healthy: bool = False
     """It has answered at least one request since it was started."""
     leases: set[str] = field(default_factory=set[str])
+    witnesses: frozenset[str] = frozenset()
+    """The leases at the last failure."""
     works: int = 0
     """Pieces of work in flight."""
     last_used: float = 0.0
@@ -125,7 +127,8 @@ class Entry(Struct):
             self.slot = Missing(failure, fingerprint, now, len(self.leases))
         else:
             self.breakage = setback(self.breakage, failure, healthy=self.healthy, now=now, jitter=jitter)
-            self.slot = replace(self.breakage, leases=len(self.leases))
+            self.witnesses = frozenset(self.leases)
+            self.slot = replace(self.breakage, leases=len(self.leases), witnesses=len(self.witnesses))
         self.changed.notify()
 
     def forgive(self, now: float) -> None:
@@ -144,7 +147,10 @@ class Entry(Struct):
 
     def _update(self) -> None:
         """The planner's view follows the facts."""
-        if isinstance(self.slot, Rested | Broken | Missing):
+        if isinstance(self.slot, Broken):
+            still = len(self.witnesses & self.leases)
+            self.slot = replace(self.slot, leases=len(self.leases), witnesses=still)
+        elif isinstance(self.slot, Rested | Missing):
             self.slot = replace(self.slot, leases=len(self.leases))
         elif self.session is not None and not isinstance(self.slot, Stopping):
             facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib, self.outdated)

@@ -92,6 +92,8 @@ class Broken(Struct, frozen=True):
     crashes: tuple[float, ...] = ()
     """When it failed, within the crash window."""
     leases: int = 0
+    witnesses: int = 0
+    """Of these, the client sessions that used it when it failed."""
 
 
 class Missing(Struct, frozen=True):
@@ -221,7 +223,7 @@ def next_upkeep(slots: Mapping[Key, Slot], limits: Limits) -> float | None:
 
 def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None:
     failure, scene = broken.failure, broken.failure.scene
-    if demand.restart is RestartPolicy.NEVER:
+    if demand.restart is RestartPolicy.NEVER and broken.witnesses:
         return Refuse(failure)
     recent = [when for when in broken.crashes if now - when < CRASH_WINDOW]
     if len(recent) >= CRASH_LIMIT:

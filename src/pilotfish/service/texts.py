@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.protocol.positions import Text
 from pilotfish.system.ports import Clock, Files, FileText
@@ -20,6 +21,9 @@ MAX_KEPT_BYTES = 32 * 1024 * 1024
 
 DOUBT_SECONDS = 0.1
 """File systems' clocks tick every 4 to 10 ms, those of networked ones more slowly."""
+
+BINARY_PROBE = 8192
+"""Where a NUL makes a text binary: as of files."""
 
 TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
 """Steps of file times: of nearly all file systems, and of coarse ones."""
@@ -98,6 +102,12 @@ class Texts:
         kept = self._kept.pop(path, None)
         if kept is not None:
             self._bytes -= len(kept.file.content)
+
+
+def refuse_binary(path: AbsPath, text: str) -> None:
+    """Raise `Refused` for a text that is none, handed over or not, as for such a file."""
+    if "\0" in text[:BINARY_PROBE]:
+        raise Refused(Code.UNSUPPORTED, f"binary file: {path}")
 
 
 def _changed_ns(file: FileText) -> int:

@@ -24,12 +24,21 @@ RESTART = "Sessions that are open now use it after they are started again."
 
 
 def hook_groups(
-    command: list[str], events: Mapping[str, str | None], timeouts: Mapping[str, int], **more: Json
+    command: list[str],
+    events: Mapping[str, str | None],
+    timeouts: Mapping[str, int],
+    *,
+    milliseconds: int | None = None,
+    **more: Json,
 ) -> tuple[Hooks, ...]:
-    """A group for each event; None where an event has no tools to choose from. `timeouts[""]` is the usual one."""
+    """A group for each event; None where an event has no tools to choose from. `timeouts[""]` is the usual one.
+
+    `milliseconds`: what the hook program may take, where the host's timeout allows for more than the usual.
+    """
 
     def hook(event: str) -> Json:
-        deadline = ["--deadline-ms", str(SILENT_MILLISECONDS)] if event in SILENT_EVENTS else []
+        limit = SILENT_MILLISECONDS if event in SILENT_EVENTS else milliseconds
+        deadline = [] if limit is None else ["--deadline-ms", str(limit)]
         timeout = timeouts.get(event, timeouts[""])
         return {"type": "command", "command": shell([*command, *deadline]), "timeout": timeout, **more}
 

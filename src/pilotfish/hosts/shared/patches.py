@@ -41,6 +41,12 @@ def patched_files(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(section.path for section in patch_sections(patch) if section.changes_text))
 
 
+def only_renames(patch: str) -> bool:
+    """Whether a unified diff, as git writes it, moves a file and leaves its text as it was."""
+    lines = patch.splitlines()
+    return any(line.startswith("rename to ") for line in lines) and not any(line.startswith("@@") for line in lines)
+
+
 def patch_sections(patch: str) -> Iterator[PatchSection]:
     kind, path = "", ""
     lines: list[str] = []

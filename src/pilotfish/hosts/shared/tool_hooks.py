@@ -19,7 +19,7 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
 from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
-from pilotfish.hosts.shared.patches import patched_files
+from pilotfish.hosts.shared.patches import only_renames, patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
 
 MAX_FILES = 100
@@ -166,6 +166,8 @@ def files_of(tools: HostTools, name: str, arguments: object) -> tuple[str, ...]:
         return ()
     given = cast("dict[str, object]", arguments)
     patch = given.get(tool.patch) if tool.patch else None
+    if isinstance(patch, str) and only_renames(patch):
+        return ()
     files = patched_files(patch) if isinstance(patch, str) else ()
     for argument in tool.paths:
         files = files or tuple(dict.fromkeys(_paths(given.get(argument))))

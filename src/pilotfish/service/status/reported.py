@@ -7,7 +7,7 @@ edit is not an answer after it.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from msgspec import Struct
@@ -49,8 +49,8 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
     return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
 
 
-def reported_files(service: Service, workspace: Workspace) -> tuple[AbsPath, ...]:
-    """The files of this workspace with diagnostics of any running server, by path."""
+def reported_files(service: Service, workspace: Workspace, given: Collection[AbsPath] = ()) -> tuple[AbsPath, ...]:
+    """The files of this workspace with diagnostics of any running server, by path; `given` need not be on disk."""
     sessions = [
         entry.session
         for key, entry in service.pool.entries().items()
@@ -58,19 +58,29 @@ def reported_files(service: Service, workspace: Workspace) -> tuple[AbsPath, ...
     ]
     found = {path for session in sessions for path in session.reports.files_with_items()}
     ours = (path for path in found if classify(path, workspace.boundary) is Place.IN_ROOT)
-    return tuple(sorted(path for path in ours if os.path.isfile(path)))
+    return tuple(sorted(path for path in ours if path in given or os.path.isfile(path)))
 
 
 async def check_reported_files(
-    service: Service, client: ClientSession, patience: Patience, workspace: Workspace | None = None
+    service: Service,
+    client: ClientSession,
+    patience: Patience,
+    workspace: Workspace | None = None,
+    texts: Mapping[AbsPath, str] | None = None,
 ) -> DiagnosticsAnswer:
-    """Check every reported file. Raises `Unavailable` after `"lsp": false`."""
+    """Check every reported file; those in `texts` with these, and not as they are on disk.
+
+    Raises `Unavailable` after `"lsp": false`.
+    """
     workspace = workspace or service.workspaces.of(client)
     workspace.require_enabled()
-    known = reported_files(service, workspace)
+    known = reported_files(service, workspace, texts or ())
     if not known:
         return _nothing_reported(service, workspace)
-    checked = await service.check(client, known[:MAX_CHECKED], patience=patience, workspace=workspace)
+    given: dict[str, str] = {path: text for path, text in (texts or {}).items() if path in known[:MAX_CHECKED]}
+    checked = await service.check(
+        client, known[:MAX_CHECKED], texts=given, written=True, patience=patience, workspace=workspace
+    )
     return replace(checked, meta=replace(checked.meta, truncated=len(known) > MAX_CHECKED))
 
 

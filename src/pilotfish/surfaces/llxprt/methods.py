@@ -21,6 +21,7 @@ from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
 from pilotfish.service.status.reported import check_reported_files
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.llxprt.given_texts import GivenTexts
 from pilotfish.surfaces.llxprt.shapes import JsonObject, all_diagnostics, file_diagnostics, server_status
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class LlxprtMethods:
         self._service = service
         self._client = client
         self._notify = notify
+        self._given = GivenTexts(client.cwd)
         self._epoch = 0
         self._checked = Pulse()
         self.table: Mapping[str, Callable[[Raw], Awaitable[object]]] = {
@@ -59,6 +61,7 @@ class LlxprtMethods:
             raise Refused(Code.INVALID_INPUT, "lsp/checkFile takes {filePath, text?}")
         path = path_of(path) or path
         texts = None if text is None else {path: text}
+        self._given.put(path, text)
         try:
             answer = await self._service.check(self._client, (path,), texts=texts, written=True, patience=Patience())
         finally:
@@ -72,7 +75,7 @@ class LlxprtMethods:
 
     async def _diagnostics(self, _: Raw) -> dict[str, list[JsonObject]]:
         try:
-            answer = await check_reported_files(self._service, self._client, Patience())
+            answer = await check_reported_files(self._service, self._client, Patience(), texts=self._given.in_force())
         except Failure as failure:
             logger.info("no diagnostics: %s", failure.message)
             return {}

@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -25,7 +26,7 @@ from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
 from pilotfish.surfaces.llxprt.channel import HostChannel
 from pilotfish.surfaces.llxprt.descriptors import crossed_stream
 from pilotfish.surfaces.llxprt.methods import LlxprtMethods
-from pilotfish.surfaces.mcp.connection import serve
+from pilotfish.surfaces.mcp.connection import load, serve
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.system.ports import ByteStream
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
@@ -34,6 +35,9 @@ from pilotfish.system.tasks import owned_tasks
 logger = logging.getLogger(__name__)
 
 MCP_DESCRIPTORS = (3, 4)
+
+PREPARE_SECONDS = 6.0
+"""Of the ten that the host gives us to be ready."""
 
 MAX_REASON = 500
 """Characters of the reason."""
@@ -77,10 +81,21 @@ async def converse(
     channel = HostChannel(stream, last_method="lsp/shutdown")
     async with owned_tasks() as tasks:
         if navigation is not None:
+            await _prepare(service, client)
             tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"), options)
         await channel.notify("lsp/ready")
         await channel.run(LlxprtMethods(service, client, channel.notify).table)
         tasks.cancel_scope.cancel()
+
+
+async def _prepare(service: Service, client: ClientSession) -> None:
+    """Be able to answer MCP at once: the host waits for us to be ready, and then a quarter of a second for tools."""
+    config = service.workspaces.of(client).config
+    if not (config.enabled and config.navigation_tools):
+        return
+    with anyio.move_on_after(PREPARE_SECONDS), suppress(Failure):
+        await load()
+        await service.offered(client)
 
 
 async def _navigate(stream: ByteStream, service: Service, client: ClientSession, options: McpOptions | None) -> None:

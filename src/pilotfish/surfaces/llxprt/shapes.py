@@ -23,15 +23,16 @@ SEVERITIES: Mapping[str, tuple[str, Severity]] = {
 }
 """Our word → theirs, and what a configuration calls it."""
 
-STATES: Mapping[str, tuple[str, str]] = {
+STATES: Mapping[str, tuple[str, str | None]] = {
     "connected": ("active", "ok"),
     "spawning": ("starting", "starting"),
     "broken": ("broken", "broken"),
-    "disabled": ("disabled", "idle"),
+    "disabled": ("disabled", None),
     "idle": ("idle", "idle"),
-    "unavailable": ("unavailable", "broken"),
+    "unavailable": ("unavailable", None),
 }
-"""Our state → `status` of the specification, `state` of the program."""
+"""Our state → `status` of the specification, `state` of the program, which has no word for some and then shows the
+other."""
 
 
 def file_diagnostics(path: str, found: Iterable[Diagnostic], severities: Collection[Severity]) -> list[JsonObject]:
@@ -59,7 +60,7 @@ def server_status(row: ServerRow, language: str, pid: int | None, shortcoming: s
         "id": row.server_id,
         "serverId": row.server_id,
         "status": status,
-        "state": theirs,
+        **({} if theirs is None else {"state": theirs}),
         "healthy": state == "connected",
         "language": language,
         **({} if pid is None else {"serverPid": pid}),

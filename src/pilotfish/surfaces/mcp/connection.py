@@ -34,6 +34,12 @@ async def serve(
     await server.serve(stream, service, open_session, options or McpOptions())
 
 
+async def load() -> None:
+    """Import the SDK for a client that is about to come and does not wait. Raises as `serve` does."""
+    require_sdk()
+    await anyio.to_thread.run_sync(_server, abandon_on_cancel=True)
+
+
 def _server() -> ModuleType:
     from pilotfish.surfaces.mcp import server
 

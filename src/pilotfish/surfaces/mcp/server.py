@@ -19,8 +19,9 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from pilotfish.api.answers import Answer, Feedback
-from pilotfish.api.questions import Touch
+from pilotfish.api.answers import Answer, Feedback, of_severities
+from pilotfish.api.questions import Operation, Touch
+from pilotfish.config.defaults import SAME_SEVERITIES
 from pilotfish.config.effective import Config
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
@@ -181,10 +182,14 @@ class McpClient:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
         if asks_for_known_files(name, arguments):
             async with reporting(context, self._service, client):
-                return await check_reported_files(self._service, client, CERTAIN, workspace)
-        question = asked(name, arguments)
-        async with reporting(context, self._service, client):
-            return await self._service.ask(question, client, workspace)
+                answer = await check_reported_files(self._service, client, CERTAIN, workspace)
+        else:
+            question = asked(name, arguments)
+            async with reporting(context, self._service, client):
+                answer = await self._service.ask(question, client, workspace)
+        if answer.operation == Operation.DIAGNOSTICS and client.host in SAME_SEVERITIES:
+            return of_severities(answer, workspace.config.feedback.severities)
+        return answer
 
     async def _after_edit(self, context: Context, arguments: Mapping[str, object]) -> JsonObject:
         touch, text = touch_of(arguments), ""

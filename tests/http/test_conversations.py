@@ -1,5 +1,6 @@
 """Where conversations work and what they ask, over real sockets."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -17,7 +18,12 @@ CWD, LSP = "/conversations/{}/cwd", "/conversations/{}/lsp"
 
 def test_a_conversation_that_nobody_named_works_nowhere(served: HttpServed) -> None:
     assert served.ask("GET", CWD.format("unseen")).json == {"conversationId": "unseen", "cwd": None}
-    assert served.ask("GET", LSP.format("unseen")).json == {"conversationId": "unseen", "cwd": None, "servers": []}
+    assert served.ask("GET", LSP.format("unseen")).json == {
+        "conversationId": "unseen",
+        "cwd": None,
+        "servers": [],
+        "connected": False,
+    }
 
 
 def test_where_a_conversation_works_is_kept(served: HttpServed) -> None:
@@ -131,6 +137,29 @@ def test_a_server_that_cannot_start_is_an_error_with_its_reason(tmp_path: Path) 
             [failed] = served.ask("GET", LSP.format("tab")).json["servers"]
             assert failed["state"] == "error"
             assert failed["error"]
+
+
+def test_a_relative_folder_is_refused_in_words(served: HttpServed) -> None:
+    refused = served.ask("PUT", CWD.format("words"), {"cwd": "src"})
+    assert (refused.status, refused.json["error"]) == (400, "cwd in the body must be an absolute path")
+    assert refused.json["hint"] == "Name the whole path, such as /home/me/project."
+
+
+def test_every_configured_server_is_listed_also_one_that_may_not_run_here(tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served:
+        home.write("good.x", "fine\n")
+        own = {"command": ["./run"], "extensions": [".own"]}
+        (home.root / ".dispatch").mkdir()
+        home.write(".dispatch/lsp.json", json.dumps({"servers": {"own": own, "gopls": {"disabled": True}}}))
+        served.ask("PUT", CWD.format("tab"), {"cwd": str(home.root)})
+        told = served.ask("GET", LSP.format("tab")).json
+        states = {one["id"]: (one["state"], one.get("error", "")) for one in told["servers"]}
+        assert told["connected"] is False
+        assert states["toy"] == ("not-started", "")
+        assert states["gopls"] == ("not-started", "disabled by configuration")
+        assert (states["own"][0], "needs trust" in states["own"][1]) == ("error", True)
+        served.ask("POST", LSP.format("tab"), question())
+        assert served.ask("GET", LSP.format("tab")).json["connected"] is True
 
 
 def test_a_conversation_that_moves_leaves_its_servers(served: HttpServed, home: DaemonHome) -> None:

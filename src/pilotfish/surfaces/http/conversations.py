@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Question
@@ -92,7 +93,10 @@ class HttpConversations:
             loaded |= {
                 (row.server_id, instance.root): _instance(workspace, row, instance) for instance in row.instances
             }
-        return LoadedServers(conversation, cwd, tuple(loaded[key] for key in sorted(loaded)))
+            if row.source != "builtin" and all(server != row.server_id for server, _ in loaded):
+                loaded[row.server_id, workspace.root] = _configured(workspace, row)
+        servers = tuple(loaded[key] for key in sorted(loaded))
+        return LoadedServers(conversation, cwd, servers, any(one.state == "connected" for one in servers))
 
     async def answer(self, conversation: str, question: Question | None) -> Answer[Any]:
         """The answer to a question of the conversation; None asks for the diagnostics of all known files."""
@@ -127,9 +131,9 @@ def _expected(workspace: Workspace, samples: tuple[AbsPath, ...]) -> Iterator[Lo
     for path in samples:
         choice = workspace.servers_for(path)
         yield from (_not_started(candidate) for candidate in choice.servers)
-        if choice.expected is not None:
-            why = workspace.why_unavailable(choice.expected)
-            yield _not_started(choice.expected, f"{why.message} {why.hint}" if why.hint else why.message)
+        for candidate in (*([choice.expected] if choice.expected else []), *choice.withheld):
+            why = workspace.why_unavailable(candidate)
+            yield _not_started(candidate, f"{why.message} {why.hint}" if why.hint else why.message)
 
 
 def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer:
@@ -142,6 +146,13 @@ def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer
         state="not-started" if error is None else "error",
         error=error and sanitised(error, MAX_ERROR),
     )
+
+
+def _configured(workspace: Workspace, row: ServerRow) -> LoadedServer:
+    """A server that the configuration names, and that no file here would start."""
+    why = "disabled by configuration" if row.disabled else row.unavailable
+    found = _not_started(Candidate(workspace.specs[row.server_id], workspace.root, ""), why)
+    return replace(found, state="not-started") if row.disabled else found
 
 
 def _instance(workspace: Workspace, row: ServerRow, instance: Instance) -> LoadedServer:

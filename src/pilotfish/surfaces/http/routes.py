@@ -25,7 +25,7 @@ from pilotfish.surfaces.http.metrics import MEDIA_TYPE
 from pilotfish.surfaces.http.openapi import document
 from pilotfish.surfaces.http.overview import Observatory
 from pilotfish.surfaces.http.page import page
-from pilotfish.surfaces.http.shapes import AskedFrom, Move
+from pilotfish.surfaces.http.shapes import ABSOLUTE, AskedFrom, Move
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -158,6 +158,9 @@ def _read(body: bytes, shape: type[T]) -> T:
     try:
         return decode(body, shape)
     except Malformed as malformed:
+        if repr(ABSOLUTE) in str(malformed):
+            hint = "Name the whole path, such as /home/me/project."
+            raise Refused(Code.INVALID_INPUT, "cwd in the body must be an absolute path", hint=hint) from None
         raise Refused(Code.INVALID_INPUT, f"the body cannot be read: {malformed}") from None
 
 

@@ -16,7 +16,8 @@ ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"
 
 MAX_PATH = 4096
 
-FolderPath = Annotated[str, Meta(pattern=r"^/[^\x00]*$", max_length=MAX_PATH, description="An absolute path.")]
+ABSOLUTE = r"^/[^\x00]*$"
+FolderPath = Annotated[str, Meta(pattern=ABSOLUTE, max_length=MAX_PATH, description="An absolute path.")]
 
 
 class Trouble(Api, frozen=True):
@@ -62,11 +63,16 @@ class AskedFrom(Api, frozen=True, kw_only=True):
 
 
 class LoadedServers(Struct, frozen=True, rename="camel"):
-    """The servers of a conversation: those that run, and those that its files would start."""
+    """The servers of a conversation: those that run, that its files would start, and that are configured.
+
+    A server that may not run for want of trust is there, too, with the reason as its error.
+    """
 
     conversation_id: str
     cwd: str | None
     servers: tuple[LoadedServer, ...]
+    connected: bool = False
+    """Whether any of them runs."""
 
 
 # --- Everything at one moment -------------------------------------------------------------------------------------

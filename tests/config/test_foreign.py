@@ -170,6 +170,12 @@ ODD: dict[str, tuple[str, Json, Json]] = {
     "llxprt off": ("llxprt", {"lsp": False}, {"lsp": False}),
     "opencode's own servers off": ("opencode", {"lsp": False}, {}),
     "opencode on": ("opencode", {"lsp": True}, {}),
+    "opta off": ("opta", {"lsp": {"enabled": False, "servers": {"x": {"command": "y"}}}}, {"lsp": False}),
+    "opta on": (
+        "opta",
+        {"lsp": {"enabled": True, "servers": {"typescript": {"command": "t", "args": ["-v"]}}, "timeout": 9}},
+        {"lsp": {"typescript": {"command": ["t", "-v"]}}, "timing": {"requestTimeoutMs": 9}},
+    ),
     "nothing set": ("llxprt", {"lsp": {}}, {}),
     "section is a string": ("opencode", {"lsp": "yes"}, {}),
     "file is a list": ("pi", [], {}),
@@ -269,6 +275,7 @@ GLOBALS: dict[str, tuple[str, str, Json]] = {
     "pi": ("pi", ".pi/agent/lsp.json", {"lsp": {"pyright": {"roots": ["g"]}}}),
     "opencode": ("opencode", ".config/opencode/opencode.json", {"lsp": {"pyright": {"roots": ["g"]}}}),
     "llxprt": ("llxprt", ".llxprt/settings.json", {"lsp": {"servers": {"pyright": {"rootMarkers": ["g"]}}}}),
+    "opta": ("opta", ".config/opta/config.json", {"lsp": {"servers": {"pyright": {"rootPatterns": ["g"]}}}}),
     "llxprt, newer": (
         "llxprt",
         ".config/llxprt-code/settings.json",

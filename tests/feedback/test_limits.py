@@ -32,6 +32,7 @@ LLXPRT = FeedbackSettings(
                 max_other_files=3,
                 max_total_lines=50,
                 max_bytes=2048,
+                order="severity",
                 other_files_order="severity",
                 other_files_after=("edit", "write", "patch"),
                 only_new=False,

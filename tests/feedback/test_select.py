@@ -201,6 +201,14 @@ def test_inside_a_file_the_order_is_by_line_then_column() -> None:
     assert shown(chosen.edited[0]) == ["0:5", "1:2", "1:9", "3:0"]
 
 
+@pytest.mark.proves("FMT-4", "CFG-6")
+def test_in_the_order_of_pi_the_worse_come_first_and_then_the_earlier() -> None:
+    items = [warning("odd 0", line=0), *errors(2, first_line=1), warning("odd 9", line=9)]
+    chosen = selection([checked("a", items)], [], "edit", SEEDS["pi"])
+    assert shown(chosen.edited[0]) == ["wrong 0", "wrong 1", "odd 0", "odd 9"]
+    assert shown(cut(chosen, 3).edited[0]) == ["wrong 0", "wrong 1", "odd 0"]
+
+
 @pytest.mark.proves("FMT-5")
 def test_a_cap_keeps_the_worse_and_shows_it_by_place() -> None:
     items = [warning("odd 0", line=0), *errors(2, first_line=1), warning("odd 9", line=9)]

@@ -70,6 +70,24 @@ async def test_there_are_no_tools_where_the_configuration_says_so(config: dict[s
         assert (registry.schemas(), registry.permissions()) == ([], {})
 
 
+@pytest.mark.proves("CFG-9", "OPTA-1")
+async def test_the_file_of_opta_counts_for_opta(tmp_path: Path) -> None:
+    shell = scripted_shell(tmp_path)
+    file = Path(shell.system.places.config) / "opta" / "config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    own = Path(shell.system.places.global_file)
+    servers = json.loads(own.read_text())["lsp"]
+    own.unlink()
+    command, *words = servers["toy"]["command"]
+    entry = {"command": command, "args": words, "fileExtensions": servers["toy"]["extensions"]}
+    file.write_text(json.dumps({"lsp": {"enabled": True, "servers": {"toy": entry}, "timeout": 9000}}))
+    async with pilotfish.open(shell.root, host="opta", shell=shell.system) as workspace:
+        assert "toy" in {row.server_id for row in workspace.status().rows}
+        assert pilotfish.ToolRegistry(workspace).schemas()
+        file.write_text(json.dumps({"lsp": {"enabled": False, "servers": {"toy": entry}}}))
+        assert pilotfish.ToolRegistry(workspace).schemas() == []
+
+
 @pytest.mark.proves("REG-6")
 async def test_without_a_server_there_is_a_search_to_copy(shell: ScriptedShell) -> None:
     (Path(shell.system.environment["HOME"]) / "toy-server").unlink()

@@ -51,3 +51,30 @@ def test_a_configured_server_that_is_not_there_is_missed_and_not_replaced(user: 
     answer = json.loads(done.stdout)
     assert [error["serverId"] for error in answer["errors"]] == ["pyright"]
     assert answer["data"] in (None, {"a.py": []})
+
+
+def test_an_entry_that_no_file_would_use_is_warned_of(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    user.plant("pyright-langserver", "#!/bin/sh\n")
+    user.configure({"lsp": {"pyright": {"settings": {"python": {"analysis": {"typeCheckingMode": "strict"}}}}}})
+    told = user.run("config", "check").stdout
+    assert "lsp.pyright: not used: basedpyright runs for these files" in told
+    assert "lsp.pyright.command" in told
+    user.configure({"lsp": {"basedpyright": {"settings": {"python": {"analysis": {"typeCheckingMode": "strict"}}}}}})
+    assert "not used" not in user.run("config", "check").stdout
+
+
+@pytest.mark.parametrize(
+    ("alias", "server"),
+    [
+        ("python", "pyright"),
+        ("go", "gopls"),
+        ("rust", "rust-analyzer"),
+        ("typescript", "typescript"),
+        ("ts", "typescript"),
+    ],
+)
+def test_the_ids_of_other_tools_name_the_same_servers(user: ShellUser, alias: str, server: str) -> None:
+    user.configure({"lsp": {alias: {"env": {"MARK": "mine"}}}})
+    shown = user.run("config", "show", "--changed").stdout
+    assert f"lsp.{server}.env" in shown

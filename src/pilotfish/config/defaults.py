@@ -17,6 +17,7 @@ LLXPRT_FEEDBACK: Mapping[str, Json] = {
     "maxOtherFiles": 5,
     "maxTotalLines": 50,
     "maxBytes": None,
+    "order": "line",
     "otherFilesOrder": "path",
     "otherFilesAfter": ["edit", "write", "patch"],
 }
@@ -30,6 +31,7 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
         "includeSeverities": ["error", "warning"],
         "maxOtherFiles": 3,
         "maxBytes": 2048,
+        "order": "severity",
         "otherFilesOrder": "severity",
     },
 }
@@ -46,3 +48,6 @@ HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
 
 HOST_RESTART: Mapping[str | None, RestartPolicy] = {"llxprt": RestartPolicy.NEVER}
 """What follows a crash under a host, where it is not `BACKOFF`: LLxprt promises no restarts."""
+
+SAME_SEVERITIES = frozenset({"llxprt"})
+"""Hosts whose users were promised that `includeSeverities` holds for the diagnostics that a model asks for, too."""

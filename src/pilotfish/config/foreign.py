@@ -99,7 +99,11 @@ def _translated(
     if not dialect.servers:
         _add_servers(result, unknown, section, top, canonical_id)
         return result, unknown
+    if dialect.switch is not None and section.get(dialect.switch) is False:
+        return {"lsp": False}, []
     for key, item in section.items():
+        if key == dialect.switch and isinstance(item, bool):
+            continue
         if key in dialect.servers and item is False:
             result["lsp"] = False
         elif key in dialect.servers:

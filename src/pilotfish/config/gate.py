@@ -46,7 +46,7 @@ VOCABULARY = frozenset({
     "all", "always", "auto", "basic", "both", "compact", "default", "disable", "disabled", "double", "enable",
     "enabled", "error", "errors", "false", "full", "hint", "ignore", "incremental", "info", "information", "literals",
     "loose", "maximal", "messages", "minimal", "moderate", "never", "no", "none", "nonrelative", "normal", "off",
-    "on", "openfiles", "openfilesonly", "recommended", "relative", "shortest", "single", "smart", "standard",
+    "on", "openfiles", "openfilesonly", "recommended", "relative", "roblox", "shortest", "single", "smart", "standard",
     "strict", "trace", "true", "verbose", "warn", "warning", "warnings", "whole", "workspace", "yes",
 })  # fmt: skip
 """The words that servers take for a choice (`typeCheckingMode: "strict"`), in lower case and without dashes."""

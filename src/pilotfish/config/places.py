@@ -75,6 +75,8 @@ class ConfigDialect(Struct, frozen=True):
     """The key of the section about language servers; None when the whole file is about them."""
     servers: tuple[str, ...] = ("servers",)
     """The keys of the section that hold servers; empty when the section itself holds them."""
+    switch: str | None = None
+    """The key of the section that turns everything off when it is false."""
     false_is_off: bool = True
     """Whether `false` turns Pilotfish off, and not only the host's own servers."""
 
@@ -97,6 +99,7 @@ CONFIG_DIALECTS = (
         servers=(),
         false_is_off=False,
     ),
+    ConfigDialect("opta", (".opta/config.json",), ("$CONFIG/opta/config.json",), section="lsp", switch="enabled"),
 )
 """In the order in which a project is searched for their files."""
 

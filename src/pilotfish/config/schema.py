@@ -160,6 +160,7 @@ class FeedbackSettings(Section, frozen=True):
     max_other_files: Annotated[CountOrZero, _about("Files beside the edited ones.")] = 5
     max_total_lines: Annotated[Count | None, _about("Diagnostics of all files together.")] = 50
     max_bytes: Annotated[Count | None, _about("The whole text, in UTF-8.")] = None
+    order: Annotated[Literal["line", "severity"], _about("How the diagnostics of one file are ordered.")] = "line"
     other_files_order: Annotated[Literal["path", "severity"], _about("How other files are ordered.")] = "severity"
     other_files_after: Annotated[
         tuple[TouchKind, ...], _about("After which kinds of change other files are shown too.")

@@ -3,8 +3,9 @@
 In this order: severities, then the cap per file, then the lines in total, which the edited files use first and the
 other files only when the edited ones have all found place.
 Where a cap must choose, what the edit introduced comes before what is older, then the worse before the milder, then
-the earlier; what is shown is shown by place all the same. Other files compete in the same way: those in which the
-edit may have broken something come before those that were broken before.
+the earlier; what is shown is shown by place all the same, or the worse first where the settings say so (`order`).
+Other files compete in the same way: those in which the edit may have broken something come before those that were
+broken before.
 
 With `only_new`, what is known to be older is left out and counted. Where nothing from before the edit is known, an
 edited file shows all of its findings, said to be possibly older, and another file shows nothing: what it had before is
@@ -51,11 +52,12 @@ class Chosen(Struct, frozen=True):
 
     path: AbsPath
     shown: tuple[Finding, ...]
-    """By line, then column."""
+    """By line, then column; the worse first where the settings say so."""
     left_out: int
     """How many more a cap left out."""
     tally: Tally | None
     """None without a baseline."""
+    worst_first: bool = False
 
 
 class Selection(Struct, frozen=True):
@@ -133,7 +135,9 @@ def _within(file: Checked, limits: FeedbackSettings) -> Chosen:
     severities = limits.severities
     included = [found for found in findings(file.change) if found.diagnostic.severity in severities]
     wanted = [found for found in included if not (limits.only_new and found.introduced is False)]
-    return _kept(Chosen(file.path, tuple(wanted), 0, _tally(file.change, limits)), limits.max_per_file)
+    worst_first = limits.order == "severity"
+    shown = tuple(sorted(wanted, key=_severity)) if worst_first else tuple(wanted)
+    return _kept(Chosen(file.path, shown, 0, _tally(file.change, limits), worst_first), limits.max_per_file)
 
 
 def _tally(change: Comparison, limits: FeedbackSettings) -> Tally | None:
@@ -170,12 +174,17 @@ def _kept(file: Chosen, most: int) -> Chosen:
     lost = len(file.shown) - most
     if lost <= 0:
         return file
-    best = sorted(file.shown, key=_weight)[:most]
-    return replace(file, shown=tuple(sorted(best, key=_place)), left_out=file.left_out + lost)
+    best = sorted(sorted(file.shown, key=_weight)[:most], key=_place)
+    shown = tuple(sorted(best, key=_severity)) if file.worst_first else tuple(best)
+    return replace(file, shown=shown, left_out=file.left_out + lost)
 
 
 def _place(found: Finding) -> tuple[int, int, Severity, str]:
     return place(found.diagnostic)
+
+
+def _severity(found: Finding) -> Severity:
+    return found.diagnostic.severity
 
 
 def _weight(found: Finding) -> tuple[bool, Severity, tuple[int, int, Severity, str]]:

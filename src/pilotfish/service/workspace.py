@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from pilotfish.client.handshake import SessionOptions
 from pilotfish.config.effective import Config, ServerConfig
 from pilotfish.config.load import Loaded
-from pilotfish.config.merge import ConfigSource
+from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
-from pilotfish.config.problems import printable
+from pilotfish.config.problems import Problem, ProblemGrade, printable
 from pilotfish.config.trust import Trusted, approved_files, changed_files
 from pilotfish.errors import Code, Failure, Scene, Unavailable
 from pilotfish.model import AbsPath
@@ -160,6 +160,11 @@ class Workspace:
         """What a server gives up because nobody trusts the workspace; None where it gives up nothing."""
         return None if self.config.trusted else spec.restricted
 
+    def ignored(self, server: str) -> str | None:
+        """What the project's file says about a server and does not count for want of trust, in one clause."""
+        withheld = self.settings(server).withheld
+        return f"the project's own {', '.join(withheld)} do not count" if withheld else None
+
     def has_environment(self, spec: ServerSpec, path: AbsPath) -> bool:
         """Whether the packages that files like this import are installed at all, as far as can be told."""
         match spec.imports.environment:
@@ -189,6 +194,35 @@ class Workspace:
                 why = f"the configuration names its command (lsp.{spec.id}.command)"
                 found.append(f"{spec.id} runs in place of {replaced.id}: {why}")
         return tuple(found)
+
+    def unused_entries(self) -> tuple[Problem, ...]:
+        """Entries of the user and of the project that change nothing: for each of their files another server runs."""
+        mains = [spec for spec in self.specs.values() if spec.rank.role is Role.MAIN and not spec.disabled]
+        usual = sorted(mains, key=lambda spec: (not spec.rank.named, spec.rank.preference, spec.id))
+        here = [spec for spec in usual if self._is_available(Candidate(spec, self.root, ""))]
+        found: list[Problem] = []
+        for spec in mains:
+            origin = next(self._own_origins(spec.id), None)
+            if origin is None or spec.rank.named or self._is_favoured(spec):
+                continue
+            instead = {
+                next((one.id for one in here if extension in one.files.extensions), spec.id)
+                for extension in spec.files.extensions
+            }
+            if instead and spec.id not in instead:
+                message = f"not used: {', '.join(sorted(instead))} runs for these files"
+                advice = f"lsp.{spec.id}.command, to run it instead"
+                problem = Problem(ProblemGrade.WARNING, origin.file or "", ("lsp", spec.id), message, accepted=advice)
+                found.append(problem)
+        return tuple(found)
+
+    def _own_origins(self, server: str) -> Iterator[ValueOrigin]:
+        for path, origin in self.config.origins.items():
+            if path[:2] == ("lsp", server) and origin.source in {ConfigSource.GLOBAL, ConfigSource.PROJECT}:
+                yield origin
+
+    def _is_favoured(self, spec: ServerSpec) -> bool:
+        return any(self._tree.exists(os.path.join(self.root, marker)) for marker in spec.rank.favoured_by)
 
     def require_enabled(self) -> None:
         """Raise `Unavailable` after `"lsp": false`."""

@@ -17,6 +17,7 @@ from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.texts import refuse_binary
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -138,6 +139,7 @@ class CheckRunner:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
         if given is not None:
             real, text = admit(path, workspace.boundary, Want.TARGET).path, given
+            refuse_binary(real, text)
         else:
             real = admit(path, workspace.boundary).path
             text = (await self._texts.current(real)).text
@@ -176,6 +178,7 @@ class CheckRunner:
         deadline, attempts = started + seconds, 0
 
         restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
+        ignored = workspace.ignored(candidate.spec.id)
         if restricted is not None and restricted.incomplete:
             # The second check is what it gives up: nothing tells of its end.
             freshness = replace(freshness, save_progress=None)
@@ -195,6 +198,8 @@ class CheckRunner:
                 outcome = replace(outcome, assumed=True, why=ledger.behind)
             if restricted is not None and restricted.incomplete and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {restricted.reason}")
+            if ignored is not None and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {ignored}")
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
             return outcome

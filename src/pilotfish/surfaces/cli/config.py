@@ -60,7 +60,7 @@ def check(context: click.Context, root: str | None, host: str | None, as_json: b
     """List errors and warnings; exit 1 if there is an error."""
     from pilotfish.surfaces.cli.terminal.config_text import check_json, check_lines
 
-    loaded = _load(root_of(root), host)
+    loaded = _with_unused_entries(_load(root_of(root), host))
     _print(check_json(loaded) if as_json else "\n".join(check_lines(loaded)))
     context.exit(1 if loaded.errors else 0)
 
@@ -219,6 +219,20 @@ def _load(root: str, host: str | None) -> Loaded:
     from pilotfish.config.load import load
 
     return load(_request(root, host))
+
+
+def _with_unused_entries(loaded: Loaded) -> Loaded:
+    """With warnings about entries that change nothing, which depends on the programs that are here."""
+    from dataclasses import replace
+
+    from pilotfish.policy.boundary import boundary_of
+    from pilotfish.service.workspace import Workspace
+
+    folder = loaded.config.root
+    problems = Workspace(loaded, boundary_of(folder, folder), _places(), os.environ).unused_entries()
+    for sheet in loaded.sheets:
+        problems = tuple(map(sheet.placed, problems))
+    return replace(loaded, problems=(*loaded.problems, *problems))
 
 
 def _request(root: str, host: str | None = None) -> ConfigRequest:

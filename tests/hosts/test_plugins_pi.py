@@ -1,5 +1,6 @@
 """The Pi extension in a plain node, against a real daemon: what it appends, what it leaves alone, the tool."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,23 @@ def test_a_patch_names_its_files_in_its_headers(shared: DaemonHome, pi: Driven, 
     text = pi("fire", **result("apply_patch", {"input": patch}))["content"][1]["text"]
     assert 'in this file, please fix:\n<diagnostics file="b.x">' in text
     assert text.count("in this file") == 1
+
+
+@pytest.mark.proves("HOOK-1", "FMT-7")
+@pytest.mark.parametrize(
+    "details",
+    [
+        pytest.param({"files": ["b.x"]}, id="a list of names"),
+        pytest.param({"changes": [{"path": "@b.x", "kind": "update"}]}, id="a list of objects"),
+        pytest.param({"diff": "--- a/b.x\n+++ b/b.x\n@@ -1 +1 @@\n-good\n+bad\n"}, id="a diff"),
+    ],
+)
+def test_a_patch_tool_may_name_its_files_in_its_details(
+    shared: DaemonHome, pi: Driven, details: dict[str, Any]
+) -> None:
+    shared.write("b.x", "bad\n")
+    told = pi("fire", **result("apply_patch", {"input": "s/good/bad/"}, details=details))
+    assert 'in this file, please fix:\n<diagnostics file="b.x">' in told["content"][1]["text"]
 
 
 @pytest.mark.proves("HOOK-1", "FMT-7")
@@ -185,6 +203,17 @@ def test_the_tool_answers_with_the_envelope(shared: DaemonHome, pi: Driven) -> N
     assert (refused.ok, refused.errors[0].code) == (False, "invalid_input")
     outside = asked(pi, operation="diagnostics", filePath="/etc/hostname")
     assert (outside.ok, outside.errors[0].code) == (False, "outside_workspace")
+
+
+@pytest.mark.proves("OPS-6")
+def test_a_hover_that_finds_nothing_has_contents_that_are_empty(own: DaemonHome, tmp_path: Path) -> None:
+    own.configure("wordless")
+    own.write("a.x", "fine\n")
+    with driven("pi", own, tmp_path / "wordless") as pi:
+        pi("fire", event="session_start", data={"reason": "startup"})
+        told = pi("tool", name="lsp", parameters={"operation": "hover", "filePath": "a.x", "line": 1, "character": 1})
+    answer = json.loads(told["content"][0]["text"])
+    assert (answer["ok"], answer["data"], answer["meta"]["empty"]) == (True, {"contents": []}, True)
 
 
 @pytest.mark.proves("CFG-3", "CFG-7")

@@ -39,6 +39,12 @@ def answering(script: Script) -> None:
     script.ignore("textDocument/didSave", "textDocument/didClose", "workspace/didChangeWatchedFiles")
 
 
+def wordless(script: Script) -> None:
+    """As `answering`, but it knows nothing about any word."""
+    answering(script)
+    script.on("textDocument/hover", lambda params: None)
+
+
 def mute(script: Script) -> None:
     """As `answering`, but it never says what a definition is."""
     answering(script)

@@ -80,7 +80,7 @@ export default function pilotfish(pi: ExtensionAPI): void {
 
 	pi.on("tool_result", async (event, ctx) => {
 		try {
-			const touch = event.isError ? undefined : touchOf(event.toolName, event.input, ctx.cwd);
+			const touch = event.isError ? undefined : touchOf(event.toolName, event.input, ctx.cwd, event.details);
 			if (touch?.kind === "read") daemonOf(ctx).touched(touch, ctx.signal).catch(() => undefined);
 			if (touch === undefined || touch.kind === "read") {
 				return appended(event.content, await daemonOf(ctx).reached({ kind: "call" }, ctx.signal));
@@ -161,13 +161,36 @@ function tell(ctx: ExtensionContext, text: string): void {
 }
 
 /** The files that a tool of Pi has touched; undefined for other tools. */
-function touchOf(tool: string, input: Record<string, unknown>, cwd: string): Touch | undefined {
+function touchOf(
+	tool: string,
+	input: Record<string, unknown>,
+	cwd: string,
+	details?: unknown,
+): Touch | undefined {
 	const kind = KINDS.get(tool);
 	if (kind === undefined) return undefined;
-	const texts = Object.values(input).filter(isText);
-	const named = kind === "patch" ? texts.flatMap(patchedFiles) : [input.path ?? input.file_path ?? input.filePath];
-	const paths = named.filter(isText).map((path) => placed(path, cwd));
+	const patched = Object.values(input).filter(isText).flatMap(patchedFiles);
+	const own = [input.path ?? input.file_path ?? input.filePath].filter(isText);
+	const named = kind !== "patch" ? own : patched.length ? patched : [...own, ...filesIn(details)];
+	const paths = [...new Set(named.map((path) => placed(path, cwd)))];
 	return paths.length ? { paths, kind } : undefined;
+}
+
+const LISTS = ["files", "paths", "changes", "changedFiles", "filesChanged", "modified", "created", "added", "updated"];
+
+/** The files that a patch tool says it has changed, where its input names none: in lists, or in a diff. */
+function filesIn(details: unknown): string[] {
+	if (typeof details !== "object" || details === null) return [];
+	const said = details as Record<string, unknown>;
+	const listed = LISTS.flatMap((key) => (Array.isArray(said[key]) ? (said[key] as unknown[]) : []));
+	const named = listed.map((item) => {
+		if (typeof item !== "object" || item === null) return item;
+		const { path, filePath, file } = item as Record<string, unknown>;
+		return path ?? filePath ?? file;
+	});
+	const diffs = [said.diff, said.patch].filter(isText);
+	const written = diffs.flatMap((diff) => [...diff.matchAll(/^\+\+\+ (?:b\/)?([^\t\n]+)/gm)].map((line) => line[1]!));
+	return [...named.filter(isText), ...written.filter((path) => path !== "/dev/null")];
 }
 
 /** A path as Pi's own tools read it. */
@@ -196,13 +219,17 @@ function reasonOf(error: unknown): string {
 
 // --- The tool ------------------------------------------------------------------------------------------------------
 
+type Envelope = { ok: boolean; data: unknown };
 type Question = { operation: string; [field: string]: unknown };
 
 /** The daemon's answer; where there is none, one in the same shape that says so. */
 async function answered(daemon: Daemon, question: Question, signal: AbortSignal | undefined): Promise<unknown> {
 	const started = Date.now();
 	try {
-		return await daemon.request("ask", question, ASK_MS, signal);
+		const answer = await daemon.request<Envelope>("ask", question, ASK_MS, signal);
+		// In Pi a hover always has contents; that there are none is said by `meta.empty`.
+		const bare = question.operation === "hover" && answer.ok && answer.data === null;
+		return bare ? { ...answer, data: { contents: [] } } : answer;
 	} catch (error) {
 		const reason = reasonOf(error);
 		const code = error instanceof Failed ? error.code : "bug";

@@ -113,6 +113,27 @@ def test_the_tools_are_chosen_on_the_command_line(user: User) -> None:
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["lsp"]
 
 
+@pytest.mark.proves("MCP-1", "CLI-1")
+@pytest.mark.parametrize("tools", ["named", "lsp"])
+def test_the_verb_prints_the_tools_to_the_byte_as_they_are_listed(user: User, tools: str) -> None:
+    with started(user, MCP, ALONE, "--tools", tools) as process:
+        talk(process, initialize())
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request(1, "tools/list")).encode() + b"\n")
+        process.stdin.flush()
+        listed = process.stdout.readline()
+    printed = subprocess.run(
+        [sys.executable, "-m", "pilotfish", "tools", "--format", "mcp", "--tools", tools],
+        cwd=user.workspace,
+        env=dict(user.environment),
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert {tool["name"] for tool in json.loads(printed)}
+    assert b'"tools":' + printed.rstrip(b"\n") in listed
+
+
 @pytest.mark.proves("F83")
 def test_nothing_but_messages_comes_out_of_standard_output(user: User) -> None:
     with started(user, NOISY) as process:

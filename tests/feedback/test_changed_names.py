@@ -45,6 +45,12 @@ def test_names_of_changed_definitions_count(extension: str, old: str, new: str, 
             ".py", "def f():\n    '''Old words.'''\n", "def f():\n    '''New\n    words.'''\n", id="documentation"
         ),
         pytest.param(".py", "x = 1\n", "x  =  1\r\n\r\n", id="blanks and line ends"),
+        pytest.param(
+            ".py", "def f():\n    return g(1)\n", "def f():\n    return (\n        g(1)\n    )\n", id="brackets"
+        ),
+        pytest.param(
+            ".ts", "function f() {\n  return (a + b);\n}\n", "function f() {\n  return a + b;\n}\n", id="none"
+        ),
         pytest.param(".ts", "const x = 1\n", "// why\nconst x = 1 /* it\n is */\n", id="comments of TypeScript"),
         pytest.param(".rs", "fn f<'a>() {}\n", "/// It's fine.\nfn f<'a>() {}\n", id="a comment of Rust"),
         pytest.param("", "same\n", "same\n", id="nothing"),
@@ -52,6 +58,12 @@ def test_names_of_changed_definitions_count(extension: str, old: str, new: str, 
 )
 def test_what_affects_nobody_changes_no_name(extension: str, old: str, new: str) -> None:
     assert changed_names(old, new, extension).all == frozenset()
+
+
+def test_other_brackets_may_change_the_meaning() -> None:
+    old = "def f():\n    return (a) + g(b)\n"
+    assert changed_names(old, "def f():\n    return a) + g(b\n", ".py").defined == {"f"}
+    assert changed_names(old, old.replace("g(b)", "(g)(b)"), ".py").defined == {"f"}
 
 
 def test_a_sign_in_a_comment_does_not_hide_the_code_after_it() -> None:

@@ -49,6 +49,8 @@ _LEADING = re.compile(r"^\s*(?:[\w$<>\[\],.?*&:]+\s+)*?[*&]*([^\W\d][\w$]*)\s*(?
 """A field, an assignment, a method without a keyword, or the C way: the name before `:`, `=` or `(`."""
 
 
+_RETURNED = re.compile(r"return\((.*)\)(;?)")
+
 _HASH = re.compile(r'''("""|\'\'\')(?:\\.|.)*?\1|#[^\n]*|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')''', re.DOTALL)
 _SLASHES = re.compile(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)""", re.DOTALL)
 _LIFETIMES = re.compile(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])')""", re.DOTALL)
@@ -119,7 +121,26 @@ def _blank(found: re.Match[str]) -> str:
 
 def _pressed(code: _Code, numbers: Sequence[int]) -> str:
     """What stands on these lines but for blanks: where it is the same, the edit was one of form."""
-    return "\n".join(filter(None, ("".join(code.lines[number].split()) for number in numbers)))
+    pressed = _joined(code.lines, numbers)
+    bracketed = _RETURNED.fullmatch(pressed.replace("\n", ""))
+    without_strings = _RETURNED.fullmatch(_joined(code.bare, numbers).replace("\n", ""))
+    if bracketed is None or without_strings is None or not _is_balanced(without_strings[1]):
+        return pressed
+    # A formatter puts brackets around what is returned when it breaks the line, and takes them away again.
+    return f"return{bracketed[1]}{bracketed[2]}"
+
+
+def _joined(lines: Sequence[str], numbers: Sequence[int]) -> str:
+    return "\n".join(filter(None, ("".join(lines[number].split()) for number in numbers)))
+
+
+def _is_balanced(code: str) -> bool:
+    depth = 0
+    for character in code:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _around(lines: Sequence[str], changed: Sequence[int]) -> Iterator[str]:

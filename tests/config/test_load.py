@@ -172,6 +172,7 @@ def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> Non
         max_other_files=3,
         max_total_lines=50,
         max_bytes=2048,
+        order="severity",
         other_files_order="severity",
         other_files_after=("edit", "write", "patch"),
         only_new=True,

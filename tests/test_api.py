@@ -15,6 +15,7 @@ from pilotfish.api.answers import (
     FileChange,
     Hover,
     Location,
+    NotFresh,
     State,
     answer_from,
     diagnostic_of,
@@ -185,3 +186,17 @@ def test_questions_and_touches_refuse_fields_that_they_do_not_have() -> None:
         msgspec.json.decode(b'{"operation":"hover","path":"a.py"}', type=Question)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(b'{"paths":[],"kind":"edit","text":"x"}', type=Touch)
+
+
+def test_a_fresh_answer_gives_its_data_and_any_other_raises_with_all_that_it_has() -> None:
+    place = Location(line=1, character=1, end_line=1, end_character=2, path="a.py")
+    fresh = answer_from("goToDefinition", (place,), Effort(server_hits=1))
+    assert fresh.unwrap() == (place,)
+    partial = answer_from("findReferences", (place,), Effort(server_hits=1, caveats=("x is still indexing",)))
+    with pytest.raises(NotFresh, match="findReferences is partial: x is still indexing") as caught:
+        partial.unwrap()
+    assert (caught.value.answer, caught.value.state, caught.value.code) == (partial, State.PARTIAL, None)
+    error = Error("x", "x has crashed", Code.SERVER_CRASHED)
+    with pytest.raises(NotFresh) as caught:
+        answer_from("hover", None, Effort(errors=(error,))).unwrap()
+    assert caught.value.code is Code.SERVER_CRASHED

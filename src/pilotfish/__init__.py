@@ -1,12 +1,14 @@
 """Pilotfish: red squiggles for coding agents.
 
 `pilotfish.open` is the library, `pilotfish.open_blocking` the same for code without an event loop, and
-`pilotfish.ToolRegistry` the tools of the Opta set. They are imported on first use, because programs that start for
-every edit import this package too; for the same reason `typing` is not imported here.
+`pilotfish.ToolRegistry` the tools of the Opta set; the other names are types of what they answer. They are imported on
+first use, because programs that start for every edit import this package too; for the same reason `typing` is not
+imported here.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pilotfish.api.answers import Answer, Diagnostic, Feedback, Hover, Location, NotFresh, State, Symbol
     from pilotfish.library.blocking import BlockingWorkspace, open_blocking
     from pilotfish.library.opta import BlockingToolRegistry, ToolRegistry
     from pilotfish.library.workspace import Workspace, open  # noqa: A004 -- the name people look for
@@ -20,9 +22,28 @@ else:
         return getattr(import_module(_HOMES[name]), name)
 
 
-__all__ = ["BlockingToolRegistry", "BlockingWorkspace", "ToolRegistry", "Workspace", "open", "open_blocking"]
+__all__ = [
+    "Answer",
+    "BlockingToolRegistry",
+    "BlockingWorkspace",
+    "Diagnostic",
+    "Feedback",
+    "Hover",
+    "Location",
+    "NotFresh",
+    "State",
+    "Symbol",
+    "ToolRegistry",
+    "Workspace",
+    "open",
+    "open_blocking",
+]
 
 _HOMES = {
+    **dict.fromkeys(
+        ("Answer", "Diagnostic", "Feedback", "Hover", "Location", "NotFresh", "State", "Symbol"),
+        "pilotfish.api.answers",
+    ),
     "BlockingToolRegistry": "pilotfish.library.opta",
     "BlockingWorkspace": "pilotfish.library.blocking",
     "ToolRegistry": "pilotfish.library.opta",

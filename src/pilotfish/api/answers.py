@@ -361,6 +361,24 @@ class Answer(Api, Generic[D], frozen=True, kw_only=True):
         if broken:
             raise ValueError(f"an answer that lies: {'; '.join(broken)}")
 
+    def unwrap(self) -> D | None:
+        """The data of a fresh answer, which is None or empty where nothing was found; raises `NotFresh` otherwise."""
+        if self.meta.state is not State.FRESH:
+            raise NotFresh(cast("Answer[Any]", self))
+        return self.data
+
+
+class NotFresh(Exception):
+    """An answer that may be incomplete, about an older text, or none at all, where a fresh one was needed."""
+
+    def __init__(self, answer: Answer[Any]) -> None:
+        super().__init__(f"{answer.operation} is {answer.meta.state}: {answer.meta.reason}")
+        self.answer = answer
+        """With whatever it found."""
+        self.state = answer.meta.state
+        self.code = answer.errors[0].code if answer.errors else None
+        """What went wrong first; None where no server failed."""
+
 
 DiagnosticsAnswer = Answer[Mapping[str, tuple[Diagnostic, ...]]]
 """Diagnostics by path."""

@@ -83,9 +83,11 @@ def test_a_failure_is_told_with_what_to_do_and_the_last_words() -> None:
     assert failure_text(failure) == "ty crashed\nLook.\npanic\nat the disco"
 
 
-def test_no_verb_is_wrong_use_and_shows_the_verbs(folder: Path, capsys: Captured) -> None:
-    assert run([]) == 3
-    assert "type-definition" in capsys.readouterr().err
+def test_no_verb_shows_the_project_and_where_the_verbs_are(folder: Path, capsys: Captured) -> None:
+    assert run([]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(os.path.realpath(folder))
+    assert told[-1] == "All commands: pilotfish --help"
 
 
 def test_the_version_is_that_of_the_package(folder: Path, capsys: Captured) -> None:

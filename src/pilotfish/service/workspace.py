@@ -176,6 +176,11 @@ class Workspace:
             case None:
                 return True
 
+    def python_environment(self) -> AbsPath | None:
+        """The folder of the Python environment whose packages count in the workspace itself."""
+        found = self._pythons.of(self.root)
+        return None if found is None else found.prefix
+
     def _root_of(self, spec: ServerSpec, path: AbsPath) -> AbsPath:
         chosen = self.servers_for(path).servers
         return next((one.root for one in chosen if one.spec.id == spec.id), self.root)

@@ -151,16 +151,20 @@ class Root(click.Group):
                 formatter.write_dl([(name, verb.help) for name, verb in verbs.items()], col_max=20)
 
 
-@click.command(cls=Root, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, message="pilotfish %(version)s")
-def root() -> None:
+@click.pass_context
+def root(context: click.Context) -> None:
     """Red squiggles for coding agents: language servers behind every edit.
 
     A PLACE is FILE:LINE:COL, FILE SYMBOL, or SYMBOL alone; lines and columns count from 1.
     Output is for people on a terminal, one result per line in a pipe, and JSON with --json.
 
     Exit codes: 0 clean or answered, 1 findings, 2 no verdict, 3 wrong use. New here? Start with demo, then doctor.
+    Without a command: this project's languages and servers, and what to do next.
     """
+    if context.invoked_subcommand is None:
+        import_module("pilotfish.surfaces.doctor.overview").print_overview()
 
 
 def run(arguments: Sequence[str], opening: object = None) -> int:

@@ -62,8 +62,8 @@ async def languages_of(
     workspace: Workspace, spawn: Spawner, begun: Callable[[str], None]
 ) -> tuple[tuple[LanguageReport, ...], int]:
     """Every language with its servers, and how many files no server handles. `begun` is called for each start."""
-    census = await anyio.to_thread.run_sync(_census, workspace)
-    chosen = {language: _chosen(workspace, path) for language, path in census.examples.items()}
+    census = await anyio.to_thread.run_sync(count_languages, workspace)
+    chosen = {language: servers_of(workspace, path) for language, path in census.examples.items()}
     reports: dict[tuple[str, AbsPath], ServerReport] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
@@ -88,7 +88,8 @@ async def languages_of(
     return found, census.unserved
 
 
-def _census(workspace: Workspace) -> Census:
+def count_languages(workspace: Workspace) -> Census:
+    """Walk the files; run it in a worker thread."""
     census, known = Census(), dict[str, str | None]()
     for number, path in enumerate(files_below(workspace.root)):
         if number >= MAX_FILES:
@@ -107,7 +108,7 @@ def _census(workspace: Workspace) -> Census:
     return census
 
 
-def _chosen(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
+def servers_of(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
     """The servers that an edit of the file would start, and those that would run if they were installed or trusted."""
     choice = workspace.servers_for(path)
     return (*([choice.expected] if choice.expected else []), *choice.servers, *choice.withheld)

@@ -53,6 +53,7 @@ def test_the_source_archive_has_what_the_gate_needs(made: Path) -> None:
     with tarfile.open(next(made.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"check", "demo", "mkdocs.yml", "tools/check.py", "docs/index.md", "tests/conftest.py"} <= names
+    assert {"npm/llxprt/src/index.ts", "CHANGELOG.md", ".pre-commit-hooks.yaml"} <= names
 
 
 @pytest.mark.parametrize("word", ["python", "panel", "all", "mcp", "serve"])

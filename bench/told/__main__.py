@@ -64,10 +64,11 @@ def watched(
     """One subject on its own copy, edit by edit, each explained as it comes."""
     print(f"\n### {subject}", flush=True)
     outcomes, began = list[Outcome](), time.monotonic()
-    judge = score.Judge(installed=project.environment or project.registry == "debian")
     with tempfile.TemporaryDirectory(prefix="told-") as given:
         folder = Path(os.path.realpath(given))
         root = corpus.copy(project, folder / "work")
+        own = (path.stem for path in (*root.iterdir(), *root.glob("src/*")))
+        judge = score.Judge(installed=project.environment or project.registry == "debian", own=own)
         scratch, config = folder / "scratch", json.loads(chosen.config)
         setting = Setting(root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause)
         with subjects.opened(subject, setting) as asked:

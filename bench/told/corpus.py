@@ -137,7 +137,7 @@ def _sources(project: Project) -> Path:
     target = cache() / "sources" / f"{_slug(project.package)}-{bare.identity[:8]}"
     if target.is_dir():
         return target
-    with _scratch() as folder:
+    with scratch() as folder:
         archive = _downloaded(project.registry, project.package, project.sha256, Path(folder))
         unpacked = _unpacked(archive, Path(folder) / "unpacked", project.folder)
         for path in unpacked.iterdir():
@@ -146,7 +146,7 @@ def _sources(project: Project) -> Path:
         for pattern in project.drop:
             for path in list(unpacked.glob(pattern)):
                 _remove(path)
-        _put(unpacked, target)
+        put(unpacked, target)
     return target
 
 
@@ -154,11 +154,11 @@ def _beside(project: Project) -> Path:
     target = cache() / "beside" / f"{_slug(project.package)}-{project.identity[:8]}"
     if target.is_dir():
         return target
-    with _scratch() as folder:
+    with scratch() as folder:
         unpacked = Path(folder) / "unpacked"
         for package, digest in project.beside.items():
             _unpacked(_downloaded("debian", package, digest, Path(folder)), unpacked, "")
-        _put(unpacked, target)
+        put(unpacked, target)
     return target
 
 
@@ -172,14 +172,14 @@ def _environment(name: str, requirements: Sequence[str]) -> Path:
     target = cache() / "environments" / f"{name}-{digest[:8]}"
     if target.is_dir():
         return target
-    with _scratch() as folder:
+    with scratch() as folder:
         made = Path(folder) / ".venv"
         base = getattr(sys, "_base_executable", sys.executable)
-        _run([base, "-m", "venv", "--without-pip", str(made)])
+        run([base, "-m", "venv", "--without-pip", str(made)])
         pip = [sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "-q", "--no-compile"]
         if requirements:
-            _run([*pip, "--no-deps", *requirements])
-        _put(made, target)
+            run([*pip, "--no-deps", *requirements])
+        put(made, target)
     return target
 
 
@@ -191,7 +191,7 @@ def _downloaded(registry: str, package: str, digest: str, folder: Path) -> Path:
     if not path.exists():
         into = folder / "download"
         into.mkdir(exist_ok=True)
-        _run(_download(registry, package), into)
+        run(_download(registry, package), into)
         (found,) = into.iterdir()
         shutil.move(found, path)
     real = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -214,14 +214,14 @@ def _download(registry: str, package: str) -> list[str]:
 def _unpacked(archive: Path, target: Path, folder: str) -> Path:
     target.mkdir(exist_ok=True)
     if archive.read_bytes()[:7] == b"!<arch>":
-        _run(["dpkg-deb", "-x", str(archive), str(target)])
+        run(["dpkg-deb", "-x", str(archive), str(target)])
         return target / folder
-    _run(["tar", "xzf", str(archive), "--no-same-owner", "-C", str(target)])
+    run(["tar", "xzf", str(archive), "--no-same-owner", "-C", str(target)])
     (top,) = target.iterdir()
     return top / folder
 
 
-def _put(made: Path, target: Path) -> None:
+def put(made: Path, target: Path) -> None:
     """One rename, so that two runs at the same time do not see half of it."""
     target.parent.mkdir(exist_ok=True)
     try:
@@ -238,11 +238,11 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _scratch() -> tempfile.TemporaryDirectory[str]:
+def scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=cache(), prefix="new-")
 
 
-def _run(argv: Sequence[str], folder: Path | None = None) -> None:
+def run(argv: Sequence[str], folder: Path | None = None) -> None:
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f"{' '.join(argv)}: {done.stderr.strip()[-2000:]}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from told import edits_c, edits_go, edits_python, edits_typescript
+from told import edits_c, edits_go, edits_python, edits_rust, edits_typescript
 from told.source import Maker, Source
 
 Group = Literal["harmless", "own", "fix", "others"]
@@ -43,6 +43,7 @@ MAKERS = {
     "typescript": edits_typescript.MAKERS,
     "go": edits_go.MAKERS,
     "c": edits_c.MAKERS,
+    "rust": edits_rust.MAKERS,
 }
 
 MOST_BREAKS = 2

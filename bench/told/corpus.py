@@ -126,7 +126,7 @@ def _make_repository(root: Path) -> None:
     for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], [*who, "commit", "-q", "-m", "As published"]):
         subprocess.run(["git", "-c", "core.autocrlf=false", *command], cwd=root, env=variables, check=True)
         if command[0] == "init":
-            (root / ".git" / "info" / "exclude").write_text(".venv\n")
+            (root / ".git" / "info" / "exclude").write_text(".venv\nnode_modules\n")
 
 
 # --- What is kept in the cache ------------------------------------------------------------------------------------

@@ -42,8 +42,17 @@ PROGRAMS: Mapping[str, Callable[[], tuple[Path, ...]]] = {
 """What a server needs on `PATH`, beside what is there. `SERVER+VERSION` is a server in another version."""
 
 OPTIONS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
-    # The toolchain of the machine has no sources.
-    "rust-analyzer": lambda: {"initialization": {"cargo": {"sysrootSrc": str(programs.rust_sources())}}},
+    # The toolchain of the machine has no sources, and is not the one that its macro server was built with.
+    "rust-analyzer": lambda: {
+        "initialization": {
+            "cargo": {
+                "sysrootSrc": str(programs.rust_sources()),
+                "buildScripts": {"enable": False},
+                "extraEnv": {"CARGO_NET_OFFLINE": "true"},
+            },
+            "procMacro": {"enable": False},
+        }
+    },
 }
 """What the user has configured for a server, so that it works on this machine."""
 
@@ -51,6 +60,15 @@ HOST_SECONDS = 60.0
 """How long a host waits for its hook; Claude Code's default."""
 
 SESSION = "told"
+
+
+INSTALLED: Mapping[str, Callable[[], Mapping[str, Path]]] = {
+    # It serves projects that have it.
+    "typescript-native": lambda: {
+        "node_modules/typescript": programs.fetched("typescript-native") / "node_modules" / "typescript"
+    },
+}
+"""What a project that uses a server has installed."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,9 @@ class Setting:
         (self.scratch / "bin").mkdir(parents=True)
         for program in PROGRAMS[self.server]():
             (self.scratch / "bin" / program.name).symlink_to(program)
+        for name, target in INSTALLED.get(self.server, dict[str, Path])().items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).symlink_to(target)
         server = self.server.partition("+")[0]
         others: dict[str, Any] = {one: {"disabled": True} for one in load() if one != server}
         if self.server in OPTIONS:

@@ -48,15 +48,15 @@ def messages(report: Report) -> list[Any]:
 
 
 @pytest.mark.proves("C83")
-def test_pushes_after_an_arrival_that_say_something_are_named() -> None:
+def test_pushes_after_an_arrival_are_named_also_those_that_take_something_back() -> None:
     reports = Reports()
     publish(reports, A, [item("old")])
     arrival = reports.arrivals
-    assert reports.pushed_since(arrival) == ()
+    assert reports.pushed_since(arrival) == {}
     publish(reports, B, [item("new")])
     publish(reports, "/w/c.py", [])
-    assert reports.pushed_since(arrival) == (B,)
-    assert reports.pushed_since(0) == (A, B)
+    assert {path: len(push.items) for path, push in reports.pushed_since(arrival).items()} == {B: 1, "/w/c.py": 0}
+    assert reports.pushed_since(0).keys() == {A, B, "/w/c.py"}
 
 
 @pytest.mark.proves("C83", "C84")

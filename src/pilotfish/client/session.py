@@ -42,6 +42,9 @@ from pilotfish.protocol.wire import (
     Json,
     ServerInfo,
     TextDocumentIdentifier,
+    WorkspaceDiagnosticParams,
+    WorkspaceDiagnosticReport,
+    WorkspaceDocumentDiagnosticReport,
     WorkspaceFolder,
 )
 from pilotfish.servers.inputs import InputEvidence
@@ -328,6 +331,26 @@ class Session:
         await side_by_side(one, identifiers)
         self.changed.notify()
         return tuple(told)
+
+    async def pull_workspace(self, *, timeout: float | None = None) -> list[WorkspaceDocumentDiagnosticReport]:
+        """Ask every pull provider for the diagnostics of all files; none of it is kept in `reports`.
+
+        Without the ids of earlier results: a server may hold a question back until one of these is old.
+        """
+        identifiers = [options.get("identifier") for options in self.capabilities.options("workspace/diagnostic")]
+        names = [name if isinstance(name, str) else None for name in identifiers]
+        params = [WorkspaceDiagnosticParams([], name) for name in dict.fromkeys(names)]
+        answers = await self.request_all("workspace/diagnostic", params, timeout=timeout)
+        reports = [self._read(answer, WorkspaceDiagnosticReport) for answer in answers]
+        items = [item for report in reports for item in report.items]
+        return [self._read(item, WorkspaceDocumentDiagnosticReport) for item in items]
+
+    async def pull_unopened(self, path: AbsPath, *, timeout: float | None = None) -> list[DocumentDiagnosticReport]:
+        """Ask every pull provider for the diagnostics of a file that is not open; none of it is kept in `reports`."""
+        document = TextDocumentIdentifier(uri_of(path))
+        params = [DocumentDiagnosticParams(document, name) for name in self.capabilities.pull_identifiers(path)]
+        answers = await self.request_all("textDocument/diagnostic", params, timeout=timeout)
+        return [self._read(answer, DocumentDiagnosticReport) for answer in answers]
 
     @contextmanager
     def taking_edits(self, sink: EditSink) -> Generator[None]:

@@ -98,10 +98,10 @@ class Reports:
             sorted(path for path, channels in self._files.items() if any(report.items for report in channels.values()))
         )
 
-    def pushed_since(self, arrival: int) -> tuple[AbsPath, ...]:
-        """Files of which a push after this arrival says something is wrong."""
+    def pushed_since(self, arrival: int) -> dict[AbsPath, Report]:
+        """The last push about each file of which one came after this arrival."""
         pushes = ((path, channels.get(Push())) for path, channels in self._files.items())
-        return tuple(path for path, push in pushes if push is not None and push.arrival > arrival and push.items)
+        return {path: push for path, push in pushes if push is not None and push.arrival > arrival}
 
     def publish(self, params: PublishDiagnosticsParams, now: float = 0.0) -> AbsPath | None:
         """Take in a push; returns the file it is about, None when it names no file. It replaces the push before it."""
@@ -223,6 +223,11 @@ def _same_provider(other: Channel, newer: Channel) -> bool:
     return isinstance(other, Pull) and isinstance(newer, Pull) and other.identifier == newer.identifier
 
 
+def words_of(item: WireDiagnostic) -> tuple[str | None, str]:
+    """Its code and message, as a `Diagnostic` has them."""
+    return _code(item.code), _plain(item.message)
+
+
 def _related(raw: Raw) -> DocumentDiagnosticReport | None:
     try:
         return decode(raw, DocumentDiagnosticReport)
@@ -231,12 +236,13 @@ def _related(raw: Raw) -> DocumentDiagnosticReport | None:
 
 
 def _diagnostic(item: WireDiagnostic, text: Text, encoding: Encoding, server: str) -> Diagnostic:
+    code, message = words_of(item)
     return Diagnostic(
         range=range_from_wire(item.range, text, encoding),
         severity=_severity(item.severity),
-        message=_plain(item.message),
+        message=message,
         server=server,
-        code=_code(item.code),
+        code=code,
         source=item.source,
         code_description=_href(item.code_description),
         tags=tuple(item.tags or ()),

@@ -34,6 +34,7 @@ class Readiness:
         """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
         self.complaint: str | None = None
         """What it said together with that."""
+        self._saved = False
         self._begun: set[str] = set()
         """Tokens of work that began after the last save."""
         self._done: set[str] = set()
@@ -55,12 +56,18 @@ class Readiness:
 
     def saved(self) -> None:
         """A save was sent, by whomever: work that had begun by now does not tell of it."""
+        self._saved = True
         self._begun.clear()
         self._done.clear()
 
     def has_begun(self, prefix: str) -> bool:
         """Whether work whose token starts so has begun since the last save."""
         return any(token.startswith(prefix) for token in self._begun)
+
+    def is_behind(self, prefix: str) -> bool:
+        """Whether a save was sent and the work that it starts, whose token starts so, has not begun or not ended."""
+        running = any(str(token).startswith(prefix) for token in self._running)
+        return running or (self._saved and not self.has_ended(prefix))
 
     def has_ended(self, prefix: str) -> bool:
         """Whether work whose token starts so has begun since the last save, and all of it has ended."""

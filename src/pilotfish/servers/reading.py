@@ -23,6 +23,7 @@ from pilotfish.servers.spec import (
     OnDemand,
     Phases,
     ProjectRequests,
+    ProjectScope,
     PullSupport,
     Rank,
     Restricted,
@@ -30,6 +31,7 @@ from pilotfish.servers.spec import (
     Role,
     RootRule,
     RootStrategy,
+    ScopeKind,
     ServerSpec,
     Shown,
 )
@@ -70,6 +72,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         local_schemas=_local_schemas(table.table("localSchemas")),
         shown=_shown(table.table("shown")),
         freshness=_freshness(table.table("freshness")),
+        scope=_scope(table.table("scope")),
         imports=_imports(table.table("imports")),
         completeness=_completeness(table.table("completeness")),
         inputs=_inputs(table.table("inputs")),
@@ -225,12 +228,14 @@ def _freshness(table: TomlTable | None) -> Freshness:
         return Freshness()
     freshness = Freshness(
         pull=table.choice("pull", PullSupport),
+        unopened_pull=table.flag("unopenedPull") or False,
         phases=table.choice("phases", Phases) or Phases.UNKNOWN,
         barrier=table.text("barrier"),
         publishes_unchanged=table.flag("publishesUnchanged"),
         debounce_ms=table.number("debounceMs"),
         on_save_only=table.flag("onSaveOnly") or False,
         save_progress=table.text("saveProgress"),
+        answers_after=table.text("answersAfter"),
         dependents_after_save=table.flag("dependentsAfterSave") or False,
         on_demand=_on_demand(table.table("onDemandCommand")),
         did_change_extra=table.object("didChangeExtra"),
@@ -241,6 +246,19 @@ def _freshness(table: TomlTable | None) -> Freshness:
     )
     table.close()
     return freshness
+
+
+def _scope(table: TomlTable | None) -> ProjectScope:
+    if table is None:
+        return ProjectScope()
+    scope = ProjectScope(
+        kind=table.choice("kind", ScopeKind) or ScopeKind.CANDIDATES,
+        command=table.text("command"),
+        progress=table.text("progress"),
+        stops_at=table.text("stopsAt"),
+    )
+    table.close()
+    return scope
 
 
 def _on_demand(table: TomlTable | None) -> OnDemand | None:

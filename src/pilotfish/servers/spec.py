@@ -115,6 +115,9 @@ class Freshness(Struct, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
     pull: PullSupport | None = None
+    unopened_pull: bool = False
+    """A pull for a file that is not open is answered with what the file has on disk. Others answer with nothing, as if
+    it were clean."""
     phases: Phases = Phases.UNKNOWN
     barrier: str | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
@@ -126,6 +129,9 @@ class Freshness(Struct, frozen=True):
     """It checks nothing before `didSave`."""
     save_progress: str | None = None
     """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
+    answers_after: str | None = None
+    """A save, or a change on disk, starts a check of all that depends on it, and what it answers is of the last such
+    check that has ended: it is asked once the progress whose token starts so has ended."""
     dependents_after_save: bool = False
     """Files that depend on the changed one are checked again only after `didSave`."""
     on_demand: OnDemand | None = None
@@ -139,6 +145,33 @@ class Freshness(Struct, frozen=True):
     """What it does not check however long one waits: its verdict is partial, and says so."""
     late_imports: str | None = None
     """A pattern of imports whose group is a relative path: a changed file outside of its root it takes in late."""
+
+
+class ScopeKind(StrEnum):
+    """How the other files are found that a change may have broken, each way as it was measured for the server."""
+
+    FILE = "file"
+    """It judges each file by itself: no change breaks another one."""
+    CANDIDATES = "candidates"
+    """The files that mention what changed are checked, one by one."""
+    PROJECT_PULL = "project-pull"
+    """One `workspace/diagnostic` is answered with every file of the project."""
+    PROJECT_COMMAND = "project-command"
+    """A command publishes what changed in any file of the project, and is answered after that."""
+    PROJECT_PUSH = "project-push"
+    """It publishes what changed in any file of the project before its own check of a saved file is over."""
+
+
+class ProjectScope(Struct, frozen=True):
+    """How far the server sees after a change. Where it lacks what the kind needs, candidates are checked."""
+
+    kind: ScopeKind = ScopeKind.CANDIDATES
+    command: str | None = None
+    """Of `project-command`; a server that does not list it is too old for it."""
+    progress: str | None = None
+    """Of `project-push`: the check after a save is over when the progress whose token starts so has ended."""
+    stops_at: str | None = None
+    """What it does not check because of an error elsewhere; said where the whole project was judged."""
 
 
 class Restricted(Struct, frozen=True):
@@ -336,6 +369,7 @@ class ServerSpec(Struct, frozen=True):
     shown: Shown | None = None
     """None: nobody has shown that it runs nothing of an untrusted project."""
     freshness: Freshness = Freshness()
+    scope: ProjectScope = ProjectScope()
     imports: Imports = Imports()
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()

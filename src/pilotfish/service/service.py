@@ -55,6 +55,7 @@ from pilotfish.service.diagnostics.likely_files import LikelyFiles
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.preparation import Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
+from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -120,11 +121,14 @@ class Service:
         self._composer = QuestionComposer(self._questions, self._check_files)
         self._baselines = Baselines()
         proposal_runner = ProposalRunner(access)
-        project = ProjectCheck(self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows)
+        reports = ProjectReports(access)
+        project = ProjectCheck(
+            self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows, reports
+        )
         self._previews = Previews(self._runner, project, proposal_runner, self._baselines)
         self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
         likely = LikelyFiles(
-            self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step
+            self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step, reports
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows)

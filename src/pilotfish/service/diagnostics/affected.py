@@ -61,10 +61,9 @@ class AffectedFiles:
     ) -> Affected:
         """What these edits may have broken below a root. `broken`: files that were told to be, checked first."""
         names = [
-            (edit, found)
+            (edit, names_of(edit))
             for edit in edits
-            if ((found := names_of(edit)).all or edit.after is None)
-            and await self._may_be_imported(root, edit.path, extensions, seconds)
+            if may_affect(edit) and await self._may_be_imported(root, edit.path, extensions, seconds)
         ]
         if not names:
             return NOBODY
@@ -107,6 +106,11 @@ class AffectedFiles:
         near = next(iter(stems.values()))
         paths = sorted(mentioning, key=lambda path: (_distance(path, near), path))[:MAX_READ]
         return await anyio.to_thread.run_sync(_importing, paths, tuple(stems))
+
+
+def may_affect(edit: EditedText) -> bool:
+    """Whether the edit changed what other files can see; a comment does not."""
+    return bool(names_of(edit).all) or edit.after is None
 
 
 def names_of(edit: EditedText) -> ChangedNames:

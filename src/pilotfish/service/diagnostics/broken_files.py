@@ -16,10 +16,12 @@ from msgspec import Struct, field
 
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
+from pilotfish.feedback.project_account import Said, since_said
 from pilotfish.model import AbsPath, Severity
-from pilotfish.service.diagnostics.affected import Affected, AffectedFiles, EditedText
+from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, may_affect
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
+from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -57,6 +59,8 @@ class BrokenFiles(Struct, frozen=True):
     changes: Mapping[AbsPath, Comparison] = field(default_factory=dict[AbsPath, Comparison])
     candidates: int = 0
     complete: bool = True
+    whole: bool = False
+    """The servers were asked about their whole projects: all that they say of these is known."""
 
     @property
     def unchecked(self) -> int:
@@ -74,6 +78,11 @@ class _Search:
         self.changes: dict[AbsPath, Comparison] = {}
         self._candidates: set[AbsPath] = {edit.path for edit in edits}
         self._complete = True
+        self.whole = True
+        self.given: dict[AbsPath, FileVerdict] = {}
+        """Verdicts that need no check."""
+        self.said: dict[AbsPath, tuple[str, Said]] = {}
+        """What a server said of files before the edits."""
 
     @property
     def left(self) -> float:
@@ -89,7 +98,7 @@ class _Search:
     def result(self) -> BrokenFiles:
         candidates = len(self._candidates) - len({edit.path for edit in self.edits})
         complete = self._complete and len(self.found) == candidates
-        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete)
+        return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete, whole=self.whole)
 
 
 class ProjectCheck:
@@ -100,8 +109,10 @@ class ProjectCheck:
         baselines: Baselines,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
+        reports: ProjectReports,
     ) -> None:
         self._runner = runner
+        self._reports = reports
         self._proposal_runner = proposal_runner
         self._baselines = baselines
         self._words = words
@@ -123,17 +134,50 @@ class ProjectCheck:
         """What these edits broke elsewhere, as far as it can be known by the deadline."""
         broken, search = self._broken_of(client, workspace), _Search(edits, deadline)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
-            search.add(workspace, await self._affected_by(target, search, broken))
-            for _ in range(MAX_WAVES):
-                worse = await self._judge_waiting(client, workspace, search)
-                if not worse or search.left <= 0:
-                    break
-                following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
-                search.add(workspace, following)
+            led = await self._led(client, workspace, target, search, broken)
+            if led is not None:
+                search.add(workspace, led)
+                await self._judge_waiting(client, workspace, search)
+                self._reports.judged(target, search.found.values())
+            else:
+                search.whole = False
+                search.add(workspace, await self._affected_by(target, search, broken))
+                await self._judge_in_waves(client, workspace, target, search)
             # What was said of the files that were opened for this is no news.
             self._runner.spoken_of(target.root)
         self._remember(broken, search.changes)
         return search.result()
+
+    async def _led(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        target: SearchedRoot,
+        search: "_Search",
+        broken: Collection[AbsPath],
+    ) -> Affected | None:
+        """The files that the server itself says have changed; None where the candidates must be found without it."""
+        edits = [edit for edit in search.edits if may_affect(edit)]
+        if not edits:
+            search.whole = False
+            return NOBODY
+        paths = [edit.path for edit in edits]
+        found = await self._reports.changed(client, workspace, target, paths, search.deadline)
+        if found is None:
+            return None
+        search.given |= found.verdicts
+        search.said |= {path: (found.server, before) for path, before in found.files.items() if before is not None}
+        return Affected(tuple(dict.fromkeys((*broken, *found.files))), found.complete)
+
+    async def _judge_in_waves(
+        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, search: "_Search"
+    ) -> None:
+        for _ in range(MAX_WAVES):
+            worse = await self._judge_waiting(client, workspace, search)
+            if not worse or search.left <= 0:
+                break
+            following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
+            search.add(workspace, following)
 
     async def as_they_are(
         self,
@@ -173,19 +217,26 @@ class ProjectCheck:
 
         In growing parts: a state before the edits is had for a whole part at once, and the first ones matter most.
         """
-        worse, size = list[AbsPath](), FIRST_PART
+        given = {path: search.given[path] for path in search.waiting if path in search.given}
+        search.waiting = deque(path for path in search.waiting if path not in given)
+        worse, size = await self._take(client, workspace, search, given), FIRST_PART
         while search.waiting and search.left > 0:
             part = [search.waiting.popleft() for _ in range(min(size, len(search.waiting)))]
             is_known = all(self._baselines.text(client, path) is not None for path in part)
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
-            verdicts = await self._check(client, workspace, part, until)
-            compared = await self._compare(client, workspace, search, verdicts)
-            changes = {path: _sorted(workspace, path, change) for path, change in compared.items()}
-            search.found |= verdicts
-            search.changes |= changes
-            worse += [path for path, change in changes.items() if _introduced(change)]
+            worse += await self._take(client, workspace, search, await self._check(client, workspace, part, until))
             size *= 2
         return worse
+
+    async def _take(
+        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
+    ) -> list[AbsPath]:
+        """Compare these with what was before; returns the files that are worse."""
+        compared = await self._compare(client, workspace, search, verdicts)
+        changes = {path: _sorted(workspace, path, change) for path, change in compared.items()}
+        search.found |= verdicts
+        search.changes |= changes
+        return [path for path, change in changes.items() if _introduced(change)]
 
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
@@ -222,6 +273,9 @@ class ProjectCheck:
             for path, change in changes.items()
             if isinstance(change, NoBaseline) and _has_findings(_sorted(workspace, path, change), wanted)
         }
+        for path in unknown.keys() & search.said.keys():
+            server, before = search.said[path]
+            changes[path] = since_said(before, unknown.pop(path).diagnostics, server)
         deleted = [edit.path for edit in search.edits if edit.after is None]
         if unknown and deleted:
             judged_by_import = {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}

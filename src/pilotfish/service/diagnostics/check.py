@@ -65,6 +65,7 @@ class Check:
         self._file = file
         self._target = Target(session, ledger, freshness, file.path)
         self._publishes: list[float] = []
+        self._anew = False
 
     async def run(self, deadline: float) -> Outcome:
         """Raises the session's failure when the server dies or fails."""
@@ -91,6 +92,7 @@ class Check:
         What a server that can only be listened to says of an open file then, nobody knows when: there the file is
         opened anew, and closed again if it was not open.
         """
+        self._anew = True
         if self._target.can_be_asked():
             return await self._run_unopened(deadline) or await self.run(deadline)
         was_open = self._session.documents.is_open(self._file.path)
@@ -103,14 +105,15 @@ class Check:
 
     async def _run_unopened(self, deadline: float) -> Outcome | None:
         """The outcome for a file that is not open and need not be; None where it must."""
-        session, on_demand = self._session, self._freshness.on_demand
-        is_possible = self._target.can_be_commanded() and not self._target.can_be_pulled() and self._ledger.answered
-        if on_demand is None or on_demand.project is None or not is_possible:
+        session = self._session
+        if session.documents.is_open(self._file.path) or not self._ledger.answered:
             return None
-        if session.documents.is_open(self._file.path):
-            return None
-        started = current_time()
-        found = await Unopened(session, self._ledger, on_demand, self._file).diagnostics(deadline)
+        started, unopened = current_time(), Unopened(session, self._ledger, self._file)
+        found = None
+        if self._target.can_be_pulled():
+            found = await unopened.pulled(deadline) if self._freshness.unopened_pull else None
+        elif self._freshness.on_demand is not None and self._target.can_be_commanded():
+            found = await unopened.commanded(self._freshness.on_demand, deadline)
         return None if found is None else Outcome(session.server, found, seconds=current_time() - started)
 
     async def _begin(self) -> None:
@@ -124,7 +127,7 @@ class Check:
         self._sent = ledger.send(session, self._file)
         self._sends = self._sent.version != before
         second = self._freshness.save_progress
-        if second is not None and self._file.saved:
+        if second is not None and self._file.saved and not self._has_second_report():
             ledger.save_if_never(session, self._file.path)
         self._awaited_second = second is not None and not session.readiness.has_ended(second)
         if not self._sends:
@@ -260,6 +263,11 @@ class Check:
             return push
         return push if push is not None and self._is_current(push) else settled.push
 
+    def _has_second_report(self) -> bool:
+        """Whether the check that a save of another file has started covers this one, as it is on disk."""
+        token = self._freshness.save_progress
+        return self._anew and token is not None and self._session.readiness.has_ended(token)
+
     def _is_current(self, push: Report) -> bool:
         return push.version is None or push.version >= self._sent.version
 
@@ -268,6 +276,8 @@ class Check:
         push, answer = self._push(), self._inquiry.answer
         if answer is None:
             return (push,) if push is not None else ()
+        if push is not None and push.version is None and self._has_second_report():
+            return (*answer.reports, push)
         if push is None or push.version is None or push.version < self._sent.version:
             return answer.reports
         return (*answer.reports, push)

@@ -382,7 +382,7 @@ def _with_others(effort: Effort, others: BrokenFiles) -> Effort:
 
 
 def _counted(others: BrokenFiles) -> OtherFiles | None:
-    if not others.candidates and others.complete:
+    if not others.candidates and others.complete and not others.whole:
         return None
-    complete = "candidates" if others.complete else "no"
+    complete = ("project" if others.whole else "candidates") if others.complete else "no"
     return OtherFiles(len(others.verdicts), others.candidates, complete)

@@ -31,6 +31,9 @@ LATE_SECONDS = 1.0
 ASK_AGAIN_SECONDS = 0.02
 """Between an answer that may be stale and the next try, so that a server is not flooded."""
 
+BEGIN_SECONDS = 1.0
+"""How long after a save a server tells that its check has begun; one that does not has none."""
+
 PULL = "textDocument/diagnostic"
 
 NEWLINE = "\n"
@@ -130,6 +133,7 @@ class Inquiry:
         async with target.ledger.turn(target.path):
             while (answer := self._kept_answer()) is None:
                 await self._until(target.is_ready)
+                await self._until_checked()
                 coverage, ended = target.coverage(), target.session.readiness.ended
                 logged = target.session.logged
                 reports = await question(deadline - current_time() + LATE_SECONDS)
@@ -147,6 +151,16 @@ class Inquiry:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there
         self.answer = answer
         self._turn(Asked.ANSWERED)
+
+    async def _until_checked(self) -> None:
+        """Wait for the check that the last save has started, where answers are those of the last one that has ended."""
+        token, readiness = self._target.freshness.answers_after, self._target.session.readiness
+        if token is None or not readiness.is_behind(token):
+            return
+        with anyio.move_on_after(BEGIN_SECONDS):
+            await self._until(lambda: readiness.has_begun(token) or not readiness.is_behind(token))
+        if readiness.has_begun(token):
+            await self._until(lambda: not readiness.is_behind(token))
 
     def _kept_answer(self) -> PullAnswer | None:
         """The last answer about this file, whichever check asked, if it covers what this check needs."""

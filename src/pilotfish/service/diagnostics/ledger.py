@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.feedback.learned import Habits
+from pilotfish.feedback.project_account import Said
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
 from pilotfish.system.clock import current_time
@@ -92,6 +93,12 @@ class Ledger(Struct):
     """Texts without an answer at their deadline, until the next text of the same file."""
     heard: int = 0
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
+    account: dict[AbsPath, Said] | None = None
+    """What the server last said of its whole project, see `project_reports`."""
+    account_seconds: float = 0.0
+    """How long that took."""
+    owed: dict[AbsPath, Said | None] = field(default_factory=dict[AbsPath, Said | None])
+    """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The project of open files, where a server was asked for it."""
     refusal: str | None = None

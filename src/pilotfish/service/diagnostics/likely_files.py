@@ -6,12 +6,14 @@ from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.preparation import Prepared
+from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
 from pilotfish.service.diagnostics.searched_roots import searched_roots
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
 
 MAX_LIKELY = 30
 """For one file that is read: some seconds of a server that nobody waits for."""
@@ -29,6 +31,7 @@ class LikelyFiles:
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
         in_step: Callable[[Workspace], Awaitable[Workspace]],
+        reports: ProjectReports,
     ) -> None:
         """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
         self._runner = runner
@@ -38,6 +41,7 @@ class LikelyFiles:
         self._affected = AffectedFiles(words)
         self._is_followed = is_followed
         self._in_step = in_step
+        self._reports = reports
 
     async def prepare(self, one: Prepared) -> list[AbsPath]:
         """Check one, or say which to check for one that was read."""
@@ -51,6 +55,8 @@ class LikelyFiles:
         found = list[AbsPath]()
         edit = EditedText(path, None, (await self._texts.current(path)).text)
         for target in searched_roots(workspace, [path]):
+            # What a server says of its whole project now is what it is compared with after the edit.
+            await self._reports.look(client, workspace, target, path, current_time() + SECONDS)
             affected = await self._affected.of_edits(target.root, [edit], target.extensions, SECONDS)
             found += affected.files if self._is_followed(target.root) else ()
         unknown = [one for one in found if self._baselines.text(client, one) is None and workspace.serves(one)]

@@ -116,7 +116,8 @@ class CheckRunner:
             if key.root != root or entry.session is None or not entry.usable:
                 continue
             session, ledger = entry.session, self._ledgers.of(entry.session)
-            spoken = session.reports.pushed_since(ledger.heard)
+            pushes = session.reports.pushed_since(ledger.heard)
+            spoken = [path for path, push in pushes.items() if push.items]
             if len(spoken) <= MAX_SPOKEN:
                 found |= dict.fromkeys(path for path in spoken if not session.documents.is_open(path))
             ledger.heard = session.reports.arrivals

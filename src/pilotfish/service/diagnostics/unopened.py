@@ -5,15 +5,16 @@ a file that is open must be of it: another project may judge a file in another w
 """
 
 import os
+from collections.abc import Awaitable, Callable
 
-from msgspec import Raw
+from msgspec import Raw, UnsetType
 
 from pilotfish.client.session import Session
 from pilotfish.errors import ServerFailed
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import ancestors
 from pilotfish.protocol.codec import Malformed, decode_items
-from pilotfish.protocol.diagnostics import Report, diagnostics_of
+from pilotfish.protocol.diagnostics import Report, diagnostics_of, merged
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import UNSET, WireDiagnostic
 from pilotfish.servers.spec import OnDemand
@@ -28,21 +29,44 @@ TRIES = 3
 class Unopened:
     """One file that is not open at one server."""
 
-    def __init__(self, session: Session, ledger: Ledger, on_demand: OnDemand, file: FileToSend) -> None:
+    def __init__(self, session: Session, ledger: Ledger, file: FileToSend) -> None:
         self._session = session
         self._ledger = ledger
-        self._on_demand = on_demand
         self._file = file
 
-    async def diagnostics(self, deadline: float) -> tuple[Diagnostic, ...] | None:
-        """What the server says of the file; None where it must be opened for that. Raises the session's failure."""
-        try:
-            project = await self._project(deadline)
+    async def pulled(self, deadline: float) -> tuple[Diagnostic, ...] | None:
+        """What the server answers to a pull; None where the file must be opened. Raises the session's failure."""
+
+        async def ask() -> tuple[Diagnostic, ...] | None:
+            reports = await self._session.pull_unopened(self._file.path, timeout=deadline - current_time())
+            lists = [self._diagnostics(report.items) for report in reports]
+            found = [one for one in lists if one is not None]
+            return merged(found) if reports and len(found) == len(lists) else None
+
+        return await self._answered(ask)
+
+    async def commanded(self, on_demand: OnDemand, deadline: float) -> tuple[Diagnostic, ...] | None:
+        """What the server answers to a command; None where the file must be opened. Raises the session's failure."""
+        if on_demand.project is None:
+            return None
+
+        async def ask() -> tuple[Diagnostic, ...] | None:
+            project = await self._project(on_demand, deadline)
             if project is None:
                 return None
+            left = deadline - current_time()
+            answer = await ask_on_demand(self._session, on_demand, self._file.path, timeout=left, project=project)
+            return self._diagnostics(Raw(b"[]") if answer.items is UNSET else answer.items)
+
+        return await self._answered(ask)
+
+    async def _answered(
+        self, ask: Callable[[], Awaitable[tuple[Diagnostic, ...] | None]]
+    ) -> tuple[Diagnostic, ...] | None:
+        try:
             for _ in range(TRIES):
                 changes = self._ledger.changes
-                found = await self._ask(project, deadline)
+                found = await ask()
                 if self._ledger.changes == changes:
                     return found
         except ServerFailed:
@@ -50,35 +74,34 @@ class Unopened:
                 raise
         return None
 
-    async def _project(self, deadline: float) -> str | None:
+    async def _project(self, on_demand: OnDemand, deadline: float) -> str | None:
         """The project file nearest to ours, if a file that is open and near it too is of that project."""
-        session, nearest = self._session, self._nearest(self._file.path)
-        near = (path for path in reversed(session.documents.paths) if self._nearest(path) == nearest)
+        session, nearest = self._session, self._nearest(on_demand, self._file.path)
+        near = (path for path in reversed(session.documents.paths) if self._nearest(on_demand, path) == nearest)
         opened = next(near, None) if nearest is not None else None
         if opened is None:
             return None
         known = self._ledger.projects
         if opened not in known:
             left = deadline - current_time()
-            known[opened] = await project_of(session, self._on_demand, opened, timeout=left)
+            known[opened] = await project_of(session, on_demand, opened, timeout=left)
         return nearest if known[opened] == nearest else None
 
-    async def _ask(self, project: str, deadline: float) -> tuple[Diagnostic, ...] | None:
-        left = deadline - current_time()
-        answer = await ask_on_demand(self._session, self._on_demand, self._file.path, timeout=left, project=project)
-        items = Raw(b"[]") if answer.items is UNSET else answer.items
+    def _diagnostics(self, items: Raw | UnsetType) -> tuple[Diagnostic, ...] | None:
         try:
-            decoded = decode_items(items, WireDiagnostic)
+            decoded = decode_items(items, WireDiagnostic) if items is not UNSET else None
         except Malformed:
+            return None
+        if decoded is None:
             return None
         report = Report(decoded.items, None, 0)
         encoding, server = self._session.encoding, self._session.server
         return diagnostics_of(report, text=Text(self._file.text), encoding=encoding, server=server)
 
-    def _nearest(self, path: AbsPath) -> str | None:
+    def _nearest(self, on_demand: OnDemand, path: AbsPath) -> str | None:
         """The project file nearest to a file, not above the root."""
         for folder in ancestors(os.path.dirname(path), self._session.root):
-            for name in self._on_demand.project_files:
+            for name in on_demand.project_files:
                 if os.path.isfile(os.path.join(folder, name)):
                     return os.path.join(folder, name)
         return None

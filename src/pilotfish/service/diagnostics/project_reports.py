@@ -1,0 +1,236 @@
+"""Which files changed by the server's own account of its whole project, where it gives one (DIAG-11).
+
+A server that judges all of its project names every file that an edit broke, also where no name tells. It is asked in
+the way that the catalogue names (`ProjectScope`), and what it says now is compared with what it said before: the files
+with something new are then checked and compared like any others. Where it cannot be asked so, where it was never asked
+before, or where that takes too long, there is no answer here.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+import anyio
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
+
+from pilotfish.client.session import Session
+from pilotfish.errors import Failure, Refused
+from pilotfish.feedback.project_account import Said, changed_files, said, said_of
+from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import admit
+from pilotfish.protocol.codec import decode_items
+from pilotfish.protocol.diagnostics import Report, diagnostics_of, words_of
+from pilotfish.protocol.positions import Text
+from pilotfish.protocol.selectors import items
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import WireDiagnostic, WorkspaceDocumentDiagnosticReport
+from pilotfish.servers.spec import ScopeKind
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.ledger import Ledger
+from pilotfish.service.diagnostics.on_demand import COMMAND
+from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.searched_roots import SearchedRoot
+from pilotfish.service.use_server import Access
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+
+TRIES = 3
+"""An answer during which something was sent may be of two states."""
+
+MAX_ACCOUNT_SECONDS = 1.0
+"""An account of the project that took longer is not waited for again: candidates are checked sooner."""
+
+MAX_FIRST = 30
+"""Files of which a server that was never listened to has spoken; after more, it told what it found at its start."""
+
+PULL = "workspace/diagnostic"
+LED = {ScopeKind.PROJECT_PULL, ScopeKind.PROJECT_COMMAND, ScopeKind.PROJECT_PUSH}
+
+
+class ProjectChange(Struct, frozen=True):
+    """The files of which the server says something else than before. `complete`: it has judged its whole project."""
+
+    server: str
+    files: Mapping[AbsPath, Said | None]
+    """With what it said before; None where that is not known."""
+    complete: bool = True
+    reports: Mapping[AbsPath, Report] = field(default_factory=dict[AbsPath, Report])
+    """What it says now, as far as that is all it has to say."""
+    verdicts: Mapping[AbsPath, FileVerdict] = field(default_factory=dict[AbsPath, FileVerdict])
+    """The same, of files that only this server judges: they need no check."""
+
+
+class ProjectReports:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def changed(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        target: SearchedRoot,
+        edited: Sequence[AbsPath],
+        deadline: float,
+    ) -> ProjectChange | None:
+        """What the server of a root says of its project otherwise than before; None where nobody knows."""
+
+        async def work(session: Session) -> ProjectChange | None:
+            ledger = self._access.ledgers.of(session)
+            found = await self._ask(session, target, edited, deadline)
+            if found is None:
+                return None
+            for path, before in found.files.items():
+                ledger.owed.setdefault(path, before)
+            changes = ledger.changes
+            verdicts = await self._verdicts(workspace, session, found) if found.complete else {}
+            whole = replace(found, files=dict(ledger.owed))
+            return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
+
+        return await self._use(client, workspace, target, work, deadline)
+
+    async def look(
+        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, path: AbsPath, deadline: float
+    ) -> None:
+        """Learn what the server of a root says of its project now: the next change is compared with it."""
+
+        async def work(session: Session) -> ProjectChange | None:
+            return await self._ask(session, target, [path], deadline)
+
+        await self._use(client, workspace, target, work, deadline)
+
+    def judged(self, target: SearchedRoot, verdicts: Iterable[FileVerdict]) -> None:
+        """These files were checked: what the server says of them is known."""
+        for key, entry in self._access.pool.entries().items():
+            if key.root != target.root or entry.session is None or not entry.usable:
+                continue
+            ledger = self._access.ledgers.of(entry.session)
+            for verdict in verdicts:
+                ledger.owed.pop(verdict.path, None)
+                if ledger.account is not None and verdict.is_fresh:
+                    ledger.account[verdict.path] = said_of(verdict.diagnostics, entry.session.server)
+
+    async def _verdicts(
+        self, workspace: Workspace, session: Session, found: ProjectChange
+    ) -> dict[AbsPath, FileVerdict]:
+        verdicts: dict[AbsPath, FileVerdict] = {}
+        for path, report in found.reports.items():
+            try:
+                file = await self._access.texts.current(admit(path, workspace.boundary).path)
+            except Refused:
+                continue
+            judges = [one.spec.id for one in workspace.servers_for(path, file.text.partition("\n")[0]).servers]
+            is_as_on_disk = not session.documents.is_open(path) or session.documents.text(path).string == file.text
+            if judges == [session.server] and is_as_on_disk and file.path == path:
+                text, encoding = Text(file.text), session.encoding
+                diagnostics = diagnostics_of(report, text=text, encoding=encoding, server=session.server)
+                outcome = Outcome(session.server, diagnostics, skipped=report.skipped, judged=file.text)
+                verdicts[path] = FileVerdict(path, file.text, (outcome,))
+        return verdicts
+
+    async def _use(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        target: SearchedRoot,
+        work: Callable[[Session], Awaitable[ProjectChange | None]],
+        deadline: float,
+    ) -> ProjectChange | None:
+        candidate = target.servers[0]
+        if len(target.servers) > 1 or candidate.spec.scope.kind not in LED:
+            return None
+        server, left = self._access.server(workspace, candidate), max(0.0, deadline - current_time())
+        try:
+            return await self._access.use_server(server, client.id, work, seconds=left)
+        except Failure:
+            # The candidates are checked instead, and what is wrong is said there.
+            return None
+
+    async def _ask(
+        self, session: Session, target: SearchedRoot, edited: Sequence[AbsPath], deadline: float
+    ) -> ProjectChange | None:
+        spec, ledger = target.servers[0].spec, self._access.ledgers.of(session)
+        async with ledger.shared():
+            match spec.scope.kind:
+                case ScopeKind.PROJECT_PULL if session.supports(PULL):
+                    return await _pulled(session, ledger, deadline)
+                case ScopeKind.PROJECT_COMMAND if spec.scope.command in _commands(session):
+                    about = {"Files": [uri_of(path) for path in edited]}
+                    asked = {"command": spec.scope.command, "arguments": [about]}
+                    await session.request(COMMAND, asked, timeout=deadline - current_time())
+                    return _pushed(session, ledger, is_done=True)
+                case ScopeKind.PROJECT_PUSH if session.readiness.has_begun(token := spec.scope.progress or ""):
+                    found = _pushed(session, ledger, is_done=await _is_over(session, token, edited, deadline))
+                    # With a second check, neither what is published nor what is answered is all.
+                    return found and (found if spec.freshness.save_progress is None else replace(found, reports={}))
+                case _:
+                    return None
+
+
+async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], deadline: float) -> bool:
+    """Wait until the check that a save has started is over and all that it found is here; False: not in time."""
+    with anyio.CancelScope(deadline=deadline):
+        while not session.readiness.has_ended(token):
+            await session.changed.wait()
+        opened = next((path for path in (*edited, *session.documents.paths) if session.documents.is_open(path)), None)
+        if opened is not None and session.supports("textDocument/diagnostic", opened):
+            # Its findings may be a moment behind its end; an answer to a later question is not.
+            await session.pull(opened, timeout=max(0.1, deadline - current_time()))
+        return True
+    return False
+
+
+async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectChange | None:
+    if ledger.account_seconds > MAX_ACCOUNT_SECONDS:
+        return None
+    for _ in range(TRIES):
+        started, changes = current_time(), ledger.changes
+        reports = await session.pull_workspace(timeout=deadline - started)
+        if ledger.changes == changes:
+            before, found = ledger.account, _by_path(reports)
+            now = {path: said(map(words_of, report.items)) for path, report in found.items()}
+            ledger.account = now
+            if before is None:
+                # The first one takes longer than any other.
+                return None
+            ledger.account_seconds = current_time() - started
+            files = {path: before.get(path, Said()) for path in changed_files(before, now)}
+            nothing = Report((), None, 0)
+            return ProjectChange(session.server, files, reports={path: found.get(path, nothing) for path in files})
+    return None
+
+
+def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange | None:
+    """What it has published since it was last listened to."""
+    before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
+    ledger.heard = session.reports.arrivals
+    now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
+    ledger.account = {**(before or {}), **now}
+    if before is None and sum(map(bool, now.values())) > MAX_FIRST:
+        return None
+    # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
+    ordered = sorted(now, key=lambda path: not now[path])
+    files = {path: None if before is None else before.get(path, Said()) for path in ordered}
+    current = {path: push for path, push in pushes.items() if _is_current(session, path, push)}
+    return ProjectChange(session.server, files, is_done, current)
+
+
+def _is_current(session: Session, path: AbsPath, push: Report) -> bool:
+    return (
+        push.version is None or not session.documents.is_open(path) or push.version >= session.documents.version(path)
+    )
+
+
+def _by_path(reports: Sequence[WorkspaceDocumentDiagnosticReport]) -> dict[AbsPath, Report]:
+    """Several providers may speak of one file."""
+    found: dict[AbsPath, Report] = {}
+    for report in reports:
+        path = path_of(report.uri)
+        if path is not None and report.items is not UNSET:
+            decoded, known = decode_items(report.items, WireDiagnostic), found.get(path, Report((), None, 0))
+            found[path] = Report((*known.items, *decoded.items), None, 0, skipped=known.skipped + decoded.skipped)
+    return found
+
+
+def _commands(session: Session) -> frozenset[object]:
+    offers = session.capabilities.options(COMMAND)
+    return frozenset(name for offer in offers for name in items(offer.get("commands")))

@@ -10,7 +10,7 @@ from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, Preparation, Prepared
+from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, SLOW_SECONDS, Preparation, Prepared
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from support.services.real import RealService, real_service
@@ -91,23 +91,42 @@ async def until_known(ground: RealService, baselines: Baselines, path: AbsPath) 
         await session.changed.wait()
 
 
-async def test_a_client_that_only_reads_uses_servers_for_a_while(workspace: Workspace) -> None:
+async def test_a_slow_check_is_the_last_one_of_its_client(workspace: Workspace) -> None:
     done = list[str]()
 
     async def slowly(one: Prepared) -> Sequence[AbsPath]:
-        await anyio.sleep(BUDGET_SECONDS / 2)
         done.append(Path(one.path).name)
+        await anyio.sleep(SLOW_SECONDS * 2 if one.client is ONE else SLOW_SECONDS / 2)
         return ()
 
     preparation = Preparation(slowly)
     async with preparation.running():
-        preparation.add(files(workspace, ONE, *"abcdef"))
+        preparation.add([*files(workspace, ONE, "a", "b"), *files(workspace, TWO, "c", "d")])
+        await anyio.sleep(SLOW_SECONDS * 9)
+        assert done == ["a", "c", "d"]
+        preparation.add(files(workspace, ONE, "e"))
+        await anyio.wait_all_tasks_blocked()
+        assert done == ["a", "c", "d", "e"]
+
+
+async def test_a_client_that_only_reads_uses_servers_for_a_while(workspace: Workspace) -> None:
+    done = list[str]()
+
+    async def steadily(one: Prepared) -> Sequence[AbsPath]:
+        await anyio.sleep(SLOW_SECONDS / 2)
+        done.append(Path(one.path).name)
+        return ()
+
+    most = int(BUDGET_SECONDS / SLOW_SECONDS * 2) + 1
+    preparation = Preparation(steadily)
+    async with preparation.running():
+        preparation.add(files(workspace, ONE, *map(str, range(2 * most))))
         await anyio.sleep(10 * BUDGET_SECONDS)
-        assert done == ["a", "b", "c"]
+        assert done == [str(number) for number in range(most)]
         preparation.drop(ONE)  # It edits something.
         preparation.add(files(workspace, ONE, "g"))
         await anyio.sleep(BUDGET_SECONDS)
-        assert done == ["a", "b", "c", "g"]
+        assert done[most:] == ["g"]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

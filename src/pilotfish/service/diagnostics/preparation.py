@@ -29,6 +29,9 @@ MAX_WAITING = 400
 BUDGET_SECONDS = 20.0
 """What servers are used for one client that edits nothing: some hosts read hundreds of files."""
 
+SLOW_SECONDS = 1.0
+"""A check that took longer was of a server that has much to do: the next one would stand in the way of an edit."""
+
 
 class Prepared(Struct, frozen=True):
     """One file to check, for one client; or one that it has read (`is_read`), to find those that may follow from it."""
@@ -76,7 +79,10 @@ class Preparation:
     def drop(self, client: ClientSession) -> None:
         """This client is gone, or edits something: from now on it begins anew."""
         del self._spent[client.id]
-        for key in [key for key in self._waiting if key[0] == client.id]:
+        self._forget(client.id)
+
+    def _forget(self, client: str) -> None:
+        for key in [key for key in self._waiting if key[0] == client]:
             del self._waiting[key]
 
     @contextmanager
@@ -106,4 +112,7 @@ class Preparation:
                 # No call waits for it, so the log is the only place; and an error would end the whole service.
                 logger.exception("preparing failed path=%s", next_one.path)
             finally:
-                self._spent[client] += round((current_time() - started) * 1000)
+                seconds = current_time() - started
+                self._spent[client] += round(seconds * 1000)
+                if seconds > SLOW_SECONDS and not next_one.is_read:
+                    self._forget(client)

@@ -183,7 +183,9 @@ def parse_gopls(output: str, root: Path) -> Iterator[Problem]:
     for line in output.splitlines():
         if match := head.fullmatch(line):
             file = _relative(match["file"], root)
-            yield Problem(file, int(match["line"]), int(match["column"]), "error", "", match["message"])
+            # It prints no severities; an analysis is none that a compiler stops at.
+            severity = "hint" if match["message"].startswith("unused parameter") else "error"
+            yield Problem(file, int(match["line"]), int(match["column"]), severity, "", match["message"])
 
 
 def parse_cargo(output: str, root: Path) -> Iterator[Problem]:

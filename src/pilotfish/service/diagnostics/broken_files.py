@@ -143,8 +143,8 @@ class ProjectCheck:
                 search.whole = False
                 search.add(workspace, await self._affected_by(target, search, broken))
                 await self._judge_in_waves(client, workspace, target, search)
-            # What was said of the files that were opened for this is no news.
-            self._runner.spoken_of(target.root)
+                # What was said of the files that were opened for this is no news.
+                self._runner.spoken_of(target.root)
         self._remember(broken, search.changes)
         return search.result()
 

@@ -95,6 +95,7 @@ class Ledger(Struct):
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
     account: dict[AbsPath, Said] | None = None
     """What the server last said of its whole project, see `project_reports`."""
+    account_at: float = 0.0
     account_seconds: float = 0.0
     """How long that took."""
     owed: dict[AbsPath, Said | None] = field(default_factory=dict[AbsPath, Said | None])

@@ -76,8 +76,9 @@ class ProjectReports:
 
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
+            is_late = self._is_late(ledger, edited)
             found = await self._ask(session, target, edited, deadline)
-            if found is None:
+            if found is None or (is_late and not ledger.owed):
                 return None
             for path, before in found.files.items():
                 ledger.owed.setdefault(path, before)
@@ -94,7 +95,9 @@ class ProjectReports:
         """Learn what the server of a root says of its project now: the next change is compared with it."""
 
         async def work(session: Session) -> ProjectChange | None:
-            return await self._ask(session, target, [path], deadline)
+            if self._access.ledgers.of(session).account is None:
+                await self._ask(session, target, [path], deadline)
+            return None
 
         await self._use(client, workspace, target, work, deadline)
 
@@ -108,6 +111,11 @@ class ProjectReports:
                 ledger.owed.pop(verdict.path, None)
                 if ledger.account is not None and verdict.is_fresh:
                     ledger.account[verdict.path] = said_of(verdict.diagnostics, entry.session.server)
+
+    def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
+        """Whether the server gave its account when an edit was on disk already: nothing is new since then."""
+        ages = [age for path in edited if (age := self._access.texts.age(path)) is not None]
+        return bool(ages) and ledger.account_at > current_time() - max(ages)
 
     async def _verdicts(
         self, workspace: Workspace, session: Session, found: ProjectChange
@@ -188,7 +196,7 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
         if ledger.changes == changes:
             before, found = ledger.account, _by_path(reports)
             now = {path: said(map(words_of, report.items)) for path, report in found.items()}
-            ledger.account = now
+            ledger.account, ledger.account_at = now, current_time()
             if before is None:
                 # The first one takes longer than any other.
                 return None
@@ -204,7 +212,7 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
     before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
     ledger.heard = session.reports.arrivals
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
-    ledger.account = {**(before or {}), **now}
+    ledger.account, ledger.account_at = {**(before or {}), **now}, current_time()
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.

@@ -91,7 +91,7 @@ def print_table(racers: list[Racer], rounds: int) -> None:
         over = p50 - statistics.median(base.times)
         ratio = p50 / statistics.median(base.times)
         print(f"{racer.name:22}{p50:9.3f}{p95:9.3f}{over:+15.3f}{ratio:11.2f}{racer.wrong:7}")
-    print(f"{rounds} rounds in turns; targets over bare at p50: library 1 ms and 1.2 times, daemon + MCP 3 ms\n")
+    print(f"{rounds} rounds in turns; targets over bare at p50: library 1 ms, daemon + MCP 3 ms\n")
 
 
 # --- Who races -----------------------------------------------------------------------------------------------------

@@ -176,9 +176,6 @@ def _edit_ratio(table: Table) -> Figure:
 
 TARGETS = (
     Target("warm definition, library over bare, the two alone", 1.0, over(DUEL.format("library"), "library", "bare")),
-    Target(
-        "warm definition, library / bare, the two alone", 1.2, ratio(DUEL.format("library"), "library", "bare"), "×"
-    ),
     Target("warm definition, daemon + MCP over bare, the two alone", 3.0, over(DUEL.format("mcp"), "mcp", "bare")),
     Target("warm definition, library over bare, among all", 1.0, over("warm definition", "library", "bare")),
     Target("warm definition, daemon + MCP over bare, among all", 3.0, over("warm definition", "mcp", "bare")),

@@ -292,7 +292,7 @@ def remove_lock(home: DaemonHome) -> None:
     Path(home.place.lock).unlink()
 
 
-@pytest.mark.proves("F69", "F68")
+@pytest.mark.proves("F69", "F68", "F104")
 @pytest.mark.parametrize("remove", [remove_socket, remove_state, remove_lock])
 def test_a_daemon_that_nobody_can_find_ends_and_the_next_call_starts_another(
     home: DaemonHome, remove: Callable[[DaemonHome], None]

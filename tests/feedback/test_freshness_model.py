@@ -1,13 +1,14 @@
 """Random schedules against honest servers of every kind: nothing stale is called fresh, nothing wrong is called clean.
 
 `pytest tests/feedback/test_freshness_model.py --examples 100000` plays that many schedules: edits, crashes, writes by
-others, changes of the configuration.
+others (also of ignored files that sources import), changes of the configuration and of installed packages, and faults
+of the watcher. `bench/schedules.py` plays as many in a third of the time.
 What the servers promise stands beside each kind in `support.servers.honest_kinds`; the oracle is
 `support.oracles.freshness`. Where only a pause can tell (publishes without a version), the promise is that the server
 is not slower than it (DIAG-3).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,55 +19,55 @@ from hypothesis import strategies as st
 from support.oracles.freshness import (
     TEXTS,
     Checked,
-    Configure,
     Crash,
     Edit,
     Foreign,
+    Input,
+    Lose,
     Schedule,
-    Step,
     World,
+    make_ground,
     play,
     wrong,
 )
-from support.servers.honest import Kind
+from support.oracles.schedules import CANCELS, LONGEST_TAPE, MOST_STEPS, WAITS, apart
+from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE, Kind
 from support.servers.honest_kinds import KINDS
-
-WAITS = (0.0005, 0.001, 0.003, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 3.5, 6.0)
-"""Between two steps; around every limit that the code knows, and so that no two steps fall on one moment."""
-
-PLENTY = 40
+from support.watching.virtual import Loss
 
 texts = st.none() | st.integers(0, len(TEXTS) - 1)
 edits = st.builds(
     Edit,
     wait=st.sampled_from(WAITS),
     files=st.dictionaries(st.sampled_from("abc"), texts, min_size=1, max_size=3),
-    cancel_after=st.none() | st.none() | st.none() | st.sampled_from((0.0007, 0.1, 1.0)),
+    cancel_after=st.none() | st.none() | st.none() | st.sampled_from(CANCELS),
     given=st.booleans(),
 )
 crashes = st.builds(Crash, wait=st.sampled_from(WAITS))
 foreign_texts = st.dictionaries(st.sampled_from("abc"), st.integers(0, len(TEXTS) - 1), min_size=1, max_size=2)
 foreign = st.builds(Foreign, wait=st.sampled_from(WAITS), files=foreign_texts)
-configurations = st.builds(Configure, wait=st.sampled_from(WAITS), text=st.integers(0, 1))
-moves = st.one_of(edits, edits, edits, edits, edits, crashes, foreign, foreign, configurations)
-steps = st.lists(moves, min_size=1, max_size=8)
-tapes = st.lists(st.integers(0, 23), min_size=1, max_size=PLENTY) | st.lists(st.integers(0, 5), max_size=PLENTY)
+ignored = st.builds(
+    Foreign, wait=st.sampled_from(WAITS), files=st.dictionaries(st.just(IGNORED), st.integers(0, 2), min_size=1)
+)
+inputs = st.builds(
+    Input, wait=st.sampled_from(WAITS), name=st.sampled_from((CONFIGURATION, PACKAGE)), text=st.integers(0, 1)
+)
+losses = st.builds(Lose, wait=st.sampled_from(WAITS), loss=st.sampled_from(tuple(Loss)))
+moves = st.one_of(edits, edits, edits, edits, edits, crashes, foreign, foreign, ignored, inputs, losses)
+steps = st.lists(moves, min_size=1, max_size=MOST_STEPS)
+tapes = st.lists(st.integers(0, 23), min_size=1, max_size=LONGEST_TAPE) | st.lists(
+    st.integers(0, 5), max_size=LONGEST_TAPE
+)
 
 
 def schedules(kind: Kind) -> st.SearchStrategy[Schedule]:
-    return st.builds(Schedule, kind=st.just(kind), steps=steps.map(_apart), tape=tapes)
-
-
-def _apart(given_steps: Sequence[Step]) -> list[Step]:
-    """No two steps wait equally long, so what happens at one moment belongs to one step."""
-    return [replace(step, wait=step.wait + number * 1e-5) for number, step in enumerate(given_steps)]
+    return st.builds(Schedule, kind=st.just(kind), steps=steps.map(apart), tape=tapes)
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model").resolve()
-    for name in "abc":
-        (folder / f"{name}.x").touch()
+    make_ground(folder)
     return folder
 
 
@@ -112,7 +113,7 @@ def test_a_prompt_server_that_nothing_happens_to_is_believed(kind: Kind, root: P
 
     def judge(schedule: Schedule) -> None:
         edits_only = [replace(step, wait=6.0, cancel_after=None) for step in schedule.steps if isinstance(step, Edit)]
-        world = play(Schedule(kind, _apart(edits_only), [number % 2 for number in schedule.tape]), str(root))
+        world = play(Schedule(kind, apart(edits_only), [number % 2 for number in schedule.tape]), str(root))
         assert wrong(world) == []
         assert {_word(checked) for checked in world.checked if _is_certain(checked, world)} <= {"fresh"}
 

@@ -42,7 +42,7 @@ def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
 def test_work_after_a_save_is_over_when_all_that_began_since_has_ended() -> None:
     readiness = Readiness()
     progress(readiness, "check/0", kind="begin", title="t")
-    readiness.saved()
+    readiness.saved(0.0)
     # What ran before is cancelled: its end says nothing about the save.
     progress(readiness, "check/0", kind="end")
     assert (readiness.has_begun("check/"), readiness.has_ended("check/")) == (False, False)
@@ -55,8 +55,27 @@ def test_work_after_a_save_is_over_when_all_that_began_since_has_ended() -> None
     assert not readiness.has_ended("index")
     progress(readiness, "check/0", kind="begin", title="t")
     assert not readiness.has_ended("check/"), "it runs once more"
-    readiness.saved()
+    readiness.saved(0.0)
     assert not readiness.has_begun("check/")
+
+
+@pytest.mark.proves("F93")
+@pytest.mark.parametrize(
+    ("second", "begins", "counts"),
+    [(1.0, 1.001, False), (1.0, 1.5, True), (0.0, 0.001, True)],
+    ids=["on its way", "later", "saved together"],
+)
+def test_work_that_began_while_a_second_save_was_on_its_way_says_nothing_about_it(
+    second: float, begins: float, counts: bool
+) -> None:
+    readiness = Readiness()
+    for kind in ("begin", "end"):
+        progress(readiness, "loading", kind=kind, title="t")
+    readiness.saved(0.0)
+    readiness.saved(second)
+    for kind in ("begin", "end"):
+        readiness.progress(raw({"token": "check", "value": {"kind": kind, "title": "t"}}), begins)
+    assert readiness.has_ended("check") is counts
 
 
 def test_work_after_a_save_is_remembered_within_a_bound() -> None:
@@ -65,7 +84,7 @@ def test_work_after_a_save_is_remembered_within_a_bound() -> None:
         progress(readiness, token, kind="begin", title="t")
         progress(readiness, token, kind="end")
     assert not readiness.has_begun(str(2 * MAX_TOKENS - 1))
-    readiness.saved()
+    readiness.saved(0.0)
     progress(readiness, "check", kind="begin", title="t")
     assert readiness.has_begun("check")
 

@@ -10,7 +10,7 @@ from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.library.workspace import Workspace
 from support.daemon.scenarios import answering
-from support.servers.script import Message
+from support.servers.script import Message, Script
 from support.services.computer import ScriptedShell, scripted_shell
 from support.services.several import PROGRAM, service_on
 
@@ -91,3 +91,24 @@ async def test_whoever_only_asks_questions_has_the_first_diagnostics_asked_for_o
         asked = [message.method for message in ground.server("basedpyright").received if message.id is not None]
     assert asked.count("textDocument/diagnostic") == 1
     assert asked.count(DEFINITION) == 3
+
+
+@pytest.mark.proves("F95", "WATCH-5")
+async def test_what_others_write_while_a_server_starts_is_what_a_question_leaves_it_with(tmp_path: Path) -> None:
+    """The question is about the text that it was asked of; the next one, of another file, rests on the new one."""
+
+    def scenario(script: Script) -> None:
+        answering(script)
+        script.on("initialize", initialize)
+
+    def initialize(_params: Any) -> Any:
+        ground.write("a.py", "bad = 2\nbad\n")
+        return {"capabilities": ground.server("basedpyright").capabilities}
+
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": scenario}, config) as ground:
+        ground.write("a.py", "good = 1\ngood\n")
+        question = Question(operation=Operation.DEFINITION, file_path="a.py", line=2, character=1)
+        await ground.service.ask(question, ground.client)
+        changed = await ground.server("basedpyright").until("textDocument/didChange")
+        assert changed.params["contentChanges"] == [{"text": "bad = 2\nbad\n"}]

@@ -86,6 +86,7 @@ async def test_files_without_room_are_named(tmp_path: Path) -> None:
         assert "2 more files have new errors: b.rb, c.rb" in feedback.text
 
 
+@pytest.mark.proves("F102")
 async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(tmp_path: Path) -> None:
     settings = {**config(), "timing": {"diagnosticsWaitTimeoutMs": 300, "firstTouchTimeoutMs": 5000}}
     async with service_on(tmp_path, {"one": partial(linker, silent_about="slow.rb")}, settings) as ground:

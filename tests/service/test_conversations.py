@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-12")]
 # --- Late results ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("F102")
 @pytest.mark.parametrize("kind", ["call", "prompt"])
 async def test_what_comes_late_is_told_with_the_next_event_and_once(kind: Any, tmp_path: Path) -> None:
     async with talking(tmp_path) as it:

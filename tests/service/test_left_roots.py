@@ -1,5 +1,7 @@
 """What the service keeps of a root, and lets go of when no client works there any more. Virtual time."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -8,9 +10,11 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
 from pilotfish.model import AbsPath
-from pilotfish.pool.plan import LONGEST_REST
+from pilotfish.pool.plan import LONGEST_REST, Limits
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.ports import Watcher
 from support.services.several import BY_LINE, Ground, service_on
+from support.watching.fake import FakeWatcher
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +70,36 @@ async def test_the_texts_of_a_root_that_was_left_are_not_kept(tmp_path: Path) ->
         await anyio.sleep(LEFT_SECONDS)
         ground.write("a.x", "bad\n")
         assert "possibly older than this edit" in (await ground.touched("a.x", only_new=True)).text
+
+
+@pytest.mark.proves("F103")
+async def test_of_hundreds_of_worktrees_fifty_at_a_time_each_is_watched_once_and_nothing_is_kept(
+    tmp_path: Path,
+) -> None:
+    watchers: set[int] = set()
+
+    @asynccontextmanager
+    async def watch() -> AsyncGenerator[Watcher]:
+        watcher = FakeWatcher()
+        watchers.add(id(watcher))
+        try:
+            yield watcher
+        finally:
+            watchers.remove(id(watcher))
+
+    servers, limits = {"one": BY_LINE, "two": BY_LINE}, Limits(servers=100)
+    async with service_on(tmp_path, servers, limits=limits, watch=watch) as ground:
+        for number in range(0, 200, 50):
+            roots = [AbsPath(str(tmp_path / f"worktree{number + at}")) for at in range(50)]
+            clients = [ClientSession(root, root, root) for root in roots]
+            for client in clients:
+                Path(client.root).mkdir()
+                assert await introduced(ground, client, "good\n") == 0
+            assert len(ground.service.pool.entries()) == 100
+            # One for both servers of a root.
+            assert len(watchers) == 50
+            for client in clients:
+                ground.service.end(client)
+            await anyio.sleep(LEFT_SECONDS)
+            assert not ground.service.pool.entries()
+            assert not watchers

@@ -54,7 +54,7 @@ def pilotfish(user: User, *words: str, given: str | None = None) -> dict[str, An
 
 
 @pytest.mark.server("basedpyright")
-@pytest.mark.proves("FMT-8", "HOOK-1")
+@pytest.mark.proves("FMT-8", "HOOK-1", "F101")
 def test_touched_tells_what_broke_and_names_the_file_that_it_could_not_read(user: User) -> None:
     feedback = pilotfish(user, "touched", "--kind", "write", "greeting.py")
     assert 'file="main.py"' in feedback["text"], feedback
@@ -75,7 +75,7 @@ def test_a_preview_tells_what_would_break_and_names_the_file_that_it_could_not_r
 
 
 @pytest.mark.server("basedpyright")
-@pytest.mark.proves("CLI-1")
+@pytest.mark.proves("CLI-1", "F101")
 def test_check_of_several_files_keeps_the_others(user: User) -> None:
     answer = pilotfish(user, "check", "legacy.py", "main.py", "missing.py")
     assert [one["severity"] for one in answer["data"]["main.py"]] == ["error"], answer

@@ -1,5 +1,6 @@
 """Checking files through the service, in virtual time: side by side, within one time limit, and never a lie."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pilotfish.pool.plan import Broken
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedServer
 from support.services.checks import full, server_with
-from support.services.several import BY_LINE, MUTE, PROGRAM, answering, custom, dying, hanging, service_on
+from support.services.several import BY_LINE, MUTE, PROGRAM, WallClock, answering, custom, dying, hanging, service_on
 
 pytestmark = pytest.mark.anyio
 
@@ -342,3 +343,42 @@ async def test_many_edits_of_one_file_in_flight_end_with_the_newest_text_at_the_
         assert entry.session is not None
         assert entry.session.documents.text(entry.session.documents.paths[0]).string == "bad 29\n"
         assert len(ground.sent("one", "textDocument/didOpen")) == 1
+
+
+def early(_clock: WallClock) -> float:
+    return 0.0
+
+
+def starting_while(act: Callable[[], object]) -> Scenario:
+    """A server that judges by line; while it starts, somebody acts."""
+
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("initialize", lambda params: (act(), {"capabilities": script.capabilities})[1])
+
+    return scenario
+
+
+@pytest.mark.proves("F95", "DIAG-2", "WATCH-5")
+@pytest.mark.parametrize("given", [{}, {"texts": {"a.x": "good\n"}}], ids=["read", "given"])
+async def test_what_others_write_while_a_server_starts_is_what_it_is_sent(
+    tmp_path: Path, given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No watcher is there yet to tell of it, and the text was read before."""
+    # Nothing takes virtual time here; by this clock the file was written after the call.
+    monkeypatch.setattr(WallClock, "wall", early)
+    async with service_on(tmp_path, {"one": starting_while(lambda: ground.write("a.x", "bad\n"))}) as ground:
+        ground.write("a.x", "good\n")
+        feedback = await ground.touched("a.x", **given)
+        assert "bad" in feedback.text
+        assert feedback.state is State.FRESH
+        (opened,) = ground.sent("one", "textDocument/didOpen")
+        assert opened["textDocument"]["text"] == "bad\n"
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_a_text_that_was_given_stands_while_nobody_writes_the_file(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": BY_LINE}) as ground:
+        ground.write("a.x", "good\n")
+        feedback = await ground.touched("a.x", texts={"a.x": "bad\n"})
+        assert "bad" in feedback.text

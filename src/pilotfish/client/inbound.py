@@ -198,7 +198,7 @@ def _publish(inbox: Inbox, params: Raw) -> None:
 
 
 def _progress(inbox: Inbox, params: Raw) -> None:
-    inbox.readiness.progress(params)
+    inbox.readiness.progress(params, inbox.now())
     inbox.on_change(None)
 
 

@@ -232,7 +232,7 @@ class Session:
         """Tell that the document's text reached the disk, if the server wants to know."""
         notifications = self.documents.save(path)
         if notifications:
-            self.readiness.saved()
+            self.readiness.saved(current_time())
         self._post(notifications)
 
     def close(self, path: AbsPath) -> None:

@@ -4,6 +4,7 @@ A token that was begun and not ended means that the server is busy; `experimenta
 Both are bounded elsewhere by a deadline: a progress that never ends must not hold anything up for ever.
 """
 
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -13,6 +14,13 @@ from pilotfish.protocol.wire import ProgressParams, Raw, WorkDoneProgress
 
 MAX_TOKENS = 1_000
 """A server that begins more than this and ends none is leaking; the oldest are forgotten."""
+
+
+TOGETHER_SECONDS = 0.0005
+"""Saves of one patch are sent together, and a server that begins after one of them has them all."""
+
+CROSSING_SECONDS = 0.02
+"""The message that work begins may have been on its way when a save was sent that makes the server begin anew."""
 
 
 class Progress(Struct, frozen=True):
@@ -39,6 +47,12 @@ class Readiness:
         """Tokens of work that began after the last save."""
         self._done: set[str] = set()
         """Those of them whose work has ended since."""
+        self._saved_at = -inf
+        """When the last save was sent."""
+        self._awaits = True
+        """No work has begun since a save, or since the start."""
+        self._awaited_before = False
+        """Nor had it when the last save was sent: the next to begin may be that of an earlier save."""
         self.ended = 0
         """How many pieces of work have ended so far; a rise means that something was finished."""
 
@@ -54,9 +68,11 @@ class Readiness:
     def running(self) -> tuple[Progress, ...]:
         return tuple(self._running.values())
 
-    def saved(self) -> None:
+    def saved(self, now: float) -> None:
         """A save was sent, by whomever: work that had begun by now does not tell of it."""
         self._saved = True
+        self._awaited_before = self._awaits and (self._awaited_before or now - self._saved_at > TOGETHER_SECONDS)
+        self._saved_at, self._awaits = now, True
         self._begun.clear()
         self._done.clear()
 
@@ -75,7 +91,7 @@ class Readiness:
         running = any(str(token).startswith(prefix) for token in self._running)
         return bool(begun) and begun <= self._done and not running
 
-    def progress(self, params: Raw) -> None:
+    def progress(self, params: Raw, now: float = inf) -> None:
         """Take in `$/progress`; partial results and malformed ones are not ours and pass."""
         try:
             note = decode(params, ProgressParams)
@@ -87,10 +103,16 @@ class Readiness:
                 self.ended += 1
                 self._done.add(str(note.token))
         elif work.kind in {"begin", "report"}:
-            if work.kind == "begin" and len(self._begun) < MAX_TOKENS:
-                self._begun.add(str(note.token))
-                self._done.discard(str(note.token))
+            if work.kind == "begin":
+                self._begin(str(note.token), now)
             self._note(note.token, work)
+
+    def _begin(self, token: str, now: float) -> None:
+        crossed = self._awaited_before and now - self._saved_at < CROSSING_SECONDS
+        self._awaits = self._awaited_before = False
+        if not crossed and len(self._begun) < MAX_TOKENS:
+            self._begun.add(token)
+            self._done.discard(token)
 
     def status(self, params: Raw) -> None:
         """Take in `experimental/serverStatus`."""

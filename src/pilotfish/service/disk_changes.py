@@ -118,6 +118,8 @@ class DiskChanges:
     def join(self, session: Session) -> None:
         """Watch for a session that has just started, until it ends."""
         if self._tasks is not None and self._open_watcher is not None:
+            ledger = self._ledgers.of(session)
+            ledger.in_step, ledger.behind = anyio.Event(), "changes on disk since its start are not known yet"
             self._tasks.start_soon(self._accompany, session, self._open_watcher)
 
     async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
@@ -197,6 +199,8 @@ class _Root:
                 async with open_watcher() as watcher:
                     self._watcher = watcher
                     await self._cover()
+                    await self._deliver_all()
+                    self._let_in()
                     while True:
                         await watcher.wait_for_changes()
                         await self._gather(watcher)
@@ -207,25 +211,43 @@ class _Root:
             self._life = anyio.CancelScope()
         finally:
             self._watcher = None
+            self._let_in()
 
     def end(self) -> None:
         self._life.cancel()
+
+    def _let_in(self) -> None:
+        """Let checks use the sessions that have been sent what changed since their start."""
+        if self._watcher is None and self.failure is None:
+            return
+        for session, member in self._members.items():
+            in_step = self._ledgers.of(session).in_step
+            if self.failure is None and not (member.has_news or self._outdated):
+                self._release(session, self._behind())
+            elif self.failure is not None and in_step is not None and not in_step.is_set():
+                # It has just read the disk itself; what it misses from now on, the next question finds out.
+                self._release(session, None)
 
     async def accompany(self, session: Session) -> None:
         """Watch what one session asks for, until it ends."""
         age = current_time() - session.started_at
         member = self._members[session] = _Member(session, self._clock.wall() - age - SLACK_SECONDS)
+        in_step = self._ledgers.of(session).in_step
         try:
             while session.failure is None:
                 if member.look():
                     self._outdated = True
                     await self._cover()
                     await self._deliver(member)
+                    self._let_in()
                     continue
                 await session.changed.wait()
         finally:
             del self._members[session]
             self._outdated = True
+            if in_step is not None:
+                # It has ended, and its own failure says more.
+                in_step.set()
 
     def is_in_step(self) -> bool:
         """Whether every session was sent all changes on disk. Reads what the watcher reports by now."""
@@ -266,7 +288,14 @@ class _Root:
 
     def _mark(self, behind: str | None) -> None:
         for session in self._members:
-            self._ledgers.of(session).behind = behind
+            self._release(session, behind)
+
+    def _release(self, session: Session, behind: str | None) -> None:
+        """Let checks use a session, with what is to be said of their verdicts."""
+        ledger = self._ledgers.of(session)
+        ledger.behind = behind
+        if ledger.in_step is not None:
+            ledger.in_step.set()
 
     # --- What is watched ---------------------------------------------------------------------------------------------
 

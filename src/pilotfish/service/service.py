@@ -321,7 +321,9 @@ class Service:
             with self.pool.counters.timed("check"):
                 workspace = await self._in_step(workspace or self.workspaces.of(client))
                 if texts:
-                    verdicts = await self._runner.run(client, workspace, paths, texts=texts, patience=patience)
+                    verdicts = await self._runner.run(
+                        client, workspace, paths, texts=texts, given_at=started, patience=patience
+                    )
                 else:
                     verdicts = await self._picture.check(client, workspace, paths, patience)
         except Failure as failure:

@@ -5,39 +5,45 @@ that the server was in since the check began, with the text of the check or one 
 result of an older text is never passed off as fresh, and nothing is called clean that was not.
 """
 
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 
 import anyio
 import trio.testing
 from anyio.abc import TaskGroup
 
 from pilotfish.client.handshake import SessionOptions
+from pilotfish.client.session import Session
 from pilotfish.config.effective import ServerConfig
 from pilotfish.config.schema import RestartPolicy, TimingSettings
-from pilotfish.errors import Code, Failure, Refused
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, boundary_of
 from pilotfish.pool.entry import Recipe, Restore
-from pilotfish.pool.plan import Key, Starting
+from pilotfish.pool.plan import Key
 from pilotfish.pool.pool import Pool
-from pilotfish.protocol.watching import Change, PathChange, watch_registrations
-from pilotfish.servers.inputs import InputEvidence
+from pilotfish.protocol.watching import watch_registrations
+from pilotfish.servers.inputs import input_evidence
 from pilotfish.servers.resolve import Candidate, ServerChoice
-from pilotfish.servers.spec import FileRule, Inputs, Restricted, RootRule, ServerSpec
+from pilotfish.servers.spec import Environment, FileRule, Inputs, Restricted, RootRule, ServerSpec
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.runner import CheckRunner, Patience
+from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.ports import FileText, Identity, Launch
-from support.servers.honest import CONFIGURATION, Honest, Kind, Whims, truth
+from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE, Honest, Kind, Whims, truth
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
 from support.servers.scripted import ScriptedServer, spawning
+from support.watching.virtual import Loss, VirtualWatcher
 
 TEXTS = ("fine\n", "bad one\n", "bad two\n", "bad one\nbad two\n", "")
 PATIENCE = 3.0
@@ -62,25 +68,30 @@ class Crash:
 
 @dataclass(frozen=True)
 class Foreign:
-    """After `wait` seconds, and when no check is under way, others write these files.
-
-    The watcher tells of it before the next question. What was read before a server was there, and sent after others
-    had written, is made up for by `service.disk_changes`, which has no part in this model.
-    """
+    """After `wait` seconds others write these files; the watcher may notice."""
 
     wait: float
     files: Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Configure:
-    """After `wait` seconds the configuration is written, of which no server takes notice by itself."""
+class Input:
+    """After `wait` seconds others write what servers read at their start and never again: configuration or package."""
 
     wait: float
+    name: str
     text: int
 
 
-Step = Edit | Crash | Foreign | Configure
+@dataclass(frozen=True)
+class Lose:
+    """After `wait` seconds the watcher loses what it had not told, and has another fault than before, or none."""
+
+    wait: float
+    loss: Loss
+
+
+Step = Edit | Crash | Foreign | Input | Lose
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,8 @@ class Checked:
     outcome: Outcome
     written: Mapping[AbsPath, int] = field(default_factory=dict[AbsPath, int])
     """Files that others had written when it began, with their orders."""
+    on_disk: Mapping[AbsPath, int] = field(default_factory=dict[AbsPath, int])
+    """All files, with their orders when it began."""
 
 
 @dataclass
@@ -130,8 +143,8 @@ class World:
         self.whims = Whims(tape)
         self.root = root
         self.disk: dict[AbsPath, str] = {}
-        self.configuration = AbsPath(f"{root}/{CONFIGURATION}.x")
-        self.in_flight = 0
+        self.inputs = frozenset({self.path(CONFIGURATION), self.path(PACKAGE)})
+        self.watcher = VirtualWatcher(self._stamps, self._watcher_delay)
         self.foreign: set[AbsPath] = set()
         """Files that others have written."""
         self.edits: dict[AbsPath, list[str]] = {}
@@ -163,6 +176,10 @@ class World:
             edits.append(text or "")
             self.disk[path] = edits[-1]
             self.written_at[path] = anyio.current_time()
+            if path in self.inputs:
+                self._write_input(path)
+            if path != self.path(PACKAGE):
+                self.watcher.wrote(path)
             if self.lives and path not in self.lives[-1].server.open:
                 self.changed()
         return len(edits) - 1
@@ -172,9 +189,29 @@ class World:
             self.write(path, text)
         self.foreign.update(texts)
 
+    def _write_input(self, path: AbsPath) -> None:
+        """On the real disk, too: there the evidence is that nothing has changed."""
+        if path == self.path(CONFIGURATION):
+            with open(path, "w") as file:
+                file.write(self.disk[path])
+        else:
+            replace_package(self.root)
+
+    def _stamps(self) -> dict[AbsPath, tuple[float, int]]:
+        watched = [path for path in self.disk if path != self.path(PACKAGE)]
+        return {path: (EPOCH + self.written_at[path], len(self.edits[path])) for path in watched}
+
+    def _watcher_delay(self) -> float:
+        """Now and then longer than any answer waits."""
+        return CATCH_UP_SECONDS + 1 if self.whims.pick(12) == 11 else self.whims.delay(0.2)
+
     def written(self) -> dict[AbsPath, int]:
         """What others have written, as it is now."""
         return {path: len(self.edits[path]) - 1 for path in self.foreign}
+
+    def orders(self) -> dict[AbsPath, int]:
+        """All files as they are now."""
+        return {path: len(edits) - 1 for path, edits in self.edits.items()}
 
     def crash(self) -> None:
         if self.lives:
@@ -204,6 +241,7 @@ class Disk:
         text = self._world.disk[path]
         identity = await self.identity(path)
         assert identity is not None
+        await anyio.sleep(self._world.whims.delay(0.02))
         return FileText(path, text, bom=False, identity=identity, content=text.encode())
 
     async def identity(self, path: AbsPath) -> Identity | None:
@@ -257,7 +295,7 @@ class OneServer(Workspace):
         launch = Launch(argv=("/bin/honest",), cwd=root, environment={}, name="honest")
 
         def options() -> SessionOptions:
-            inputs = ConfigurationRead(self._world)
+            inputs = input_evidence(INPUTS, root, root, (AbsPath(f"{root}/packages"),))
             return SessionOptions("honest", root, launch, watches=EVERY_FILE, inputs=inputs)
 
         return Recipe(Key("honest", root), options, restore)
@@ -266,16 +304,26 @@ class OneServer(Workspace):
 EVERY_FILE = tuple(watch_registrations({"watchers": [{"globPattern": "**/*.x"}]}))
 
 
-class ConfigurationRead(InputEvidence):
-    """The configuration that a server reads at its start."""
+INPUTS = Inputs(steering=(f"{CONFIGURATION}.x",), environment=Environment.PYTHON)
 
-    def __init__(self, world: World) -> None:
-        super().__init__({}, world.root, Inputs(), ())
-        self._world = world
-        self._read = world.disk.get(world.configuration)
 
-    def holds(self) -> bool:
-        return self._world.disk.get(self._world.configuration) == self._read
+def make_ground(root: Path) -> None:
+    """The files that must be there for real: sources for the boundary, inputs for the evidence about them."""
+    for name in ("a", "b", "c", IGNORED, CONFIGURATION, PACKAGE):
+        path = root / f"{name}.x"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+
+def replace_package(root: AbsPath) -> None:
+    """As an installer does: another version, another name of the folder with its metadata."""
+    number = next(VERSIONS)
+    os.mkdir(f"{root}/packages/package-{number}.dist-info")
+    with suppress(FileNotFoundError):
+        os.rmdir(f"{root}/packages/package-{number - 1}.dist-info")
+
+
+VERSIONS = count(1)
 
 
 def play(schedule: Schedule, root: str) -> World:
@@ -284,69 +332,58 @@ def play(schedule: Schedule, root: str) -> World:
     return anyio.run(_play, schedule, AbsPath(root), backend="trio", backend_options={"clock": clock})
 
 
-async def tell(ledgers: Ledgers, pool: Pool, paths: Sequence[AbsPath]) -> None:
-    """Tell the server of changes on disk, as `service.disk_changes` does: before a question, or when it has started."""
-    for entry in pool.entries().values():
-        while isinstance(entry.slot, Starting):
-            await entry.changed.wait()
-    sessions = [entry.session for entry in pool.entries().values() if entry.usable]
-    for session in filter(None, sessions):
-        with suppress(Failure):
-            ledger = ledgers.of(session)
-            async with ledger.shared():
-                if session.tell_changes(PathChange(path, Change.CHANGED) for path in paths):
-                    ledger.note_disk_change()
-                for path in paths:
-                    await ledgers.follow(session, path, gone=False)
-
-
 async def _play(schedule: Schedule, root: AbsPath) -> World:
     world = World(schedule.kind, schedule.tape, root)
+    with open(world.path(CONFIGURATION), "w"):
+        """Empty, as the world's is."""
     pool = Pool(spawning(world.scenario), FakeVitals(), jitter=lambda: 0.0)
     texts = Texts(Disk(world), WorldClock())
-    ledgers = Ledgers(texts)
+
+    def started(session: Session) -> None:
+        disk_changes.join(session)
+
+    ledgers = Ledgers(texts, started)
+    disk_changes = DiskChanges(world.watcher.opened, ledgers, WorldClock())
     runner = CheckRunner(Access(pool, ledgers, texts))
     workspace, client = OneServer(world), ClientSession("model", root, root)
 
     async def check(edit: Edit, orders: Mapping[AbsPath, int]) -> None:
-        began, written = anyio.current_time(), world.written()
+        began, written, on_disk = anyio.current_time(), world.written(), world.orders()
         given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
+            await disk_changes.catch_up(lambda _root: True)
             verdicts = await runner.run(
                 client,
                 workspace,
                 tuple(orders),
                 texts=given if edit.given else None,
+                given_at=began,
                 patience=Patience(PATIENCE, PATIENCE),
             )
             for verdict in verdicts:
                 (outcome,) = verdict.outcomes
                 ended = anyio.current_time()
                 order = orders[verdict.path]
-                world.checked.append(Checked(verdict.path, order, orders, began, ended, outcome, written))
-        world.in_flight -= 1
+                world.checked.append(Checked(verdict.path, order, orders, began, ended, outcome, written, on_disk))
 
-    async with world.at_work(), pool.running(), anyio.create_task_group() as running:
+    async with world.at_work(), disk_changes.running(), pool.running(), anyio.create_task_group() as running:
         for step in schedule.steps:
             await anyio.sleep(step.wait)
             match step:
                 case Crash():
                     world.crash()
-                case Configure(text=number):
-                    world.write_by_others({world.configuration: TEXTS[number]})
+                case Input(name=name, text=number):
+                    world.write_by_others({world.path(name): TEXTS[number]})
                 case Foreign(files=files):
-                    while world.in_flight:
-                        await anyio.sleep(0.01)
-                    written = {world.path(name): TEXTS[number] for name, number in files.items()}
-                    world.write_by_others(written)
-                    await tell(ledgers, pool, tuple(written))
+                    world.write_by_others({world.path(name): TEXTS[number] for name, number in files.items()})
+                case Lose(loss=loss):
+                    world.watcher.lose(loss)
                 case Edit(files=edited):
                     texts_of = {world.path(name): number for name, number in edited.items()}
                     orders = {
                         path: world.write(path, None if number is None else TEXTS[number])
                         for path, number in texts_of.items()
                     }
-                    world.in_flight += 1
                     running.start_soon(check, step, orders)
     return world
 
@@ -372,8 +409,7 @@ def _wrong(world: World, checked: Checked) -> str | None:
 
 def _states(world: World, checked: Checked) -> list[State]:
     """The states of every server of that time, from the first that held the texts of the check up to the answer."""
-    together = checked.together if world.kind.asked else {checked.path: checked.order}
-    together = {**checked.written, **together}
+    together = checked.on_disk if world.kind.asked else {**checked.written, checked.path: checked.order}
     found: list[State] = []
     for number, life in enumerate(world.lives):
         over = world.lives[number + 1].states[0].at if number + 1 < len(world.lives) else checked.ended

@@ -23,21 +23,29 @@ DELAYS = (0.0, 0.001, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 2.4, 3.5, 6.0)
 TICK = 1e-6
 """Less than any delay, and more than adding delays up can be off."""
 
-DEPENDENCIES = {"b": ("a",), "c": ("a", "b")}
+IGNORED = "generated/g"
+"""A file in a folder that the repository ignores. Nobody opens it."""
+
+DEPENDENCIES = {"b": ("a", IGNORED), "c": ("a", "b")}
 """File → the files that it imports."""
 
-CONFIGURATION = "config"
-"""A file that every server reads at its start, and that counts for all others."""
+CONFIGURATION, PACKAGE = "config", "packages/package"
+"""What every server reads at its start and never again, and what counts for all files: a configuration file, and an
+installed package."""
 
 
-def truth(texts: Mapping[AbsPath, str], path: AbsPath, *, imports: bool = True) -> tuple[str, ...]:
+def truth(texts: Mapping[AbsPath, str], path: AbsPath) -> tuple[str, ...]:
     """What is wrong with a file: its own bad lines, and those of the files that it imports."""
     name, own = stem(path), _bad(texts.get(path, ""))
     found = [f"{name}: {line}" for line in own]
-    for other in (*DEPENDENCIES.get(name, ()), CONFIGURATION) if imports else ():
+    for other in (*DEPENDENCIES.get(name, ()), CONFIGURATION, PACKAGE):
         lines = _bad(texts.get(AbsPath(path.replace(f"{name}.x", f"{other}.x")), ""))
         found += [f"{name} imports {other}: {line}" for line in lines]
     return tuple(sorted(found))
+
+
+def imports(path: AbsPath, other: AbsPath) -> bool:
+    return any(stem(AbsPath(name)) == stem(other) for name in DEPENDENCIES.get(stem(path), ()))
 
 
 def stem(path: AbsPath) -> str:
@@ -83,7 +91,8 @@ class Surroundings(Protocol):
     kind: Kind
     whims: Whims
     disk: dict[AbsPath, str]
-    configuration: AbsPath
+    inputs: frozenset[AbsPath]
+    """The configuration and the package."""
 
     def later(self, seconds: float, action: Callable[[], None]) -> None: ...
 
@@ -100,7 +109,10 @@ class Honest:
         self.whims = world.whims
         self.open: dict[AbsPath, str] = {}
         self.versions: dict[AbsPath, int] = {}
-        self.configured = world.disk.get(world.configuration, "")
+        self.read = dict(world.disk)
+        """What it has read: all of it at its start."""
+        self.reads_again = self.whims.pick(2) == 1
+        """It reads sources whenever it needs them, or only those that it is told of."""
         sync = {"openClose": True, "change": 1, "save": True}
         script.capabilities = {"textDocumentSync": sync, **world.kind.capabilities}
         script.on("initialize", self._initialize)
@@ -115,8 +127,11 @@ class Honest:
 
     @property
     def texts(self) -> dict[AbsPath, str]:
-        """All that it can see: open documents, the disk, and its configuration as it was at its start."""
-        return {**self.world.disk, **self.open, self.world.configuration: self.configured}
+        """All that it can see: open documents, sources, and its inputs as they were at its start."""
+        if not self.reads_again:
+            return {**self.read, **self.open}
+        inputs = {path: self.read.get(path, "") for path in self.world.inputs}
+        return {**self.world.disk, **self.open, **inputs}
 
     def truth(self, path: AbsPath) -> tuple[str, ...]:
         return truth(self.texts, path)
@@ -131,7 +146,7 @@ class Honest:
         """Called after each save."""
 
     def dependents(self, path: AbsPath) -> list[AbsPath]:
-        return [other for other in self.open if stem(path) in DEPENDENCIES.get(stem(other), ())]
+        return [other for other in self.open if imports(other, path)]
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         self.world.later(seconds, action)
@@ -169,7 +184,11 @@ class Honest:
         self.changed(path)
 
     def _watched(self, changes: Any) -> None:
-        for path in filter(None, (path_of(change["uri"]) for change in changes)):
+        paths = [path for path in (path_of(change["uri"]) for change in changes) if path is not None]
+        for path in paths:
+            self._read(path)
+        self.world.changed()
+        for path in paths:
             if path not in self.open:
                 self.changed(path)
 
@@ -177,4 +196,9 @@ class Honest:
         path = path_of(document["uri"])
         assert path is not None
         del self.open[path]
+        self._read(path)
         self.world.changed()
+
+    def _read(self, path: AbsPath) -> None:
+        if path not in self.world.inputs:
+            self.read[path] = self.world.disk.get(path, "")

@@ -131,7 +131,8 @@ class Compiling(Pulled):
     """Finds half of the errors itself, when it is asked, and publishes the others after each save, when it compiles.
 
     A save while it compiles makes it begin anew. It promises: what it compiles with is what it has at the save or
-    later, and all is published before the question that follows the end is answered.
+    later, saves that come together make it begin once, and all is published before the question that follows the end
+    is answered.
     """
 
     works = 0
@@ -144,8 +145,7 @@ class Compiling(Pulled):
             self.progress("compile", "end")
         self.works += 1
         work = self.works
-        wait = self.whims.delay(0.8)
-        self.later(wait, lambda: self.begin(work))
+        self.later(0.001 + self.whims.delay(0.8), lambda: self.begin(work))
 
     def begin(self, work: int) -> None:
         if work == self.works:

@@ -49,6 +49,8 @@ class Case:
     cold: bool = False
     """Nothing is asked before the change."""
     watch: OpenWatcher = open_watcher
+    needs: str | None = None
+    """A variable of the environment without which it cannot be played."""
 
     @property
     def main(self) -> str:
@@ -150,6 +152,11 @@ def repository(root: Path) -> None:
 
 # --- Cases -----------------------------------------------------------------------------------------------------------
 
+NATIVE = "typescript-native"
+
+RUST_SOURCE = "RUST_SRC_PATH"
+"""The variable that names the source of Rust's standard library."""
+
 PYTHON_WRONG = {
     "basedpyright": "is not assignable to declared type",
     "pyright": "is not assignable to declared type",
@@ -226,6 +233,10 @@ def typescript_cases(server: str) -> list[Case]:
         return {"main.ts": f'import {{ value }} from "{module}";\nexport const x: number = value;\n', **project}
 
     null = {"main.ts": "export const x: number = null;\n"}
+    if server == NATIVE:
+        # The project has this version, or the server does not fit it; the program is the one of `native-preview`.
+        make = partial(make, options={"command": ["tsgo", "--lsp", "--stdio"]})
+        project["node_modules/typescript/package.json"] = '{"name": "typescript", "version": "7.0.2"}'
     return [
         make("same size and time", {"main.ts": "export const x: number = 12345;\n", **project},
              change=in_place("main.ts", 'export const x: number = "123";\n')),
@@ -250,6 +261,35 @@ def typescript_cases(server: str) -> list[Case]:
              change=writes("../other/lib.ts", bad), prepare=links_hard("lib.ts", "../other/lib.ts")),
         make("few watches", {**using("./a/b/c/lib"), "a/b/c/lib.ts": fine}, change=writes("a/b/c/lib.ts", bad),
              watch=watches_for(1)),
+    ]  # fmt: skip
+
+
+def ruff_cases() -> list[Case]:
+    """It reads no other sources: what counts is the file, and every file that configures it."""
+    make = partial(Case, "ruff", error="imported but unused")
+    fine, bad = "[lint]\nselect = []\n", '[lint]\nselect = ["F401"]\n'
+    main = {"main.py": "import os\n"}
+    pyproject = '[project]\nname = "x"\nversion = "1"\n\n[tool.ruff.lint]\nselect = [{}]\n'
+    return [
+        make("same size and time", {"main.py": "x = 0   # abc\n", "ruff.toml": bad},
+             change=in_place("main.py", "import os # a\n")),
+        make("configuration", {**main, "ruff.toml": fine}, change=writes("ruff.toml", bad)),
+        make("configuration in pyproject.toml", {**main, "pyproject.toml": pyproject.format("")},
+             change=writes("pyproject.toml", pyproject.format('"F401"'))),
+        make("configuration made", {**main, "pyproject.toml": pyproject.format("")}, change=writes("ruff.toml", bad)),
+        make("extended configuration", {**main, "ruff.toml": 'extend = "base/base.toml"\n', "base/base.toml": fine},
+             change=writes("base/base.toml", bad)),
+        make("extended outside", {**main, "pyproject.toml": '[tool.ruff]\nextend = "../base.toml"\n',
+                                  "../base.toml": fine}, change=writes("../base.toml", bad)),
+        make("configuration below", {"a/b/main.py": "import os\n", "ruff.toml": fine, "a/ruff.toml": fine},
+             change=writes("a/ruff.toml", bad)),
+        make("generated, ignored", {"gen/main.py": "import os\n", "ruff.toml": fine, "gen/ruff.toml": fine,
+                                    ".gitignore": "gen/\n"}, change=writes("gen/ruff.toml", bad), prepare=repository),
+        make("hard link", {"main.py": "x = 1\n", "ruff.toml": bad, "../other/main.py": "x = 1\n"},
+             change=writes("../other/main.py", "import os\n"),
+             prepare=both(lambda root: (root / "main.py").unlink(), links_hard("main.py", "../other/main.py"))),
+        make("few watches", {"a/b/main.py": "import os\n", "ruff.toml": fine, "a/b/ruff.toml": fine},
+             change=writes("a/b/ruff.toml", bad), watch=watches_for(1)),
     ]  # fmt: skip
 
 
@@ -338,10 +378,19 @@ def framework_cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def rust_cases() -> list[Case]:
+def rust_cases(*, with_source: bool) -> list[Case]:
+    """With the source of the standard library (`rust-src`), or with the compiler on `PATH` alone, which has none."""
     # Started through a loader of its own, it cannot stand in for rustc, nor talk to another version's macro server.
-    alone = {"cargo": {"buildScripts": {"useRustcWrapper": False}}, "procMacro": {"enable": False}}
-    make = partial(Case, "rust-analyzer", error="mismatched types", options={"initialization": alone})
+    cargo: dict[str, Any] = {"buildScripts": {"useRustcWrapper": False}}
+    if with_source:
+        cargo["sysrootSrc"] = os.environ.get(RUST_SOURCE)
+    alone = {"cargo": cargo, "procMacro": {"enable": False}}
+    suffix, needs = ("", RUST_SOURCE) if with_source else (", no rust-src", None)
+
+    def make(name: str, files: Mapping[str, str], change: Change, error: str = "mismatched types", **more: Any) -> Case:
+        options = {"initialization": alone}
+        return Case("rust-analyzer", name + suffix, files, change, error, options=options, needs=needs, **more)
+
     manifest = '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n'
     fine, bad = "pub fn value() -> i32 { 1 }\n", "pub fn value() -> String { String::new() }\n"
     borrowed = "pub fn main() { let a = String::new(); drop(a); }\n"
@@ -368,10 +417,12 @@ def npm_packages(_name: str) -> Change:
 
 CASES: tuple[Case, ...] = (
     *(case for server in PYTHON_WRONG for case in python_cases(server)),
-    *(case for server in ("typescript", "vtsls") for case in typescript_cases(server)),
+    *ruff_cases(),
+    *(case for server in ("typescript", "vtsls", NATIVE) for case in typescript_cases(server)),
     *go_cases(),
     *c_cases(),
     *data_cases(),
     *framework_cases(),
-    *rust_cases(),
+    *rust_cases(with_source=True),
+    *rust_cases(with_source=False),
 )

@@ -19,7 +19,7 @@ from pilotfish.pool.plan import Limits
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.files import DiskFiles
-from pilotfish.system.ports import Launch, Process, Spawner
+from pilotfish.system.ports import Launch, OpenWatcher, Process, Spawner
 from support.servers.pools import FakeVitals
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario, ScriptedProcess, ScriptedServer
@@ -83,6 +83,7 @@ async def service_on(
     scenarios: Mapping[str, Scenario | Sequence[Scenario]],
     config: Config | None = None,
     limits: Limits | None = None,
+    watch: OpenWatcher | None = None,
 ) -> AsyncGenerator[Ground]:
     """Scenarios by server id, one for each start, the last for every further one. Without `config` each is `custom`."""
     real = Path(os.path.realpath(folder))
@@ -97,7 +98,8 @@ async def service_on(
     launches: list[Launch] = []
     started: dict[str, list[ScriptedServer]] = {}
     spawn = _spawner(scenarios, launches, started)
-    service = Service(System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment), limits)
+    system = System(spawn, DiskFiles(), WallClock(), FakeVitals(), places, environment, watch=watch)
+    service = Service(system, limits)
     client = ClientSession("test", AbsPath(str(root)), AbsPath(str(root)))
     ground = Ground(service, root, client, launches, started)
     async with service.running():

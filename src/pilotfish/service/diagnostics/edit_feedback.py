@@ -108,7 +108,12 @@ class EditFeedback:
         scope = scope or Scope()
         baselines = self._baselines.fork()
         checked = await self._runner.run(
-            client, workspace, touch.paths, texts=touch.texts, patience=scope.patience or Patience()
+            client,
+            workspace,
+            touch.paths,
+            texts=touch.texts,
+            given_at=started,
+            patience=scope.patience or Patience(),
         )
         edited: Sequence[FileVerdict] = checked
         said = {**_said(workspace, touch), **scope.carried}

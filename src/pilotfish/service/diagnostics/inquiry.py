@@ -56,6 +56,10 @@ class Target(Struct, frozen=True):
             return readiness.quiescent is True
         return self.ledger.answered or not readiness.busy
 
+    def is_well(self) -> bool:
+        """Whether it says that it can check: else its answers mean nothing, also to a check that comes later."""
+        return self.session.readiness.health != "error"
+
     def can_be_pulled(self) -> bool:
         return self.session.supports(PULL, self.path)
 
@@ -145,7 +149,7 @@ class Inquiry:
                 # progress around every request.
                 raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended
                 doubted |= raced
-                if reports is not None and target.is_ready() and not raced:
+                if reports is not None and target.is_ready() and target.is_well() and not raced:
                     target.ledger.answers[target.path] = PullAnswer(coverage, reports)
                 if self._kept_answer() is None:
                     await anyio.sleep(ASK_AGAIN_SECONDS)  # noqa: TID251 -- see there

@@ -28,10 +28,11 @@ class FileToSend(Struct, frozen=True):
     language_id: str
     text: str
     saved: bool = True
-    order: int | None = None
+    order: float | None = None
     """Rises with every text that is read or given; None: send it whatever the server has."""
     given: bool = False
     """Given by the caller: the disk is not read."""
+    given_at: float = 0.0
     is_old: bool = False
     """Unchanged on disk since before the server started: opening it is not a change for other files."""
 
@@ -43,7 +44,7 @@ class Sent(Struct, frozen=True):
     number: int
     """Its number among all changes that were sent."""
     at: float
-    order: int
+    order: float
 
 
 class Coverage(Struct, frozen=True):
@@ -106,6 +107,11 @@ class Ledger(Struct):
     """The message by which the server said that it cannot check at all."""
     behind: str | None = None
     """Why the server may not know what is on disk; its verdicts are then only assumed."""
+    in_step: anyio.Event | None = None
+    """Set when the server has been told what changed on disk since its start; None where nobody watches."""
+    newest_change: float = 0.0
+    """A text with a lower order may be older than a change on disk that the server was told of when the file was not
+    open, or than the server itself: then nothing will tell of that change again."""
     _sent: dict[AbsPath, Sent] = field(default_factory=dict[AbsPath, Sent])
     _unsaved: set[AbsPath] = field(default_factory=set[AbsPath])
     """Documents that were opened as they were on disk, without any save since."""
@@ -160,6 +166,7 @@ class Ledger(Struct):
         """Open a document at a new process. It reads the same disk, so this is not a change for other files."""
         session.sync(path, language_id, text)
         self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0)
+        self._unsaved.add(path)
 
     def note_disk_change(self) -> None:
         """The server was notified of changes on disk: what it said before about any file may be stale."""
@@ -193,7 +200,7 @@ class Ledger(Struct):
         for kept in (self._sent, self.answers, self.settled, self.unheard):
             kept.pop(path, None)
 
-    def _changed(self, version: int, order: int) -> Sent:
+    def _changed(self, version: int, order: float) -> Sent:
         self.changes += 1
         self.changed_before, self.changed_at = self.changed_at, current_time()
         return Sent(version, self.changes, self.changed_at, order)

@@ -1,7 +1,7 @@
 """The ledgers of all live sessions, and the documents that a session keeps open."""
 
 from collections.abc import Callable
-from itertools import count
+from math import inf, nextafter
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Refused
@@ -31,7 +31,7 @@ class Ledgers:
         self._started = started
         self._habits = HabitStore(memory)
         self._ledgers: dict[Session, Ledger] = {}
-        self._orders = count(1)
+        self._last_order = 0.0
 
     def of(self, session: Session) -> Ledger:
         if session not in self._ledgers:
@@ -39,9 +39,17 @@ class Ledgers:
             self._ledgers = {**alive, session: Ledger(habits=self._habits.recall(session))}
         return self._ledgers[session]
 
-    def next_order(self) -> int:
-        """The order of a text that is read or given now: a text with a lower one is older."""
-        return next(self._orders)
+    def next_order(self) -> float:
+        """The order of a text that is about to be read: the time, and higher than any before.
+
+        Taken after the reading, it would pass a text for newer than one that was given meanwhile.
+        """
+        self._last_order = max(current_time(), nextafter(self._last_order, inf))
+        return self._last_order
+
+    def order_of(self, given_at: float) -> float:
+        """The order of a text that was given then."""
+        return given_at if given_at < current_time() else self.next_order()
 
     def keep_habits(self, session: Session) -> None:
         """Write down what was learned about the server, where it is new."""
@@ -58,21 +66,32 @@ class Ledgers:
 
     async def restore(self, session: Session, before: Documents | None) -> None:
         """After a restart: open again what was open, with the text that is on disk now."""
+        ledger = self.of(session)
+        ledger.newest_change = self.next_order()
         self._started(session)
         if before is None:
             return
         for path in before.paths:
             try:
-                file = await self._texts.current(path)
+                text = await self._newest(path, ledger)
             except Refused:
                 # It is gone or no longer text: there is nothing to open.
                 continue
-            self.of(session).open_again(session, path, before.language_id(path) or "", file.text)
+            ledger.open_again(session, path, before.language_id(path) or "", text)
+
+    async def _newest(self, path: AbsPath, ledger: Ledger) -> str:
+        """The text of a file that is about to be opened; raises `Refused`."""
+        while True:
+            order = self.next_order()
+            text = (await self._texts.current(path)).text
+            if order > ledger.newest_change:
+                return text
 
     async def follow(self, session: Session, path: AbsPath, *, gone: bool) -> bool:
         """A file changed on disk: an open document takes its text or is closed. False: not now, it is being checked."""
-        ledger, language = self.of(session), session.documents.language_id(path)
+        ledger, language, order = self.of(session), session.documents.language_id(path), self.next_order()
         if language is None:
+            ledger.newest_change = order
             if gone:
                 session.reports.forget(path)
             return True
@@ -84,5 +103,5 @@ class Ledgers:
             ledger.close(session, path)
             return True
         if session.documents.is_open(path):
-            ledger.send(session, FileToSend(path, language, text, order=self.next_order()))
+            ledger.send(session, FileToSend(path, language, text, order=order))
         return True

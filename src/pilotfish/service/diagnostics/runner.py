@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
+import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,7 +17,7 @@ from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
-from pilotfish.service.diagnostics.ledger import FileToSend
+from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import refuse_binary
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
@@ -83,10 +84,13 @@ class CheckRunner:
         paths: Sequence[str],
         *,
         texts: Mapping[str, str] | None = None,
+        given_at: float | None = None,
         patience: Patience | None = None,
         anew: bool = False,
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file; a file that cannot be read is refused in its own verdict.
+
+        `texts` are those of files as the caller has written them, at `given_at`, by default now.
 
         `anew`: other files were changed, and not these.
 
@@ -97,7 +101,7 @@ class CheckRunner:
         refused: dict[AbsPath, FileVerdict] = {}
         for path in paths:
             try:
-                file = await self._read(workspace, path, (texts or {}).get(path))
+                file = await self._read(workspace, path, (texts or {}).get(path), given_at)
             except Refused as refusal:
                 named = AbsPath(os.path.join(workspace.boundary.cwd, path))
                 refused[named] = FileVerdict(named, "", (), refusal)
@@ -136,15 +140,17 @@ class CheckRunner:
                 for path in paths:
                     await self._ledgers.follow(entry.session, path, gone=True)
 
-    async def _read(self, workspace: Workspace, path: str, given: str | None) -> FileToSend:
+    async def _read(self, workspace: Workspace, path: str, given: str | None, given_at: float | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
+        given_at = current_time() if given_at is None else given_at
+        order = self._ledgers.next_order() if given is None else self._ledgers.order_of(given_at)
         if given is not None:
             real, text = admit(path, workspace.boundary, Want.TARGET).path, given
             refuse_binary(real, text)
         else:
             real = admit(path, workspace.boundary).path
             text = (await self._texts.current(real)).text
-        return FileToSend(real, "", text, order=self._ledgers.next_order(), given=given is not None)
+        return FileToSend(real, "", text, order=order, given=given is not None, given_at=given_at)
 
     async def _file(
         self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool
@@ -176,7 +182,7 @@ class CheckRunner:
         server = self._access.server(workspace, candidate)
         key = server.recipe.key
         seconds = self._seconds(key, workspace.settings(candidate.spec.id).timing, patience)
-        deadline, attempts = started + seconds, 0
+        deadline = started + seconds
 
         restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
         ignored = workspace.ignored(candidate.spec.id)
@@ -185,15 +191,16 @@ class CheckRunner:
             freshness = replace(freshness, save_progress=None)
 
         async def work(session: Session) -> Outcome:
-            nonlocal file, attempts
-            attempts += 1
-            if attempts > 1:
-                # The server died during the first attempt: the next one checks what is on disk now.
-                file = await self._read_again(file)
+            nonlocal file
             ledger = self._ledgers.of(session)
-            file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
-            check = Check(session, ledger, freshness, file)
+            if ledger.in_step is not None and not ledger.in_step.is_set():
+                # Else the verdict says that changes are not known.
+                with anyio.move_on_after((deadline - current_time()) / 2):
+                    await ledger.in_step.wait()
             async with ledger.shared():
+                file = await self._newest(file, ledger)
+                file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
+                check = Check(session, ledger, freshness, file)
                 outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
             if ledger.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=ledger.behind)
@@ -214,13 +221,26 @@ class CheckRunner:
         self._count(outcome)
         return outcome
 
+    async def _newest(self, file: FileToSend, ledger: Ledger) -> FileToSend:
+        """The file as it is now, where it was read before the server could be told of changes in it."""
+        while (file.order or 0) < ledger.newest_change:
+            again = await self._read_again(file)
+            if again is file:
+                break
+            file = again
+        return file
+
     async def _read_again(self, file: FileToSend) -> FileToSend:
-        if file.given:
-            return file
+        """The file as it is on disk; a text that was given stands until somebody else writes the file."""
+        read_at, order = current_time(), self._ledgers.next_order()
         try:
-            return replace(file, text=(await self._texts.current(file.path)).text, order=self._ledgers.next_order())
+            text = (await self._texts.current(file.path)).text
         except Refused:
             return file
+        age = self._texts.age(file.path)
+        if file.given and (age is None or age > read_at - file.given_at):
+            return file
+        return replace(file, text=text, order=order, given=False)
 
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)

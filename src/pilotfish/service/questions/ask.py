@@ -187,6 +187,8 @@ class QuestionRunner:
                 about = [subject, *(replace(subject, position=position) for position in _also(question, subject))]
                 contexts = [await self.request_context(session, request, question, one) for one in about]
                 answers = [(await self._request(session, candidate, request, asked), asked) for asked in contexts]
+            if path is not None and subject.text is not None:
+                await self._follow(session, path, subject.text.string)
             if ledger.behind is not None:
                 caveat = f"{session.server}: {ledger.behind}"
             self._ledgers.close_unused(session)
@@ -196,6 +198,12 @@ class QuestionRunner:
             message = f"{session.server} sent a malformed answer: {malformed}"
             raise ServerFailed(Code.PROTOCOL_ERROR, message) from malformed
         return Reply(session.server, session.encoding, reading, caveat, searched=searched)
+
+    async def _follow(self, session: Session, path: AbsPath, sent: str) -> None:
+        """The question was about the text that was read first; the server is left with the one that is on disk."""
+        known = await self._texts.unchanged(path)
+        if known is None or known.string != sent:
+            await self._ledgers.follow(session, path, gone=False)
 
     async def load(
         self,

@@ -34,8 +34,8 @@ from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
 from pilotfish.system.watching.watches import Watches
 
 WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO
-"""What tells that a file has another content now. `CLOSE_WRITE` says nothing more, and would make a branch switch of
-5,000 files overflow the kernel's queue of 16,384 events."""
+"""What tells that a file has another content now. `CLOSE_WRITE` says nothing more, but for writes through a memory
+mapping, and would make a branch switch of 5,000 files overflow the kernel's queue of 16,384 events."""
 
 MASK = WRITTEN | Mask.ATTRIB | Mask.DELETE | Mask.MOVED_FROM | Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.ONLYDIR
 

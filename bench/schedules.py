@@ -1,0 +1,84 @@
+"""Plays random schedules of the model of freshness: is anything stale called fresh, or anything wrong called clean?
+
+`python bench/schedules.py COUNT [--seed N]` plays COUNT schedules, the kinds of servers in turn; several runs with
+different seeds may go side by side. `--number N` plays one of them again, and prints it. Exits 1 after a failure.
+The model and its oracle are `tests/support/oracles/freshness.py`; `tests/feedback/test_freshness_model.py` plays some
+in every gate, by Hypothesis, which makes a failure small.
+"""
+
+import argparse
+import gc
+import logging
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import trio
+
+CLONE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(CLONE / "tests"))
+
+from support.oracles.freshness import Checked, Schedule, make_ground, play, wrong
+from support.oracles.schedules import drawn
+from support.servers.honest_kinds import KINDS
+
+MEMORY = Path("/dev/shm")
+
+COLLECT_EVERY = 300
+"""Schedules. A fifth of the time goes into collections otherwise."""
+
+
+def main() -> int:
+    options = _options()
+    # What a broken watcher raises is logged, ten thousand times.
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+    numbers = range(options.count) if options.number is None else [options.number]
+    outcomes: Counter[str] = Counter()
+    failures, started = 0, time.process_time()
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        root = Path(folder).resolve()
+        make_ground(root)
+        for number in numbers:
+            if number % COLLECT_EVERY == 0:
+                gc.collect()
+            schedule, found = _played(root, options.seed, number, outcomes)
+            failures += bool(found)
+            if found or options.number is not None:
+                print(f"seed {options.seed} number {number}: {schedule.kind.name}", *found, sep="\n  ")
+                print(*schedule.steps, list(schedule.tape), sep="\n  ", flush=True)
+    spent = time.process_time() - started
+    print(f"{len(numbers)} schedules, seed {options.seed}: {failures} failures; {spent:.0f} s of processor time")
+    print(", ".join(f"{count} {word}" for word, count in outcomes.most_common()))
+    return 1 if failures else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=1300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--number", type=int)
+    return parser.parse_args()
+
+
+def _played(root: Path, seed: int, number: int, outcomes: Counter[str]) -> tuple[Schedule, list[str]]:
+    random = Random(f"{seed} {number}")
+    # Tasks that are ready at one moment run in either order, and in the same one when this is played again.
+    trio._core._run._r.seed(random.random())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    schedule = drawn(KINDS[number % len(KINDS)], random)
+    world = play(schedule, str(root))
+    outcomes.update(map(_word, world.checked))
+    return schedule, wrong(world)
+
+
+def _word(checked: Checked) -> str:
+    if checked.outcome.diagnostics is None:
+        return "without a verdict"
+    return "fresh" if checked.outcome.is_fresh else "assumed"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

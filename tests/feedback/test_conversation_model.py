@@ -14,7 +14,8 @@ Two things are left open, because no verdict can settle them:
   gone: to the conversation it is the same error still. An edit may bring it back on its own account: then it is a new
   one. Both are true, and it may be told again or not. What commands alone take away and bring back between two events
   was there at both, and is not told again.
-- What was there when a conversation ended is not of the next one's making; it may hear of it with an edit or not.
+- What was there when a conversation ended, or what a person wrote between two turns, is not of the agent's making; it
+  may hear of it with an edit or not.
 """
 
 import re
@@ -54,6 +55,7 @@ steps = st.one_of(
     st.tuples(st.just("edit"), files, texts),
     st.tuples(st.just("command"), files, texts),
     st.tuples(st.just("call")),
+    st.tuples(st.just("prompt")),
     st.tuples(st.just("stop")),
     st.tuples(st.just("slow")),
     st.tuples(st.just("answer")),
@@ -81,6 +83,10 @@ class Oracle:
         self.forgotten: Errors = set()
         """There when a conversation ended: not of the next one's making, which hears of it with an edit or not."""
         self.stopped: bool = False
+        self.idle: bool = True
+        """No tool has run since the last turn: what is written now is a person's work if a prompt comes next."""
+        self.persons: set[str] = set()
+        """Files that were written since."""
 
     @property
     def present(self) -> Errors:
@@ -95,6 +101,13 @@ class Oracle:
         self.texts[name] = text
         self.forgotten &= self.present
 
+    def grant(self) -> None:
+        """What a person wrote between two turns is what the next one starts from."""
+        written = {one for one in self.known | self.doubtful | self.own if one[0] in self.persons}
+        self.forgotten |= (written & self.own) - self.known
+        self.known &= self.present | self.known - written
+        self.doubtful -= written
+
     def look(self) -> None:
         """Something happens now that may see what is gone, or may not."""
         self.doubtful |= self.known - self.present
@@ -103,6 +116,8 @@ class Oracle:
     def hear(self, text: str, *, certain: bool, stop: bool = False) -> None:
         """The text of an event; `certain`: the server was prompt, so that everything is known by now."""
         self.look()
+        self.idle = stop and not text
+        self.persons.clear()
         told = told_in(text)
         assert len(told) == len(set(told)), f"told twice at once: {told}"
         assert set(told) <= self.own, f"not there, or not its own: {set(told) - self.own}"
@@ -143,8 +158,13 @@ async def take(it: Talk, oracle: Oracle, step: tuple[Any, ...], number: int) -> 
         case ("command", name, text):
             oracle.write(name, text)
             it.command(text, name)
+            oracle.persons.add(name)
         case ("call",):
             oracle.hear(await it.reach("call"), certain=not it.server.slow)
+        case ("prompt",):
+            if oracle.idle:
+                oracle.grant()
+            oracle.hear(await it.reach("prompt"), certain=not it.server.slow)
         case ("stop",):
             text = await it.reach("stop")
             assert not (text and oracle.stopped), "told at two stops in a row"
@@ -162,8 +182,11 @@ async def take(it: Talk, oracle: Oracle, step: tuple[Any, ...], number: int) -> 
             it.ground.service.end(client)
             it.ground.client = ClientSession(f"test {number}", client.root, client.cwd, client.host)
             it.ground.service.conversations.begin(it.ground.client)
+            await anyio.wait_all_tasks_blocked()
+            oracle.grant()
             oracle.forgotten |= oracle.own
-            oracle.stopped = False
+            oracle.stopped, oracle.idle = False, True
+            oracle.persons.clear()
         case _:
             raise AssertionError(step)
 

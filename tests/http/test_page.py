@@ -1,6 +1,7 @@
 """The live page in a real browser."""
 
 import os
+import re
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -127,6 +128,33 @@ def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None
             os.kill(pid, signal.SIGKILL)
         expect(servers.get_by_text("Failed")).to_be_visible()
         assert troubles == []
+
+
+@pytest.mark.proves("DIAG-12")
+def test_it_shows_what_each_conversation_was_told_and_is_owed(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "bad\n")
+        home.write("fine.x", "fine\n")
+        signed_in(window, served)
+        told = window.get_by_role("list", name=f"Conversations of {home.root}")
+        with home.link("agent") as link:
+            link.request("touched", {"paths": ["fine.x"], "kind": "edit"})
+            link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+            expect(told).to_have_text("agent: 1 file told")
+        assert troubles == []
+
+
+@pytest.mark.proves("DIAG-12")
+def test_it_shows_what_is_still_checked_for_a_conversation(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, visiting(chromium) as (window, _):
+        home.configure("undecided", timing={"firstTouchTimeoutMs": 1_000, "diagnosticsWaitTimeoutMs": 1_000})
+        home.write("a.x", "fine\n")
+        with http_served(home) as served, home.link("agent") as link:
+            signed_in(window, served)
+            link.request("touched", {"paths": ["a.x"], "kind": "edit"})
+            told = window.get_by_role("list", name=f"Conversations of {home.root}")
+            # Until it is given up: the server is replaced, and that one does not answer either.
+            expect(told).to_have_text(re.compile(r"^agent: (1 file pending|1 dropped \(no verdict\))$"))
 
 
 def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: HttpServed) -> None:

@@ -266,3 +266,51 @@ async def test_a_stop_waits_no_longer_than_it_may_and_the_rest_is_told_later(tmp
         assert feedback.duration_ms <= 5_100
         await it.server.answer()
         assert "bad one" in await it.reach("prompt")
+
+
+COLD = {"firstTouchTimeoutMs": 20_000, "diagnosticsWaitTimeoutMs": 20_000}
+"""As long as a cold server takes: a stop gives up in the middle of the check."""
+
+
+async def test_what_a_stop_had_no_time_for_is_told_with_the_next_prompt(tmp_path: Path) -> None:
+    async with talking(tmp_path, timing=COLD) as it:
+        await it.edit("good\n", before="")
+        it.server.slow = True
+        it.command("bad one\n")
+        feedback = await it.feedback("stop")
+        assert (feedback.text, it.row.pending) == ("", 1)
+        assert feedback.duration_ms <= 5_100
+        await it.server.answer()
+        assert "Late result for a.x" in await it.reach("prompt")
+        assert await it.reach("call") == ""
+
+
+async def test_that_a_stop_had_no_verdict_is_said_with_the_next_prompt_and_once(tmp_path: Path) -> None:
+    async with talking(tmp_path, timing=COLD, noVerdict="say") as it:
+        await it.edit("good\n", before="")
+        it.server.slow = True
+        it.command("bad one\n")
+        assert await it.reach("stop") == ""
+        said = "a.x was not checked before the turn ended: its servers have not answered in time."
+        assert [await it.reach(kind) for kind in ("prompt", "call", "prompt")] == [said, "", ""]
+
+
+async def test_what_a_person_mended_between_two_turns_is_new_when_the_agent_breaks_it_again(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        assert "bad one" in await it.edit("bad one\n", before="good\n")
+        assert await it.reach("stop") != ""
+        assert await it.reach("stop") == ""
+        it.command("good\n")
+        assert await it.reach("prompt") == ""
+        it.command("bad one\n")
+        assert "bad one" in await it.reach("call")
+
+
+async def test_what_a_person_broke_between_two_turns_is_not_told_before_a_stop(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        await it.edit("good\n", before="")
+        assert await it.reach("stop") == ""
+        it.command("bad one\n")
+        await it.reach("prompt")
+        assert await it.edit("bad one\ngood\n", before="bad one\n") == ""
+        assert await it.reach("stop") == ""

@@ -30,12 +30,13 @@ class Group(Struct, frozen=True):
     files: tuple[Chosen, ...]
 
 
-def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int) -> str:
-    """Such as `Late result for src/a.py, edited 2 calls ago:`."""
+def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int, certain: bool = True) -> str:
+    """Such as `Late result for src/a.py, edited 2 calls ago:`; not `certain`: nobody knows what the edit caused."""
     spoken = unbracketed if form.plain else escaped_message
     calls = "1 call" if ago == 1 else f"{ago} calls"
     how = f"edited {calls} ago" if edited else f"broken by a change {calls} ago"
-    return f"Late result for {spoken(named(path, form.workspace))}, {how}:"
+    older = "" if certain else ", possibly older than that"
+    return f"Late result for {spoken(named(path, form.workspace))}, {how}{older}:"
 
 
 def command_heading(*, others: bool) -> str:

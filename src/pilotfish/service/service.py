@@ -134,7 +134,7 @@ class Service:
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(
-            self._edit_feedback, self._baselines, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, self._baselines, self._texts, self.workspaces.of, self._warm_start.used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(

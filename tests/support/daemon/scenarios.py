@@ -51,6 +51,12 @@ def mute(script: Script) -> None:
     script.on("textDocument/definition", lambda params: SILENCE)
 
 
+def undecided(script: Script) -> None:
+    """As `answering`, but it never says whether a text is bad."""
+    answering(script)
+    script.on("textDocument/diagnostic", lambda params: SILENCE)
+
+
 def prolific(script: Any) -> None:
     """As `answering`, with a child that left its session and ignores SIGTERM."""
     answering(script)

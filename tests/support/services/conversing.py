@@ -1,6 +1,6 @@
 """A conversation with the service, on a server whose answers come when the test lets them."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,8 +94,8 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(folder: Path, **feedback: Any) -> AsyncGenerator[Talk]:
+async def talking(folder: Path, timing: Mapping[str, int] = WAIT, **feedback: Any) -> AsyncGenerator[Talk]:
     server = SlowServer()
-    config: dict[str, Any] = {"lsp": {"one": custom()}, "timing": WAIT, "feedback": FEEDBACK | feedback}
+    config: dict[str, Any] = {"lsp": {"one": custom()}, "timing": {**timing}, "feedback": FEEDBACK | feedback}
     async with service_on(folder, {"one": server}, config) as ground:
         yield Talk(ground, server)

@@ -5,47 +5,50 @@ nothing has been told, and what was to be judged is owed. Then, without a wait, 
 known. What is owed is judged in the background, and told with the next event.
 """
 
-import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 
 import anyio
-from anyio.abc import TaskGroup
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
-from pilotfish.errors import Failure, Refused
-from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
+from pilotfish.errors import Refused
+from pilotfish.feedback.conversation import Fate, Standing, untold
 from pilotfish.feedback.conversation_text import (
     Group,
     chosen,
-    command_heading,
     groups_text,
     late_heading,
     stop_heading,
 )
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta
+from pilotfish.feedback.delta import Delta
 from pilotfish.feedback.text import Form, appended, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.service.conversations.judged_files import (
+    checked_text,
+    command_groups,
+    introduced_in,
+    told_files,
+    without,
+)
+from pilotfish.service.conversations.late_checks import LateChecks
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
+from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.tasks import owned_tasks
-
-logger = logging.getLogger(__name__)
 
 MAX_CONVERSATIONS = 256
 """As many as there are client sessions."""
@@ -58,9 +61,6 @@ LOOK_SECONDS = 1.5
 
 STOP_SECONDS = 5.0
 """For the check before a stop, all in all."""
-
-BACKGROUND = Patience(first=60.0, later=30.0)
-"""For a check that nobody waits for: what any cold server needs."""
 
 NOTHING_NEW = "there is nothing to tell"
 
@@ -82,29 +82,23 @@ class Conversations:
         self,
         edit_feedback: EditFeedback,
         baselines: Baselines,
+        texts: Texts,
         workspace_of: Callable[[ClientSession], Workspace],
         used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
         self._edit_feedback = edit_feedback
         self._baselines = baselines
-        self._workspace_of = workspace_of
+        self._texts = texts
+        self._late_checks = LateChecks(edit_feedback, baselines, workspace_of)
         self._used = used
         """Told of every file that was judged for an event."""
         self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
         self._edited: Counter[AbsPath] = Counter()
         """Files of edits that are under way."""
-        self._tasks: TaskGroup | None = None
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Within the block, checks go on in the background."""
-        async with owned_tasks() as tasks:
-            self._tasks = tasks
-            try:
-                yield
-            finally:
-                self._tasks = None
-                tasks.cancel_scope.cancel()
+        return self._late_checks.running()
 
     # --- Events -----------------------------------------------------------------------------------------------------
 
@@ -116,8 +110,10 @@ class Conversations:
         """It is over, and nothing is owed any more."""
         record = self._records.get(client.id)
         if record is not None:
-            self._stop_background(record)
+            self._late_checks.stop(record)
             self._records.drop(lambda key: key == client.id)
+            # The next conversation starts from what is there now.
+            self._late_checks.run_soon(self._take_for_granted, record)
 
     def noticed(self, changes: Iterable[PathChange]) -> None:
         """These files were changed on disk, by whomever."""
@@ -168,6 +164,7 @@ class Conversations:
         else:
             feedback = self._edit_feedback.tell(news.edit, touch, client, workspace, started)
             self._note(record, news.edit, call)
+            record.state.told += told_files(news.edit) if feedback.text else 0
             self._used(workspace, news.edit.edited)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
@@ -178,7 +175,7 @@ class Conversations:
         record = self._record(client)
         if moment.kind == "prompt" and record.idle:
             # Some hosts report a prompt in the middle of a turn, too: then the turn goes on.
-            record.written.clear()
+            await self._take_for_granted(record)
         if moment.kind == "stop":
             text = await self._before_stop(record, moment, workspace, started)
         else:
@@ -196,13 +193,16 @@ class Conversations:
         state = record.state
         text = ""
         if workspace.config.feedback.before_stop and state.may_tell_before_stop(moment.agent, again=moment.again):
-            self._stop_background(record)
+            self._late_checks.stop(record)
             news = _News()
             with anyio.CancelScope(deadline=started + STOP_SECONDS):
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
+            self._owe_written(record, workspace)
             text = self._tell_what_is_left(record, news, workspace, _form(moment, workspace))
-            self._go_on(record)
+            # A stop is silent without findings: that there is no verdict yet is said with the next event.
+            record.unsaid = set(state.standing(Standing.PENDING))
+            self._late_checks.go_on(record)
         if text:
             state.stop_told(moment.agent)
         elif not moment.agent:
@@ -232,9 +232,7 @@ class Conversations:
                 carried = self._carry(record)
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
-                    created = [path for path, change in written.items() if change is Change.CREATED]
-                    unknown = [path for path in created if self._baselines.text(record.client, path) is None]
-                    before: dict[str, str] = dict.fromkeys(unknown, "")
+                    before: dict[str, str] = {**self._texts_of_created(record, written)}
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
                     unfinished = record.state.unfinished
                     scope = Scope(_until(deadline), others_seconds=LOOK_SECONDS, carried=carried, unfinished=unfinished)
@@ -255,7 +253,7 @@ class Conversations:
     ) -> None:
         changed = {*record.state.changed}
         if news.written is not None:
-            changed |= {one.path for one in news.written.edited} | _introduced_in(news.written.others.changes).keys()
+            changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
         if news.late is not None:
             changed |= {one.path for one in news.late.edited}
         if changed:
@@ -296,15 +294,18 @@ class Conversations:
             judged, call = news.written, record.state.calls
             judged.keep()
             self._note(record, judged, call)
-            groups += _command_groups(judged, wanted)
+            groups += command_groups(judged, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
             if news.uncounted:
                 notes.append(f"{news.uncounted} more files that were changed by a command are not checked.")
         if news.late is not None:
             news.late.keep()
             groups += self._late_groups(record, news.late, form, wanted)
+        if record.unsaid and workspace.config.feedback.no_verdict == "say":
+            notes += self._edit_feedback.late_notes(record.client, workspace, sorted(record.unsaid))
+        record.unsaid.clear()
         record.state.told += sum(len(group.files) for group in groups)
-        self._go_on(record)
+        self._late_checks.go_on(record)
         return groups_text(groups, form, notes)
 
     def _tell_what_is_left(self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form) -> str:
@@ -319,8 +320,8 @@ class Conversations:
         for path, verdict in now.items():
             if path in unknown:
                 continue
-            state.judged(path, _state(verdict), news.left.changes[path], edited=False)
-            found = state.remaining(path, _state(verdict), wanted)
+            state.judged(path, checked_text(verdict), news.left.changes[path], edited=False)
+            found = state.remaining(path, checked_text(verdict), wanted)
             state.settle(path, Fate.TOLD if found else Fate.OVER)
             files += [(path, found)] if found else []
         news.left.baselines.keep(without=unknown)
@@ -333,10 +334,10 @@ class Conversations:
             return
         news.written.keep()
         self._note(record, news.written, record.state.calls)
-        introduced = _introduced_in({**news.written.changes, **news.written.others.changes})
+        introduced = introduced_in({**news.written.changes, **news.written.others.changes})
         for verdict in news.written.verdicts:
-            if verdict.path in introduced and verdict.path not in now:
-                base = _without(_state(verdict), introduced[verdict.path])
+            if verdict.path in introduced and verdict.path not in {*now, *news.written.uncompared}:
+                base = without(checked_text(verdict), introduced[verdict.path])
                 edited = verdict.path in news.written.changes
                 record.state.found(verdict.path, base, call=record.state.calls, edited=edited)
 
@@ -352,11 +353,12 @@ class Conversations:
             if verdict.refused is not None:
                 state.settle(verdict.path, Fate.OVER)
             elif verdict.is_fresh and verdict.path not in judged.uncompared:
-                now, change = _state(verdict), judged.changes[verdict.path]
+                now, change = checked_text(verdict), judged.changes[verdict.path]
                 found = [one for one in untold(now, change) if one.severity in severities]
                 state.settle(verdict.path, Fate.TOLD if found else Fate.OVER)
                 state.judged(verdict.path, now, change, edited=debt.edited)
-                heading = late_heading(verdict.path, form, edited=debt.edited, ago=max(1, state.calls - debt.call))
+                ago, certain = max(1, state.calls - debt.call), isinstance(change, Delta)
+                heading = late_heading(verdict.path, form, edited=debt.edited, ago=ago, certain=certain)
                 groups += [Group(heading, (chosen(verdict.path, found),))] if found else []
         return groups
 
@@ -380,12 +382,12 @@ class Conversations:
             elif path in judged.uncompared:
                 state.owe(path, judged.before.get(path), call=call)
             elif verdict.is_fresh:
-                state.judged(path, _state(verdict), judged.changes[path], edited=True)
+                state.judged(path, checked_text(verdict), judged.changes[path], edited=True)
                 state.settle(path, Fate.JUDGED)
                 if missing:
                     state.owe_others(path, judged.first.get(path), call=call)
             elif verdict.is_late:
-                heard = _state(verdict) if verdict.answered else None
+                heard = checked_text(verdict) if verdict.answered else None
                 state.owe(path, judged.before.get(path), call=call, heard=heard)
             else:
                 state.settle(path, Fate.NO_VERDICT)
@@ -395,13 +397,41 @@ class Conversations:
                 state.owe_others(path, judged.first.get(path), call=call)
         for verdict in judged.others.verdicts:
             if verdict.refused is None and verdict.path in judged.others.changes:
-                state.judged(verdict.path, _state(verdict), judged.others.changes[verdict.path], edited=False)
+                state.judged(verdict.path, checked_text(verdict), judged.others.changes[verdict.path], edited=False)
                 state.settle(verdict.path, Fate.JUDGED)
+
+    def _owe_written(self, record: ConversationRecord, workspace: Workspace) -> None:
+        """What commands changed and a stop had no time for is judged in the background: the turn may be over."""
+        before = self._texts_of_created(record, record.written.all())
+        for path in record.written.all():
+            if workspace.serves(path):
+                record.state.owe(path, before.get(path), call=record.state.calls)
+        record.written.clear()
+
+    async def _take_for_granted(self, record: ConversationRecord) -> None:
+        """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""
+        client, others = record.client, [other for other in self._all() if other is not record]
+        unheard = {path for other in others for path in other.written.all()}
+        for path in record.written.all():
+            if self._baselines.text(client, path) is None or path in unheard:
+                continue
+            try:
+                text = (await self._texts.current(path)).text
+            except Refused:
+                text = ""
+            self._edit_feedback.start_from(client, path, text)
+            record.state.inherited.pop(path, None)
+        record.written.clear()
+
+    def _texts_of_created(self, record: ConversationRecord, changes: Mapping[AbsPath, Change]) -> dict[AbsPath, str]:
+        """A file that a command made had no text before."""
+        created = [path for path, change in changes.items() if change is Change.CREATED]
+        return {path: "" for path in created if self._baselines.text(record.client, path) is None}
 
     def _owe(self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], call: int) -> None:
         for path, text in texts.items():
             record.state.owe(path, text, call=call)
-        self._go_on(record)
+        self._late_checks.go_on(record)
 
     def _carry(self, record: ConversationRecord) -> dict[AbsPath, str]:
         """Texts before changes that were never judged. What came late is compared with what need not be told."""
@@ -431,97 +461,6 @@ class Conversations:
     def _all(self) -> list[ConversationRecord]:
         return [record for key in self._records if (record := self._records.get(key)) is not None]
 
-    # --- The background ---------------------------------------------------------------------------------------------
-
-    def _stop_background(self, record: ConversationRecord) -> None:
-        if record.background is not None:
-            record.background.cancel()
-            record.background = None
-
-    def _go_on(self, record: ConversationRecord) -> None:
-        """Judge what is pending, without anyone waiting for it."""
-        pending = record.state.standing(Standing.PENDING)
-        if record.background is not None and pending == record.judging:
-            return
-        self._stop_background(record)
-        if pending and self._tasks is not None:
-            record.background, record.judging = anyio.CancelScope(), pending
-            self._tasks.start_soon(self._finish, record, record.background, pending)
-
-    async def _finish(
-        self, record: ConversationRecord, scope: anyio.CancelScope, pending: Mapping[AbsPath, Debt]
-    ) -> None:
-        judged: Judged | None = None
-        try:
-            with scope:
-                workspace = self._workspace_of(record.client)
-                before = {path: debt.before for path, debt in pending.items() if debt.before is not None}
-                touch = Touch(tuple(pending), "patch", only_new=True)
-                seconds, unfinished = BACKGROUND.first or 0.0, record.state.unfinished
-                limits = Scope(BACKGROUND, others_seconds=seconds, carried=before, unfinished=unfinished)
-                judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
-        except Failure as failure:
-            logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
-        except Exception:
-            # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
-            logger.exception("late check failed session=%s", record.client.id)
-        if record.background is scope:
-            record.background = None
-        if not scope.cancelled_caught:
-            self._found(record, judged, pending)
-
-    def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
-        """What the background knows now, about files that no event has judged meanwhile."""
-        state = record.state
-        verdicts = {} if judged is None else {one.path: one for one in judged.edited}
-        for path, debt in pending.items():
-            if state.debts.get(path) != debt:
-                continue
-            verdict = verdicts.get(path)
-            if judged is not None and path in judged.deleted:
-                state.settle(path, Fate.CLEAN)
-            elif verdict is not None and verdict.refused is not None:
-                state.settle(path, Fate.OVER)
-            elif judged is None or verdict is None or not verdict.is_fresh:
-                state.settle(path, Fate.NO_VERDICT)
-            else:
-                now, change = _state(verdict), judged.changes[path]
-                found = untold(now, change, debt.heard)
-                base = _without(now, found) if isinstance(change, Delta) else None
-                if found:
-                    state.found(path, base, call=debt.call, edited=True)
-                else:
-                    state.settle(path, Fate.CLEAN)
-                    # Nothing of it is to be told: what went away meanwhile is new when it comes back.
-                    self._baselines.put(record.client.host, path, now)
-        call = max((debt.call for debt in pending.values()), default=0)
-        for verdict in judged.others.verdicts if judged is not None else ():
-            change = judged.others.changes.get(verdict.path) if judged is not None else None
-            if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
-                state.found(verdict.path, _without(_state(verdict), change.introduced), call=call, edited=False)
-
-
-def _command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
-    severities = frozenset(wanted)
-
-    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], *, own: bool) -> Group:
-        shown = list[tuple[AbsPath, list[Diagnostic]]]()
-        for verdict in verdicts:
-            change = changes.get(verdict.path)
-            if verdict.is_fresh and isinstance(change, Delta):
-                shown.append((verdict.path, [one for one in change.introduced if one.severity in severities]))
-        return Group(command_heading(others=not own), tuple(chosen(path, found) for path, found in shown if found))
-
-    return [
-        files(judged.edited, judged.changes, own=True),
-        files(judged.others.verdicts, judged.others.changes, own=False),
-    ]
-
-
-def _introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:
-    found = {path: change.introduced for path, change in changes.items() if isinstance(change, Delta)}
-    return {path: introduced for path, introduced in found.items() if introduced}
-
 
 def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | None]:
     """The files of a touch, with the texts before it where the host says them."""
@@ -530,14 +469,6 @@ def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | Non
         with suppress(Refused):  # it is refused when it is checked, and is said to be
             found[admit(path, workspace.boundary, Want.PLACE).path] = (touch.before or {}).get(path)
     return found
-
-
-def _without(now: CheckedText, found: Sequence[Diagnostic]) -> CheckedText:
-    return CheckedText(now.text, tuple(one for one in now.diagnostics if one not in found))
-
-
-def _state(verdict: FileVerdict) -> CheckedText:
-    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _until(deadline: float) -> Patience:

@@ -61,6 +61,10 @@ class Baselines:
             self._new = {key: state for key, state in self._new.items() if key[0] != path}
             self._gone.add(path)
 
+    def forget(self, client: ClientSession, path: AbsPath) -> None:
+        """The last fresh state is nothing to compare with any more."""
+        self._kept.drop(lambda key: key == (path, client.host))
+
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Forget the state of these files: nobody compares it with a new one."""
         self._kept.drop(lambda key: is_meant(key[0]))

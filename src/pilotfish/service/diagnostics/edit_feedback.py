@@ -179,6 +179,10 @@ class EditFeedback:
         notes += self._missing_line(client, judged.missing.introduced, judged)
         return [*notes, *_unchecked(judged.others), *_older_line(workspace, judged)]
 
+    def late_notes(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
+        """That these files have no verdict yet, where it was not said."""
+        return self._notices.take_late(client, workspace, paths)
+
     def _missing_line(self, client: ClientSession, packages: frozenset[str], judged: Judged) -> list[str]:
         """A line about all of them when one of these was not mentioned before."""
         is_first = self._notices.is_first(client, packages)
@@ -192,6 +196,11 @@ class EditFeedback:
         """Keep nothing of these files and roots any longer."""
         self._earlier.texts.drop(is_meant)
         self._project.drop(is_meant)
+
+    def start_from(self, client: ClientSession, path: AbsPath, text: str) -> None:
+        """Compare the next edit with this text: whatever was known is about another one."""
+        self._baselines.forget(client, path)
+        self._earlier.texts.saw(path, text)
 
     def saw(self, verdict: FileVerdict) -> None:
         """Somebody has looked at the file: this is what the next edit starts from."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
+from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.recent import Recent
@@ -30,7 +31,7 @@ class Notices:
         said = self._said_to(client)
         for verdict in verdicts:
             if verdict.answered:
-                said.discard(_late_key(verdict))
+                said.discard(_late_key(verdict.path))
         return _unsaid(said, _notices(workspace, verdicts))
 
     def take_restrictions(
@@ -38,6 +39,12 @@ class Notices:
     ) -> tuple[str, ...]:
         """The same about servers that run restricted. They have judged the files: this alone is no reason to speak."""
         return _unsaid(self._said_to(client), _restrictions(workspace, verdicts))
+
+    def take_late(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
+        """The same about files that had no verdict when a turn ended, and have none now."""
+        said = "was not checked before the turn ended: its servers have not answered in time."
+        notices = [(_late_key(path), f"{named(path, workspace.root)} {said}") for path in paths]
+        return _unsaid(self._said_to(client), notices)
 
     def is_first(self, client: ClientSession, packages: frozenset[str]) -> bool:
         """Whether one of these packages is missing that this client session has not heard of."""
@@ -79,7 +86,7 @@ def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcom
     failure = outcome.failure
     if failure is None or failure.code is Code.REQUEST_TIMEOUT:
         path = named(verdict.path, workspace.root)
-        return _late_key(verdict), f"{path} is not checked yet: {outcome.server} has not answered in time."
+        return _late_key(verdict.path), f"{path} is not checked yet: {outcome.server} has not answered in time."
     kind = os.path.splitext(verdict.path)[1] or os.path.basename(verdict.path)
     text = " ".join([failure.message, *([failure.hint] if failure.hint else [])]).replace("\n", " ")
     if failure.code in WITHOUT_SERVER:
@@ -87,5 +94,5 @@ def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcom
     return f"failed {outcome.server}", f"{outcome.server} does not check files: {text}"
 
 
-def _late_key(verdict: FileVerdict) -> str:
-    return f"late {verdict.path}"
+def _late_key(path: AbsPath) -> str:
+    return f"late {path}"

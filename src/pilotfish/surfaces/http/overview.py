@@ -8,6 +8,7 @@ from typing import Literal
 
 import anyio
 
+from pilotfish.api.status import ConversationRow
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Failure
 from pilotfish.ipc.client_sessions import ClientSessions, SessionRecord
@@ -80,7 +81,8 @@ class Observatory:
 
     async def _workspace(self, root: AbsPath, sessions: list[SessionRecord]) -> WorkspaceState:
         client = sessions[0].client
-        attending = tuple(_conversation(session) for session in sessions)
+        rows = {row.session: row for row in self._service.conversations.rows(root)}
+        attending = tuple(_conversation(session, rows.get(session.client.id)) for session in sessions)
         try:
             snapshot = await self._service.inspect(client)
         except Failure as failure:
@@ -120,12 +122,17 @@ class Watch:
         await anyio.sleep_until(self._looked + QUICKEST_SECONDS)
 
 
-def _conversation(session: SessionRecord) -> SessionShown:
+def _conversation(session: SessionRecord, row: ConversationRow | None) -> SessionShown:
+    row = row or ConversationRow(session=session.client.id)
     return SessionShown(
         session=session.client.id,
         host=session.caller.host,
         conversation=session.caller.conversation,
         attached=session.hang_up is not None,
+        told=row.told,
+        pending=row.pending,
+        late=row.late,
+        dropped=row.dropped,
     )
 
 

@@ -5,7 +5,7 @@ The shapes of a conversation are those of Dispatch, word for word; the rest is `
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from pilotfish.api.answers import Api, Feedback
 from pilotfish.api.status import ServerRow
@@ -86,6 +86,11 @@ class SessionShown(Api, frozen=True, kw_only=True):
     conversation: str | None = None
     attached: bool
     """Whether a connection carries it; hooks have none between two edits."""
+    told: int = 0
+    """Files that it heard of; the other counts are as in `pilotfish status --json`."""
+    pending: int = 0
+    late: int = 0
+    dropped: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Said(Api, frozen=True, kw_only=True):

@@ -58,13 +58,17 @@ function rowsOf(workspace) {
 
 function newWorkspace() {
   const list = element("ul", { class: "cards" });
-  return element("article", {}, element("h3"), element("p", { class: "who" }), element("ul", { class: "warnings" }), list);
+  const who = [element("p", { class: "who" }), element("ul", { class: "told" })];
+  return element("article", {}, element("h3"), ...who, element("ul", { class: "warnings" }), list);
 }
 
 function updateWorkspace(node, workspace) {
-  const [title, who, warnings, list] = node.children;
+  const [title, who, told, warnings, list] = node.children;
   say(title, workspace.root);
   say(who, workspace.conversations.map(conversationName).join(" · "));
+  told.setAttribute("aria-label", `Conversations of ${workspace.root}`);
+  const heard = workspace.conversations.filter((one) => toldOf(one));
+  keep(told, heard, ({ session }) => session, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${toldOf(one)}`));
   warnings.setAttribute("aria-label", `Warnings of ${workspace.root}`);
   keep(warnings, workspace.warnings ?? [], (text) => text, () => element("li", { class: "warning" }), say);
   list.setAttribute("aria-label", `Servers of ${workspace.root}`);
@@ -75,6 +79,12 @@ function updateWorkspace(node, workspace) {
 function conversationName({ host, conversation, attached }) {
   const name = conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
   return attached ? name : `${name} (by hooks)`;
+}
+
+function toldOf({ told = 0, pending = 0, late = 0, dropped = {} }) {
+  const counted = [[told, "told"], [pending, "pending"], [late, "late"]].filter(([number]) => number);
+  const parts = counted.map(([number, word]) => `${count(number, "file")} ${word}`);
+  return [...parts, ...Object.entries(dropped).map(([why, number]) => `${number} dropped (${why})`)].join(", ");
 }
 
 function newServer() {

@@ -1,0 +1,123 @@
+"""Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pilotfish.api.questions import Touch
+from pilotfish.errors import Failure
+from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
+from pilotfish.feedback.delta import Delta
+from pilotfish.model import AbsPath
+from pilotfish.service.conversations.judged_files import checked_text, without
+from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
+from pilotfish.service.diagnostics.runner import Patience
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
+
+BACKGROUND = Patience(first=60.0, later=30.0)
+"""For a check that nobody waits for: what any cold server needs."""
+
+
+class LateChecks:
+    def __init__(
+        self, edit_feedback: EditFeedback, baselines: Baselines, workspace_of: Callable[[ClientSession], Workspace]
+    ) -> None:
+        self._edit_feedback = edit_feedback
+        self._baselines = baselines
+        self._workspace_of = workspace_of
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Within the block, checks go on in the background."""
+        async with owned_tasks() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def run_soon(self, work: Callable[[ConversationRecord], Awaitable[None]], record: ConversationRecord) -> None:
+        """Something short that nobody waits for."""
+        if self._tasks is not None:
+            self._tasks.start_soon(work, record)
+
+    def stop(self, record: ConversationRecord) -> None:
+        if record.background is not None:
+            record.background.cancel()
+            record.background = None
+
+    def go_on(self, record: ConversationRecord) -> None:
+        """Judge what is pending, without anyone waiting for it."""
+        pending = record.state.standing(Standing.PENDING)
+        if record.background is not None and pending == record.judging:
+            return
+        self.stop(record)
+        if pending and self._tasks is not None:
+            record.background, record.judging = anyio.CancelScope(), pending
+            self._tasks.start_soon(self._finish, record, record.background, pending)
+
+    async def _finish(
+        self, record: ConversationRecord, scope: anyio.CancelScope, pending: Mapping[AbsPath, Debt]
+    ) -> None:
+        judged: Judged | None = None
+        try:
+            with scope:
+                workspace = self._workspace_of(record.client)
+                before = {path: debt.before for path, debt in pending.items() if debt.before is not None}
+                touch = Touch(tuple(pending), "patch", only_new=True)
+                seconds, unfinished = BACKGROUND.first or 0.0, record.state.unfinished
+                limits = Scope(BACKGROUND, others_seconds=seconds, carried=before, unfinished=unfinished)
+                judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
+        except Failure as failure:
+            logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
+        except Exception:
+            # No call waits for it, so the log is the only place; and an error would cancel the shared task group.
+            logger.exception("late check failed session=%s", record.client.id)
+        if record.background is scope:
+            record.background = None
+        if not scope.cancelled_caught:
+            self._found(record, judged, pending)
+
+    def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
+        """What the background knows now, about files that no event has judged meanwhile."""
+        state = record.state
+        verdicts = {} if judged is None else {one.path: one for one in judged.edited}
+        for path, debt in pending.items():
+            if state.debts.get(path) != debt:
+                continue
+            verdict = verdicts.get(path)
+            if verdict is not None and (verdict.refused is not None or verdict.is_fresh):
+                record.unsaid.discard(path)
+            if judged is not None and path in judged.deleted:
+                state.settle(path, Fate.CLEAN)
+            elif verdict is not None and verdict.refused is not None:
+                state.settle(path, Fate.OVER)
+            elif judged is None or verdict is None or not verdict.is_fresh:
+                state.settle(path, Fate.NO_VERDICT)
+            else:
+                now, change = checked_text(verdict), judged.changes[path]
+                found = untold(now, change, debt.heard)
+                base = without(now, found) if isinstance(change, Delta) else None
+                if found:
+                    state.found(path, base, call=debt.call, edited=True)
+                else:
+                    state.settle(path, Fate.CLEAN)
+                    # Nothing of it is to be told: what went away meanwhile is new when it comes back.
+                    self._baselines.put(record.client.host, path, now)
+        call = max((debt.call for debt in pending.values()), default=0)
+        for verdict in judged.others.verdicts if judged is not None else ():
+            change = judged.others.changes.get(verdict.path) if judged is not None else None
+            if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
+                state.found(verdict.path, without(checked_text(verdict), change.introduced), call=call, edited=False)

@@ -317,7 +317,7 @@ CHECKERS: Mapping[str, Checker] = {
         codes=(0, 1, 2),
     ),
     "gopls+0.16": Checker(
-        "gopls+0.16",
+        "gopls-0.16",
         lambda _project, root: [str(programs.program("gopls+0.16", "gopls")), "check", *_go_files(root)],
         parse_gopls,
         lambda: [str(programs.program("gopls+0.16", "gopls")), "version"],

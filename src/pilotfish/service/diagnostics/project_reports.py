@@ -6,6 +6,7 @@ with something new are then checked and compared like any others. Where it canno
 before, or where that takes too long, there is no answer here.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import anyio
@@ -114,7 +115,9 @@ class ProjectReports:
 
     def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
         """Whether the server gave its account when an edit was on disk already: nothing is new since then."""
-        ages = [age for path in edited if (age := self._access.texts.age(path)) is not None]
+        # Of a deleted file only its last text is known, and how old that was.
+        written = [path for path in edited if os.path.exists(path)]
+        ages = [age for path in written if (age := self._access.texts.age(path)) is not None]
         return bool(ages) and ledger.account_at > current_time() - max(ages)
 
     async def _verdicts(

@@ -96,9 +96,10 @@ class Ledger(Struct):
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
     account: dict[AbsPath, Said] | None = None
     """What the server last said of its whole project, see `project_reports`."""
-    account_at: float = 0.0
     account_seconds: float = 0.0
     """How long that took."""
+    looked_at: float = 0.0
+    """When the first one was given while nobody waited, until it is used."""
     owed: dict[AbsPath, Said | None] = field(default_factory=dict[AbsPath, Said | None])
     """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])

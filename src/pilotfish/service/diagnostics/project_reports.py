@@ -77,7 +77,7 @@ class ProjectReports:
 
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
-            is_late = self._is_late(ledger, edited)
+            is_late, ledger.looked_at = self._is_late(ledger, edited), 0.0
             found = await self._ask(session, target, edited, deadline)
             if found is None or (is_late and not ledger.owed):
                 return None
@@ -96,8 +96,10 @@ class ProjectReports:
         """Learn what the server of a root says of its project now: the next change is compared with it."""
 
         async def work(session: Session) -> ProjectChange | None:
-            if self._access.ledgers.of(session).account is None:
+            ledger = self._access.ledgers.of(session)
+            if ledger.account is None:
                 await self._ask(session, target, [path], deadline)
+                ledger.looked_at = current_time()
             return None
 
         await self._use(client, workspace, target, work, deadline)
@@ -114,11 +116,11 @@ class ProjectReports:
                     ledger.account[verdict.path] = said_of(verdict.diagnostics, entry.session.server)
 
     def _is_late(self, ledger: Ledger, edited: Sequence[AbsPath]) -> bool:
-        """Whether the server gave its account when an edit was on disk already: nothing is new since then."""
+        """Whether the first account was given when the edit was on disk already: nothing is new since then."""
         # Of a deleted file only its last text is known, and how old that was.
         written = [path for path in edited if os.path.exists(path)]
         ages = [age for path in written if (age := self._access.texts.age(path)) is not None]
-        return bool(ages) and ledger.account_at > current_time() - max(ages)
+        return bool(ages) and ledger.looked_at > current_time() - max(ages)
 
     async def _verdicts(
         self, workspace: Workspace, session: Session, found: ProjectChange
@@ -199,7 +201,7 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
         if ledger.changes == changes:
             before, found = ledger.account, _by_path(reports)
             now = {path: said(map(words_of, report.items)) for path, report in found.items()}
-            ledger.account, ledger.account_at = now, current_time()
+            ledger.account = now
             if before is None:
                 # The first one takes longer than any other.
                 return None
@@ -215,7 +217,7 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
     before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
     ledger.heard = session.reports.arrivals
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
-    ledger.account, ledger.account_at = {**(before or {}), **now}, current_time()
+    ledger.account = {**(before or {}), **now}
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.

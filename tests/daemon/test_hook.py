@@ -216,3 +216,17 @@ def _imports(home: DaemonHome, *program: str) -> set[str]:
         check=True,
     )
     return {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()[1:]}
+
+
+@pytest.mark.proves("DIAG-5", "HOOK-2")
+def test_the_socket_waits_for_as_long_as_the_program_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    def connect(_place: object, seconds: float) -> None:
+        waits.append(seconds)
+        raise ConnectionError
+
+    monkeypatch.setattr(relay, "connect", connect)
+    with pytest.raises(ConnectionError):
+        relay.relay("llxprt", b"{}", 13.0)
+    assert waits == [13.0, 13.0]

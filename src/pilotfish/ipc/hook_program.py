@@ -60,11 +60,11 @@ def relay(host: str, event: bytes, seconds: float = DEADLINE_SECONDS) -> bytes:
     place = DaemonPlace(os.environ)
     message = request(host, os.fsencode(os.getcwd()), event, packed(os.environ), seconds)
     try:
-        answer = exchange(_connect(place), message)
+        answer = exchange(_connect(place, seconds), message)
     except ConnectionError:
         answer = b""
     if not answer or (not answer.startswith(RESULT) and any(word in answer for word in LEAVING)):
-        answer = exchange(_connect(place), message)
+        answer = exchange(_connect(place, seconds), message)
     return printed(answer)
 
 
@@ -107,13 +107,13 @@ def _length(header: bytes) -> int:
     return length
 
 
-def _connect(place: DaemonPlace) -> "socket.socket":
+def _connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     try:
-        return connect(place, DEADLINE_SECONDS)
+        return connect(place, seconds)
     except NoDaemon:
         from pilotfish.ipc.starter import reach
 
-        return reach(place, os.environ, DEADLINE_SECONDS)
+        return reach(place, os.environ, seconds)
 
 
 def _read() -> bytes:

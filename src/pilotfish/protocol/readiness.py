@@ -19,7 +19,7 @@ MAX_TOKENS = 1_000
 TOGETHER_SECONDS = 0.0005
 """Saves of one patch are sent together, and a server that begins after one of them has them all."""
 
-CROSSING_SECONDS = 0.02
+CROSSING_SECONDS = 0.0008
 """The message that work begins may have been on its way when a save was sent that makes the server begin anew."""
 
 

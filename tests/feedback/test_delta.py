@@ -185,6 +185,14 @@ def test_a_line_number_inside_a_message_may_change() -> None:
 
 
 @pytest.mark.proves("DIAG-8")
+def test_what_explains_a_message_may_change() -> None:
+    old = diagnostic("Invalid override\ninfo: parameter `a` is missing", line=0)
+    new = diagnostic("Invalid override\ninfo: parameter `b` is missing\ninfo: see there", line=0)
+    introduced, older, fixed = change("x\n", [old], "x\n", [new])
+    assert (introduced, len(older), fixed) == ([], 1, [])
+
+
+@pytest.mark.proves("DIAG-8")
 def test_another_number_inside_a_message_may_not() -> None:
     old, new = diagnostic("expected 2 arguments"), diagnostic("expected 3 arguments")
     assert change("f()\n", [old], "f()\n", [new]) == (["0:0 expected 3 arguments"], [], ["0:0 expected 2 arguments"])

@@ -21,6 +21,9 @@ from pilotfish.model import Diagnostic, Position, Severity
 _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 """Messages such as "redefinition of `f` from line 3" change when lines move, and mean the same."""
 
+_EXPLANATION = re.compile(r"\n\s*info:.*", re.DOTALL)
+"""What is explained below a message may change with other files, and the error is the same."""
+
 
 class CheckedText(Struct, frozen=True):
     """A text and its diagnostics."""
@@ -119,7 +122,7 @@ def _new_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> 
 
 def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Sequence[str]) -> Signs:
     start = diagnostic.range.start
-    message = _LINE_NUMBER.sub(r"\1", diagnostic.message)
+    message = _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", diagnostic.message))
     same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
     return (
         # The same message in the same place, of any server: of two servers that agree only one is kept, and not always

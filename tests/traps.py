@@ -1,12 +1,14 @@
 """Lets language servers loose in trap repositories, and writes down what ran: `.venv/bin/python tests/traps.py --help`.
 
 Each server of `KINDS` that is on `PATH` gets a fresh trap repository (`tests/support/traps`): every file that it is for
-is checked, asked about and edited, and then the canaries are counted. Three times: in a trusted workspace, which shows
-that the traps work; in one that is not trusted; and in one that is not trusted, with all that the kernel holds it to.
+is checked, asked about and edited, and then the canaries are counted. The user's variables lead into the repository.
+Three times: in a trusted workspace, which shows that the traps work (the control); in one that is not trusted; and in
+one that is not trusted, with all that the kernel holds it to.
 A server that the catalogue withholds runs all the same, which shows why it is withheld.
 
-Servers that are not installed can be had with `pilotfish install`, pip or npm; put their programs on `PATH`. The first
-and the last version of `[shown]` in the catalogue are versions for which this has shown 0: run it for both.
+Servers that are not installed can be had with `pilotfish install`, pip, npm or from the package of a later Debian,
+unpacked; put their programs on `PATH`, and name the folders of what they need with `--needs`. The first and the last
+version of `[shown]` in the catalogue are versions for which this has shown 0: run it for both.
 """
 
 import argparse
@@ -27,7 +29,7 @@ from pilotfish.servers.catalogue import load
 from pilotfish.servers.launch import Withheld, admitted
 from support.servers.real import User
 from support.traps.probing import Leash, Loosed, let_loose, version_of
-from support.traps.repository import set_trap
+from support.traps.repository import misled, set_trap
 
 TOP = Path(__file__).resolve().parent.parent
 
@@ -49,11 +51,17 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """The repositories for each server."""
 
-HEADINGS = ("server", "version", "untrusted", "ways", "ran trusted", "ran untrusted", "ran confined")
+HEADINGS = ("server", "version", "untrusted", "ways", "control", "ran untrusted", "ran confined")
 PAGE = TOP / "docs" / "SECURITY.md"
 BLOCK = re.compile(r"(<!-- traps -->\n).*?(<!-- end of traps -->)", re.DOTALL)
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+ALWAYS = "named-server"
+"""Works in every trusted workspace, whatever the server: it says nothing about one."""
+
+MAX_NAMED = 3
+"""Ways that a cell names; of more it has the count."""
 
 
 class Row(Struct, frozen=True):
@@ -64,13 +72,27 @@ class Row(Struct, frozen=True):
     form: str
     ways: int
     ran: Mapping[Leash, Sequence[str]]
+    absent: frozenset[Leash] = frozenset()
+    """On which leash the server did not run at all."""
     troubles: Sequence[str] = ()
     """What makes the row prove less than it seems to."""
 
     @property
+    def is_bad(self) -> bool:
+        """Whether the server may run untrusted, and this does not show that it should."""
+        return self.form != "withheld" and self._untrusted != ("0", "0")
+
+    @property
     def cells(self) -> tuple[str, ...]:
-        counts = (str(len(self.ran[leash])) for leash in Leash)
-        return (self.server, self.version or "?", self.form, str(self.ways), *counts)
+        control = [way for way in self.ran[Leash.TRUSTED] if way != ALWAYS]
+        more = [f"{len(control) - MAX_NAMED} more"] if len(control) > MAX_NAMED else []
+        named = ", ".join([*control[:MAX_NAMED], *more]) or "none"
+        return (self.server, self.version or "?", self.form, str(self.ways), named, *self._untrusted)
+
+    @property
+    def _untrusted(self) -> tuple[str, ...]:
+        leashes = (Leash.OPEN, Leash.CONFINED)
+        return tuple("did not run" if leash in self.absent else str(len(self.ran[leash])) for leash in leashes)
 
 
 def main() -> int:
@@ -78,34 +100,41 @@ def main() -> int:
     parser.add_argument("servers", nargs="*", choices=[[], *KINDS], help="only these", metavar="SERVER")
     parser.add_argument("--write", action="store_true", help="put the rows into the table of docs/SECURITY.md")
     parser.add_argument("--linger", type=float, default=2.0, help="seconds for what a server does in its own time")
+    parser.add_argument(
+        "--needs", action="append", default=[], help="a folder of programs for servers", metavar="FOLDER"
+    )
     options = parser.parse_args()
+    path = ":".join([*options.needs, SYSTEM_PATH])
     bad = False
     for server in options.servers or KINDS:
         if shutil.which(load()[server].command[0]) is None:
             print(f"{server}: not on PATH", file=sys.stderr)
             continue
-        row = _row(server, options.linger)
+        row = _row(server, path, options.linger)
         print(json.dumps({**dict(zip(HEADINGS, row.cells, strict=True)), "ran": row.ran, "troubles": row.troubles}))
         sys.stdout.flush()
-        bad |= row.form != "withheld" and any(row.ran[leash] for leash in (Leash.OPEN, Leash.CONFINED))
+        bad |= row.is_bad
         if options.write:
             _write(row)
     return 1 if bad else 0
 
 
-def _row(server: str, seconds: float) -> Row:
+def _row(server: str, path: str, seconds: float) -> Row:
     ran: dict[Leash, Sequence[str]] = {}
-    version, ways, troubles = "", 0, list[str]()
+    version, ways, absent, troubles = "", 0, set[Leash](), list[str]()
     for leash in Leash:
         with tempfile.TemporaryDirectory() as folder:
             base = Path(os.path.realpath(folder))
-            user = _user(base, server, trusted=leash is Leash.TRUSTED)
+            user = _user(base, server, path, trusted=leash is Leash.TRUSTED)
             version = version_of(user, server)
             with set_trap(base, KINDS[server], user.workspace) as trap:
+                user = User(user.workspace, misled(user.environment, trap.root))
                 loosed = anyio.run(partial(let_loose, user, server, trap, leash, forced=True, seconds=seconds))
                 ran[leash], ways = sorted(trap.sprung()), len(trap.ways)
+        if loosed.why_not is not None or not loosed.files:
+            absent.add(leash)
         troubles += _troubles(leash, loosed)
-    return Row(server, version, _form(server, version), ways, ran, troubles)
+    return Row(server, version, _form(server, version), ways, ran, frozenset(absent), troubles)
 
 
 def _troubles(leash: Leash, loosed: Loosed) -> Iterator[str]:
@@ -126,8 +155,8 @@ def _form(server: str, version: str) -> str:
     return "restricted" if spec.restricted else "as it is"
 
 
-def _user(base: Path, server: str, *, trusted: bool) -> User:
-    """A user who has this server, the programs of the system, and nothing else."""
+def _user(base: Path, server: str, path: str, *, trusted: bool) -> User:
+    """A user who has this server, the programs on a path, and nothing else."""
     workspace, home, tools = base / "workspace", base / "home", base / "bin"
     for folder in (workspace, home, tools):
         folder.mkdir()
@@ -136,7 +165,7 @@ def _user(base: Path, server: str, *, trusted: bool) -> User:
     environment = {
         "HOME": str(home),
         "LANG": "C.UTF-8",
-        "PATH": f"{tools}:{SYSTEM_PATH}",
+        "PATH": f"{tools}:{path}",
         "PILOTFISH_HOME": str(home / "pilotfish"),
         "TMPDIR": str(home),
     }

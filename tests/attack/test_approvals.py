@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.config.places import user_places
 from support.daemon.homes import DaemonHome, ended, fake_server
 from support.files.approvals import approve
 from support.files.canaries import canary
@@ -27,7 +26,7 @@ def approved(home: DaemonHome) -> DaemonHome:
     (home.root / ".pilotfish").mkdir()
     (home.root / ".pilotfish" / "lsp.json").write_text(json.dumps({"lsp": {"own": entry}}))
     home.write("a.own", "bad\n")
-    assert approve(str(home.root), home.environment).programs.keys() == {"server.sh", "plugin.txt"}
+    assert "./server.sh" in approve(str(home.root), home.environment).screen
     return home
 
 
@@ -89,18 +88,56 @@ def test_a_folder_that_was_cloned_again_is_not_trusted(approved: DaemonHome, tmp
     assert "trust" in after or way == "hook", after
 
 
+NAMED = {
+    "an option": ({"command": ["node", "--require=./x.js"]}, "x.js"),
+    "a shell command": ({"command": ["sh", "-c", "true && exec ./x.sh"]}, "x.sh"),
+    "a module": ({"command": ["python3", "-m", "x"]}, "x.py"),
+    "a program of the environment": ({"command": ["x-server"]}, ".venv/bin/x-server"),
+    "a setting": ({"command": ["server"], "settings": {"check": {"overrideCommand": ["./x.sh"]}}}, "x.sh"),
+    "an option of initialization": ({"command": ["server"], "initialization": {"plugins": ["./x.js"]}}, "x.js"),
+    "a variable": ({"command": ["server"], "env": {"TOOL_OPTIONS": "-javaagent:./x.jar"}}, "x.jar"),
+}
+"""Entries of a project, and a file that each names; `tests/config/test_named_files.py` has more of them."""
+
+
+@pytest.mark.slow
+@pytest.mark.proves("T49", "T4")
+@pytest.mark.parametrize("case", NAMED)
+def test_an_approval_is_of_every_file_that_is_named(home: DaemonHome, case: str) -> None:
+    entry, name = NAMED[case]
+    (home.root / ".pilotfish").mkdir()
+    (home.root / ".pilotfish" / "lsp.json").write_text(json.dumps({"lsp": {"own": {**entry, "extensions": [".own"]}}}))
+    (home.root / name).parent.mkdir(parents=True, exist_ok=True)
+    home.write(name, "before")
+    approve(str(home.root), home.environment)
+    assert b"stale" not in run(home, "trust", "--list").stdout
+    home.write(name, "after")
+    assert b"stale" in run(home, "trust", "--list").stdout
+
+
+EMPTY = (
+    "sha256:b16da047a2853723708f72cfd3a60fcc876e860147d19177654b2dc4ce173dd3",
+    "sha256:184efb08c5815820b335f387981607d3df5565887e77e8fc17d77add38c5b8e8",
+)
+"""The hashes of an offer of nothing, as they are computed now and were before: the same in every folder."""
+
+
 @pytest.mark.proves("T51", "T6")
-def test_a_hash_that_no_terminal_has_shown_approves_nothing(approved: DaemonHome, tmp_path: Path) -> None:
-    offer = approve(str(approved.root), approved.environment)
+def test_a_hash_that_no_terminal_has_shown_approves_nothing(home: DaemonHome, approved: DaemonHome) -> None:
+    other = {**approved.environment, "HOME": f"{home.root}-other", "PILOTFISH_HOME": f"{home.root}-other/state"}
+    shown = approve(str(approved.root), other).digest
+    assert shown is not None
     run(approved, "untrust")
-    refused = run(approved, "trust", "--hash", offer.digest)
+    refused = run(approved, "trust", "--hash", shown)
     assert refused.returncode != 0
     assert b"no terminal has shown" in refused.stderr
-    empty = DaemonHome(tmp_path / "empty", approved.environment)
-    empty.root.mkdir()
-    constant = approve(str(empty.root), empty.environment).digest
-    run(empty, "untrust")
-    refused = run(empty, "trust", "--hash", constant)
+    assert b"Nothing is trusted" in run(approved, "trust", "--list").stdout
+
+
+@pytest.mark.proves("T51", "T6")
+@pytest.mark.parametrize("constant", EMPTY)
+def test_nothing_is_approved_by_the_hash_of_nothing(home: DaemonHome, constant: str) -> None:
+    refused = run(home, "trust", "--hash", constant)
     assert refused.returncode != 0
     assert b"nothing that a hash could name" in refused.stderr
-    assert os.listdir(user_places(approved.environment).pins) == []
+    assert b"Nothing is trusted" in run(home, "trust", "--list").stdout

@@ -5,7 +5,7 @@ holds it to. One that the catalogue withholds can be let loose all the same, to 
 """
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from enum import StrEnum
 from unittest.mock import patch
@@ -31,6 +31,12 @@ from support.traps.repository import Trap
 
 MAX_EDITS = 5
 """Files that are edited: what an edit can make a server do, it does after the first ones."""
+
+AT_ONCE = 4
+"""Files that are asked about side by side: many servers answer some questions never, and each wait has its end."""
+
+MAX_SECONDS = 60.0
+"""For all files together; what a server has not judged by then counts as not judged."""
 
 ANY = Shown("0", "9999999")
 
@@ -69,9 +75,7 @@ async def let_loose(
         async with pilotfish.open(trap.root, shell=system) as workspace:
             paths = (*files_below(AbsPath(str(trap.root))), *map(str, trap.root.glob(".github/workflows/*")))
             files = [path for path in sorted(paths) if workspace.is_served(path)]
-            judged = [path for path in files if await _used(workspace, path)]
-            for path in files[:MAX_EDITS]:
-                await _edited(workspace, path)
+            judged = await _all_used(workspace, files)
             await anyio.sleep(seconds)
             row = next(row for row in workspace.status().rows if row.server_id == server)
             alive = [instance for instance in row.instances if instance.pid is not None]
@@ -90,6 +94,26 @@ def version_of(user: User, server: str) -> str:
     lookup = Lookup((AbsPath(str(user.workspace)),), trusted=False, path=path)
     located = locate(load()[server].command[0], AbsPath("/"), lookup)
     return installed_version(load()[server], located) if isinstance(located, ProgramFound) else ""
+
+
+async def _all_used(workspace: Workspace, files: Sequence[str]) -> Sequence[str]:
+    """The files that the server gave a verdict on in time."""
+    judged = list[str]()
+    lane = anyio.CapacityLimiter(AT_ONCE)
+
+    async def use(path: str) -> None:
+        async with lane:
+            if await _used(workspace, path):
+                judged.append(path)
+
+    with anyio.move_on_after(MAX_SECONDS):
+        async with anyio.create_task_group() as group:
+            for path in files:
+                group.start_soon(use, path)
+    with anyio.move_on_after(MAX_SECONDS):
+        for path in files[:MAX_EDITS]:
+            await _edited(workspace, path)
+    return judged
 
 
 async def _used(workspace: Workspace, path: str) -> bool:

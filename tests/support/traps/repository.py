@@ -32,6 +32,18 @@ CODE: Mapping[str, str] = {
     "C": 'fclose(fopen("{}", "w"));',
     "MARK": "{}",
 }
+VARIABLES: Mapping[str, str] = {
+    "CC": "{root}/programs/cc",
+    "GOFLAGS": "-toolexec={root}/programs/toolexec",
+    "NODE_PATH": "{root}/node_modules",
+    "PATH": "{root}/programs:{}",
+    "PERL5LIB": "{root}/modules",
+    "PYTHONPATH": "{root}/modules",
+    "RUBYLIB": "{root}",
+    "VIRTUAL_ENV": "{root}/.venv",
+}
+"""Those of a user that lead into the repository; `{}` is the value without it."""
+
 CANARY = re.compile(r"@([A-Z]+):([a-z0-9-]+)@")
 
 
@@ -62,6 +74,12 @@ def set_trap(base: Path, kinds: Iterable[str], root: Path | None = None) -> Gene
             _write(root, path, CANARY.sub(lambda found: _code(found, canaries, address), text))
         has_compiler = shutil.which("cc") is not None
         yield Trap(root, frozenset(way for kind, way in ways if kind != "C" or has_compiler), canaries, visited)
+
+
+def misled(environment: Mapping[str, str], root: Path) -> Mapping[str, str]:
+    """The variables of a user who has let the repository into them, by `.envrc` for example."""
+    into = {name: value.format(environment.get(name, ""), root=root) for name, value in VARIABLES.items()}
+    return {**environment, **into}
 
 
 def _files(kind: str) -> Iterator[tuple[str, str]]:

@@ -1,20 +1,23 @@
 """Every way in as the user's own programs use it: real processes and a real daemon, nothing of this process between.
 
-Each way has the servers of one file say what they find, and returns everything that was printed or answered.
+Each way has the servers of some files say what they find, and returns everything that was printed or answered.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from support.clients.http import http_served
 from support.clients.raw_llxprt import framed
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 
-Way = Callable[[DaemonHome, str], str]
+
+class Way(Protocol):
+    def __call__(self, home: DaemonHome, /, *files: str) -> str: ...
+
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
@@ -36,50 +39,58 @@ def _printed(done: subprocess.CompletedProcess[bytes]) -> str:
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
-def _hook(home: DaemonHome, file: str) -> str:
-    return _printed(home.run_hook(json.dumps({"files": [file], "kind": "edit"}).encode()))
+def _hook(home: DaemonHome, *files: str) -> str:
+    return _printed(home.run_hook(json.dumps({"files": files, "kind": "edit"}).encode()))
 
 
-def _check(home: DaemonHome, file: str) -> str:
-    return _printed(run(home, "check", file))
+def _check(home: DaemonHome, *files: str) -> str:
+    return _printed(run(home, "check", *files))
 
 
-def _without_daemon(home: DaemonHome, file: str) -> str:
-    return _printed(run(home, "check", "--no-daemon", file))
+def _without_daemon(home: DaemonHome, *files: str) -> str:
+    return _printed(run(home, "check", "--no-daemon", *files))
 
 
-def _doctor(home: DaemonHome, _file: str) -> str:
+def _doctor(home: DaemonHome, *_files: str) -> str:
     return _printed(run(home, "doctor"))
 
 
-def _mcp(home: DaemonHome, file: str) -> str:
-    call = {"name": "lsp_diagnostics", "arguments": {"filePath": file}}
+def _mcp(home: DaemonHome, *files: str) -> str:
+    calls = [{"name": "lsp_diagnostics", "arguments": {"filePath": file}} for file in files]
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        *(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+            for number, call in enumerate(calls, 2)
+        ),
     ]
     given = "".join(json.dumps(message) + "\n" for message in messages)
-    return _answered(home, "mcp", given.encode(), b'"id":2')
+    return _answered(home, "mcp", given.encode(), len(files))
 
 
-def _http(home: DaemonHome, file: str) -> str:
+def _http(home: DaemonHome, *files: str) -> str:
     with http_served(home) as served:
         served.ask("PUT", "/conversations/a/cwd", {"cwd": str(home.root)})
-        return served.ask("POST", "/conversations/a/lsp", {"operation": "diagnostics", "filePath": file}).body.decode()
+        questions = ({"operation": "diagnostics", "filePath": file} for file in files)
+        answers = (served.ask("POST", "/conversations/a/lsp", question) for question in questions)
+        return "".join(answer.body.decode() for answer in answers)
 
 
-def _service(home: DaemonHome, file: str) -> str:
+def _service(home: DaemonHome, *files: str) -> str:
     """LLxprt's, which it starts and ends itself."""
     start: dict[str, Any] = {"workspaceRoot": str(home.root), "config": {}}
     told = DaemonHome(home.root, {**home.environment, "LSP_BOOTSTRAP": json.dumps(start)})
-    params = {"filePath": str(home.root / file)}
-    asked = framed({"jsonrpc": "2.0", "id": 2, "method": "lsp/checkFile", "params": params})
-    return _answered(told, "service", asked, b'"id":2')
+    given = b""
+    for number, file in enumerate(files, 2):
+        params = {"filePath": str(home.root / file)}
+        given += framed({"jsonrpc": "2.0", "id": number, "method": "lsp/checkFile", "params": params})
+    return _answered(told, "service", given, len(files))
 
 
-def _answered(home: DaemonHome, verb: str, given: bytes, answer: bytes) -> str:
-    """What `pilotfish VERB` says up to the end of the message in which `answer` stands, or to its own end."""
+def _answered(home: DaemonHome, verb: str, given: bytes, count: int) -> str:
+    """What `pilotfish VERB` says up to the end of its answers, which have the ids from 2 on, or to its own end."""
+    answers = [re.compile(rb'"id":%d[,}]' % number) for number in range(2, count + 2)]
     with subprocess.Popen(
         [sys.executable, "-I", "-m", "pilotfish", verb],
         stdin=subprocess.PIPE,
@@ -93,7 +104,7 @@ def _answered(home: DaemonHome, verb: str, given: bytes, answer: bytes) -> str:
             host.stdin.write(given)
             host.stdin.flush()
             heard = b""
-            while answer not in heard or heard.count(b"{") != heard.count(b"}"):
+            while not all(answer.search(heard) for answer in answers) or heard.count(b"{") != heard.count(b"}"):
                 more = os.read(host.stdout.fileno(), 65536)
                 if not more:
                     break

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -16,7 +17,7 @@ import pytest
 from pilotfish.daemon.claim import listen, make_private
 from pilotfish.ipc import hook_program as relay
 from pilotfish.ipc.messages import HookCall
-from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, packed
+from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, packed
 from pilotfish.protocol.frames import FrameDecoder
 from pilotfish.protocol.rpc import Peer, Requested
 from support.daemon.homes import HOOK, WAIT_SECONDS, DaemonHome
@@ -65,6 +66,24 @@ def test_a_hook_whose_daemon_hangs_is_silent_in_time(home: DaemonHome) -> None:
     with home.control(start=True) as link:
         os.kill(int(link.welcome["pid"]), signal.SIGSTOP)
         assert is_silent(home.run_hook(TOUCHED, *SHORT))
+
+
+@pytest.mark.proves("HOOK-2", "FMT-8")
+def test_a_hook_waits_for_the_answer_as_long_as_it_was_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only as long as most hosts give their hooks: the daemon was told the longer time as well."""
+    patience = list[float]()
+    ours, theirs = socket.socketpair()
+    body = relay.RESULT + b"late".hex().encode() + b'"}'
+
+    def connect(_place: DaemonPlace, seconds: float) -> socket.socket:
+        patience.append(seconds)
+        return ours
+
+    monkeypatch.setattr(relay, "connect", connect)
+    with ours, theirs:
+        theirs.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert relay.relay("plain", b"", 50.0) == b"late"
+    assert patience == [50.0]
 
 
 @pytest.mark.proves("HOOK-2")

@@ -1,8 +1,9 @@
 """Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -48,7 +49,9 @@ class LateChecks:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
-    def run_soon(self, work: Callable[[ConversationRecord], Awaitable[None]], record: ConversationRecord) -> None:
+    def run_soon(
+        self, work: Callable[[ConversationRecord], Coroutine[Any, Any, None]], record: ConversationRecord
+    ) -> None:
         """Something short that nobody waits for."""
         if self._tasks is not None:
             self._tasks.start_soon(work, record)

@@ -39,6 +39,20 @@ def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
 
 
 @pytest.mark.proves("F93")
+def test_a_server_is_behind_from_a_save_until_its_work_has_ended() -> None:
+    readiness = Readiness()
+    assert not readiness.is_behind("check/"), "nothing was saved"
+    readiness.saved(0.0)
+    assert readiness.is_behind("check/")
+    progress(readiness, "check/0", kind="begin", title="t")
+    assert readiness.is_behind("check/")
+    progress(readiness, "check/0", kind="end")
+    assert not readiness.is_behind("check/")
+    progress(readiness, "check/1", kind="begin", title="t")
+    assert readiness.is_behind("check/"), "it began by itself"
+
+
+@pytest.mark.proves("F93")
 def test_work_after_a_save_is_over_when_all_that_began_since_has_ended() -> None:
     readiness = Readiness()
     progress(readiness, "check/0", kind="begin", title="t")

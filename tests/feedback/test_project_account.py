@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pilotfish.feedback.project_account import Said, changed_files, said, said_of, since_said
+from pilotfish.feedback.project_account import FileAccount, changed_files, said, said_of, since_said
 from pilotfish.model import AbsPath, Diagnostic, Position, Range, Severity
 
 A, B, C = AbsPath("/w/a"), AbsPath("/w/b"), AbsPath("/w/c")
@@ -17,7 +17,7 @@ def finding(message: str, line: int = 0, server: str = "one") -> Diagnostic:
     return Diagnostic(range=Range(start, start), severity=Severity.ERROR, message=message, server=server, code="x")
 
 
-def counted(*messages: str) -> Said:
+def counted(*messages: str) -> FileAccount:
     return said(("x", message) for message in messages)
 
 

@@ -49,7 +49,10 @@ def serve(message: "Json", phase: str, mark: str) -> None:
     method, identifier = message.get("method"), message.get("id")
     params: Json = message.get("params") or {}
     moment = {"initialize": "init", "shutdown": "shutdown", "textDocument/rename": "rename"}.get(str(method))
-    if method in {"textDocument/diagnostic", "textDocument/hover"} and phase in {"running", "indexing", "shutdown"}:
+    if method in {"textDocument/diagnostic", "textDocument/hover"} and phase in {"running", "shutdown"}:
+        moment = phase
+    if method == "textDocument/didOpen" and phase == "indexing":
+        # Nobody asks a server that says that it is indexing; its documents are opened.
         moment = phase
     if moment == phase:
         with open(mark, "wb", buffering=0) as pipe:

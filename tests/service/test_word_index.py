@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.word_index import MAX_FILE_BYTES, WordIndex
 
 A, B, C = AbsPath("/a"), AbsPath("/b"), AbsPath("/c")
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
-from pilotfish.feedback.project_account import Said, since_said
+from pilotfish.feedback.project_account import FileAccount, since_said
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, may_affect
 from pilotfish.service.diagnostics.baselines import Baselines
@@ -81,7 +81,7 @@ class _Search:
         self.whole = True
         self.given: dict[AbsPath, FileVerdict] = {}
         """Verdicts that need no check."""
-        self.said: dict[AbsPath, tuple[str, Said]] = {}
+        self.said: dict[AbsPath, tuple[str, FileAccount]] = {}
         """What a server said of files before the edits."""
 
     @property

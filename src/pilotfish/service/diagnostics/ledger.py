@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pilotfish.client.pulse import Pulse
 from pilotfish.client.session import Session
 from pilotfish.feedback.learned import Habits
-from pilotfish.feedback.project_account import Said
+from pilotfish.feedback.project_account import FileAccount
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
 from pilotfish.system.clock import current_time
@@ -94,13 +94,13 @@ class Ledger(Struct):
     """Texts without an answer at their deadline, until the next text of the same file."""
     heard: int = 0
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
-    account: dict[AbsPath, Said] | None = None
+    account: dict[AbsPath, FileAccount] | None = None
     """What the server last said of its whole project, see `project_reports`."""
     account_seconds: float = 0.0
     """How long that took."""
     looked_at: float = 0.0
     """When the first one was given while nobody waited, until it is used."""
-    owed: dict[AbsPath, Said | None] = field(default_factory=dict[AbsPath, Said | None])
+    owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
     """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The project of open files, where a server was asked for it."""
@@ -124,6 +124,12 @@ class Ledger(Struct):
 
     def has_loaded(self, session: Session) -> bool:
         return self.answered or (self.began and not session.readiness.busy)
+
+    async def until_in_step(self, seconds: float) -> None:
+        """Wait until a new server was told what changed since its start; else `behind` says that it was not."""
+        if self.in_step is not None and not self.in_step.is_set():
+            with anyio.move_on_after(seconds):
+                await self.in_step.wait()
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from pilotfish.errors import Refused
 from pilotfish.feedback.changed_names import defined_names
+from pilotfish.feedback.word_index import checksum, checksums
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
@@ -23,7 +24,6 @@ from pilotfish.service.diagnostics.affected import stem_of
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.diagnostics.word_index import checksum, checksums
 from pilotfish.service.recent import Recent
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access

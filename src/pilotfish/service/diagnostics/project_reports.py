@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure, Refused
-from pilotfish.feedback.project_account import Said, changed_files, said, said_of
+from pilotfish.feedback.project_account import FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.codec import decode_items
@@ -52,7 +52,7 @@ class ProjectChange(Struct, frozen=True):
     """The files of which the server says something else than before. `complete`: it has judged its whole project."""
 
     server: str
-    files: Mapping[AbsPath, Said | None]
+    files: Mapping[AbsPath, FileAccount | None]
     """With what it said before; None where that is not known."""
     complete: bool = True
     reports: Mapping[AbsPath, Report] = field(default_factory=dict[AbsPath, Report])
@@ -206,7 +206,7 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
                 # The first one takes longer than any other.
                 return None
             ledger.account_seconds = current_time() - started
-            files = {path: before.get(path, Said()) for path in changed_files(before, now)}
+            files = {path: before.get(path, FileAccount()) for path in changed_files(before, now)}
             nothing = Report((), None, 0)
             return ProjectChange(session.server, files, reports={path: found.get(path, nothing) for path in files})
     return None
@@ -222,7 +222,7 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
     ordered = sorted(now, key=lambda path: not now[path])
-    files = {path: None if before is None else before.get(path, Said()) for path in ordered}
+    files = {path: None if before is None else before.get(path, FileAccount()) for path in ordered}
     current = {path: push for path, push in pushes.items() if _is_current(session, path, push)}
     return ProjectChange(session.server, files, is_done, current)
 

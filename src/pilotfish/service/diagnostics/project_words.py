@@ -16,8 +16,8 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct, field
 
+from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksums
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.word_index import MAX_FILE_BYTES, WordIndex, checksums
 from pilotfish.service.recent import Recent
 from pilotfish.system.source_files import files_below
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 
-import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -193,10 +192,7 @@ class CheckRunner:
         async def work(session: Session) -> Outcome:
             nonlocal file
             ledger = self._ledgers.of(session)
-            if ledger.in_step is not None and not ledger.in_step.is_set():
-                # Else the verdict says that changes are not known.
-                with anyio.move_on_after((deadline - current_time()) / 2):
-                    await ledger.in_step.wait()
+            await ledger.until_in_step((deadline - current_time()) / 2)
             async with ledger.shared():
                 file = await self._newest(file, ledger)
                 file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))

@@ -171,6 +171,7 @@ class QuestionRunner:
         if request is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not a request to a server")
         ledger, path, searched = self._ledgers.of(session), subject.path, None
+        await ledger.until_in_step(session.request_seconds * INDEXING_SHARE)
         async with ledger.shared():
             with ExitStack() as held, nullcontext() if path is None else ledger.using(path):
                 if path is not None and subject.text is not None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Refused
+from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit
@@ -29,7 +30,6 @@ from pilotfish.service.diagnostics.affected import head_of
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.project_words import ProjectWords
-from pilotfish.service.diagnostics.word_index import MAX_FILE_BYTES
 from pilotfish.service.questions.project_requests import files_of_project
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from told.edits import Edit
@@ -100,12 +101,25 @@ def summary(outcomes: Sequence[Outcome]) -> Summary:
     )
 
 
+FILES = frozenset({"--out", "--report"})
+"""Options with a file behind them."""
+
+
+def _about_edits(arguments: Sequence[str]) -> list[str]:
+    """Without where the results go, and how much of them is shown."""
+    kept = list[str]()
+    for before, argument in pairwise(["", *arguments]):
+        if argument not in {*FILES, "--all", "--text"} and before not in FILES:
+            kept.append(argument)
+    return kept
+
+
 def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) -> str:
     """Markdown for a file of its own: what was measured, on what, and every mistake."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     about = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": shlex.join(["bench/told/run", *arguments]),
+        "command": shlex.join(["bench/told/run", *_about_edits(arguments)]),
         "commit": commit.stdout.strip(),
         "machine": f"{platform.system()}, {platform.machine()}, {os.cpu_count()} cores",
         "load (1 minute) before each project and at the end": " ".join(f"{load:.1f}" for load in loads),

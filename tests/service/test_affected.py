@@ -73,6 +73,21 @@ async def test_what_changes_in_a_file_that_nobody_imports_affects_nobody(project
     assert await project.edited("app/names.py", "show(user)", "show(name, load)") == []
 
 
+@pytest.mark.parametrize(
+    ("statement", "affected"),
+    [
+        ("def names(): ...", []),
+        ("from app import (\n    other,\n    names,\n)", ["app/user.py"]),
+        ("from app import other, \\\n    names", ["app/user.py"]),
+        ("if True:\n    import app.names as x", ["app/user.py"]),
+    ],
+)
+async def test_only_an_import_is_a_way_to_others(project: Project, statement: str, affected: list[str]) -> None:
+    (project.root / "app" / "user.py").write_text(f"{statement}\nshow = 1\n")
+    found = await project.edited("app/names.py", "show(user)", "show(user, more)")
+    assert [name for name in found if name == "app/user.py"] == affected
+
+
 async def test_a_file_of_python_is_imported_by_its_own_name_whatever_that_is(project: Project) -> None:
     (project.root / "app" / "main.py").write_text("def run(): ...\n")
     (project.root / "app" / "__init__.py").write_text("def begin(): ...\n")

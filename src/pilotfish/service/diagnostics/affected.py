@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from pilotfish.feedback.changed_names import ChangedNames, changed_names, defined_names
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
+from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.project_words import ProjectWords
 
@@ -25,6 +26,12 @@ MAX_READ = 400
 IMPORTED_BY_NAME = (".py", ".pyi")
 """Files that reach others only through an import with their own name in it. TypeScript has other ways: a path of
 `tsconfig.json`, an export of `package.json`, a script without imports, whose names are everybody's."""
+
+MAX_NAMED_ALIKE = 20
+"""Files that mention one by its name and are read whole, to see whether any of them imports it."""
+
+_IMPORT_OF_PYTHON = re.compile(rb"^[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\n)*(?:\([^)]*\))?[^\n]*", re.MULTILINE)
+"""With the names in brackets, and the lines that go on after a backslash."""
 
 _IMPORTING = rb"^[^\n]*\b(?:from|import|require|include|use|using|mod|export|open)\b[^\n]*(?<![\w$])%s(?![\w$])"
 
@@ -98,7 +105,12 @@ class AffectedFiles:
             # `from . import name` has no name of a file in it.
             return True
         found = await self._words.mentions(root, [stem_of(path)], extensions, seconds)
-        return found is None or not found.complete or bool(found.files.keys() - {path})
+        if found is None or not found.complete:
+            return True
+        others = tuple(found.files.keys() - {path})
+        if len(others) > MAX_NAMED_ALIKE:
+            return True
+        return await anyio.to_thread.run_sync(_is_imported, stem_of(path), others)
 
     async def _importers(self, mentioning: Mapping[AbsPath, int], stems: Mapping[str, AbsPath]) -> frozenset[AbsPath]:
         if not stems:
@@ -155,6 +167,16 @@ def _importing(paths: Sequence[AbsPath], stems: Sequence[str]) -> frozenset[AbsP
     names = b"(?:" + b"|".join(re.escape(os.fsencode(stem)) for stem in stems) + b")"
     importing = re.compile(_IMPORTING.replace(b"%s", names), re.MULTILINE)
     return frozenset(path for path in paths if importing.search(head_of(path, MAX_HEAD_BYTES)))
+
+
+def _is_imported(stem: str, paths: Sequence[AbsPath]) -> bool:
+    """Whether an import of these files of Python has the name in it. Blocking: for a thread."""
+    word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(os.fsencode(stem)))
+    return any(
+        word.search(statement[0])
+        for path in paths
+        for statement in _IMPORT_OF_PYTHON.finditer(head_of(path, MAX_FILE_BYTES))
+    )
 
 
 def head_of(path: AbsPath, most: int) -> bytes:

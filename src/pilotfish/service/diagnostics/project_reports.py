@@ -18,7 +18,7 @@ from pilotfish.errors import Failure, Refused
 from pilotfish.feedback.project_account import FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
-from pilotfish.protocol.codec import decode_items
+from pilotfish.protocol.codec import Malformed, decode_items
 from pilotfish.protocol.diagnostics import Report, diagnostics_of, words_of
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.selectors import items
@@ -84,7 +84,9 @@ class ProjectReports:
             for path, before in found.files.items():
                 ledger.owed.setdefault(path, before)
             changes = ledger.changes
-            verdicts = await self._verdicts(workspace, session, found) if found.complete else {}
+            # Where something is to be said of a verdict, the check of the file says it.
+            limited = ledger.behind is not None or workspace.restriction(target.servers[0].spec) is not None
+            verdicts = {} if limited or not found.complete else await self._verdicts(workspace, session, found)
             whole = replace(found, files=dict(ledger.owed))
             return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
 
@@ -154,7 +156,7 @@ class ProjectReports:
         server, left = self._access.server(workspace, candidate), max(0.0, deadline - current_time())
         try:
             return await self._access.use_server(server, client.id, work, seconds=left)
-        except Failure:
+        except (Failure, Malformed):
             # The candidates are checked instead, and what is wrong is said there.
             return None
 

@@ -382,3 +382,25 @@ async def test_a_text_that_was_given_stands_while_nobody_writes_the_file(tmp_pat
         ground.write("a.x", "good\n")
         feedback = await ground.touched("a.x", texts={"a.x": "bad\n"})
         assert "bad" in feedback.text
+
+
+@pytest.mark.proves("F95", "DIAG-2")
+@pytest.mark.parametrize(("meanwhile", "expected"), [(None, "bad 1"), ("bad 2\n", "bad 2")], ids=["stands", "written"])
+async def test_times_of_files_are_too_coarse_for_a_text_that_is_given_just_after_the_file_was_written(
+    tmp_path: Path, meanwhile: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it happens at the very time that the file has, so that its text must tell whether anybody wrote it."""
+
+    def write(text: str | None) -> None:
+        if text is not None:
+            ground.write("a.x", text)
+
+    async with service_on(tmp_path, {"one": starting_while(lambda: write(meanwhile))}) as ground:
+        path = ground.root / ground.write("a.x", "good\n")
+
+        def now(_clock: WallClock) -> float:
+            return path.stat().st_mtime
+
+        monkeypatch.setattr(WallClock, "wall", now)
+        feedback = await ground.touched("a.x", texts={"a.x": "bad 1\n"})
+        assert expected in feedback.text

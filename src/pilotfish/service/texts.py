@@ -29,6 +29,16 @@ TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
 """Steps of file times: of nearly all file systems, and of coarse ones."""
 
 
+class Given(Struct, frozen=True):
+    """When a text was given that stands in the place of a file's, until somebody writes the file after that."""
+
+    at: float
+    """The time of day."""
+    on_disk: str | None
+    """The text of the file when that was asked; None: it could not be read. Where the clock of the file system is too
+    coarse to say which came first, this does."""
+
+
 class _Kept(Struct, frozen=True):
     file: FileText
     text: Text
@@ -66,9 +76,21 @@ class Texts:
         kept = self._kept.get(path)
         if kept is None:
             return None
-        changed_ns = _changed_ns(kept.file)
-        step = COARSE_SECONDS if changed_ns % 1_000_000_000 == 0 else TICK_SECONDS
-        return self._clock.wall() - changed_ns / 1e9 - step
+        return self._clock.wall() - _changed_ns(kept.file) / 1e9 - _step(kept.file)
+
+    async def given(self, path: AbsPath, seconds_ago: float) -> Given:
+        """Note what is on disk beside a text that a caller gave."""
+        try:
+            on_disk = (await self._current(path)).file.text
+        except Refused:
+            on_disk = None
+        return Given(self._clock.wall() - seconds_ago, on_disk)
+
+    @staticmethod
+    def was_written_since(given: Given, file: FileText) -> bool:
+        """Whether somebody wrote the file, as it was read by now, after that text was given."""
+        after = _changed_ns(file) / 1e9 - given.at
+        return file.text != given.on_disk if abs(after) <= _step(file) else after > 0
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep these files no longer; they are read again when they are needed."""
@@ -108,6 +130,11 @@ def refuse_binary(path: AbsPath, text: str) -> None:
     """Raise `Refused` for a text that is none, handed over or not, as for such a file."""
     if "\0" in text[:BINARY_PROBE]:
         raise Refused(Code.UNSUPPORTED, f"binary file: {path}")
+
+
+def _step(file: FileText) -> float:
+    """Times of its file system that are not further apart than this may be in either order."""
+    return COARSE_SECONDS if _changed_ns(file) % 1_000_000_000 == 0 else TICK_SECONDS
 
 
 def _changed_ns(file: FileText) -> int:

@@ -18,6 +18,7 @@ from pilotfish.feedback.learned import Habits
 from pilotfish.feedback.project_account import FileAccount
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
+from pilotfish.service.texts import Given
 from pilotfish.system.clock import current_time
 
 
@@ -30,9 +31,8 @@ class FileToSend(Struct, frozen=True):
     saved: bool = True
     order: float | None = None
     """Rises with every text that is read or given; None: send it whatever the server has."""
-    given: bool = False
-    """Given by the caller: the disk is not read."""
-    given_at: float = 0.0
+    given: Given | None = None
+    """Given by the caller, and not read from the disk."""
     is_old: bool = False
     """Unchanged on disk since before the server started: opening it is not a change for other files."""
 

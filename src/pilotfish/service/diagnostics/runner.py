@@ -141,15 +141,14 @@ class CheckRunner:
 
     async def _read(self, workspace: Workspace, path: str, given: str | None, given_at: float | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
-        given_at = current_time() if given_at is None else given_at
-        order = self._ledgers.next_order() if given is None else self._ledgers.order_of(given_at)
-        if given is not None:
-            real, text = admit(path, workspace.boundary, Want.TARGET).path, given
-            refuse_binary(real, text)
-        else:
-            real = admit(path, workspace.boundary).path
-            text = (await self._texts.current(real)).text
-        return FileToSend(real, "", text, order=order, given=given is not None, given_at=given_at)
+        if given is None:
+            order, real = self._ledgers.next_order(), admit(path, workspace.boundary).path
+            return FileToSend(real, "", (await self._texts.current(real)).text, order=order)
+        now = current_time()
+        given_at = now if given_at is None else given_at
+        order, real = self._ledgers.order_of(given_at), admit(path, workspace.boundary, Want.TARGET).path
+        refuse_binary(real, given)
+        return FileToSend(real, "", given, order=order, given=await self._texts.given(real, now - given_at))
 
     async def _file(
         self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool
@@ -195,7 +194,7 @@ class CheckRunner:
             await ledger.until_in_step((deadline - current_time()) / 2)
             async with ledger.shared():
                 file = await self._newest(file, ledger)
-                file = replace(file, is_old=not file.given and self._ledgers.is_older(file.path, session))
+                file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
                 check = Check(session, ledger, freshness, file)
                 outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
             if ledger.behind is not None and outcome.is_fresh:
@@ -228,15 +227,14 @@ class CheckRunner:
 
     async def _read_again(self, file: FileToSend) -> FileToSend:
         """The file as it is on disk; a text that was given stands until somebody else writes the file."""
-        read_at, order = current_time(), self._ledgers.next_order()
+        order = self._ledgers.next_order()
         try:
-            text = (await self._texts.current(file.path)).text
+            found = await self._texts.current(file.path)
         except Refused:
             return file
-        age = self._texts.age(file.path)
-        if file.given and (age is None or age > read_at - file.given_at):
+        if file.given is not None and not self._texts.was_written_since(file.given, found):
             return file
-        return replace(file, text=text, order=order, given=False)
+        return replace(file, text=found.text, order=order, given=None)
 
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)

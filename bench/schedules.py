@@ -16,12 +16,10 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-import trio
-
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
 
-from support.oracles.freshness import Checked, Schedule, make_ground, play, wrong
+from support.oracles.freshness import Checked, Schedule, make_ground, play, seed_scheduling, wrong
 from support.oracles.schedules import drawn
 from support.servers.honest_kinds import KINDS
 
@@ -66,8 +64,7 @@ def _options() -> argparse.Namespace:
 
 def _played(root: Path, seed: int, number: int, outcomes: Counter[str]) -> tuple[Schedule, list[str]]:
     random = Random(f"{seed} {number}")
-    # Tasks that are ready at one moment run in either order, and in the same one when this is played again.
-    trio._core._run._r.seed(random.random())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    seed_scheduling(random.random())
     schedule = drawn(KINDS[number % len(KINDS)], random)
     world = play(schedule, str(root))
     outcomes.update(map(_word, world.checked))

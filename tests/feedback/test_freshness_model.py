@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from support.oracles.found import FOUND
 from support.oracles.freshness import (
     TEXTS,
     Checked,
@@ -28,6 +29,7 @@ from support.oracles.freshness import (
     World,
     make_ground,
     play,
+    seed_scheduling,
     wrong,
 )
 from support.oracles.schedules import CANCELS, LONGEST_TAPE, MOST_STEPS, WAITS, apart
@@ -37,6 +39,9 @@ from support.watching.virtual import Loss
 
 IN_THE_GATE = 200
 """Of each kind of server: so many are the same ones in every gate, more are others each time."""
+
+SCHEDULINGS = 8
+"""Of each schedule that was found: tasks that are ready at one moment run in either order."""
 
 texts = st.none() | st.integers(0, len(TEXTS) - 1)
 edits = st.builds(
@@ -103,6 +108,14 @@ def test_what_is_called_fresh_is_what_the_server_says_of_that_text_or_a_newer_on
         assert wrong(world) == []
 
     explore(max(1, examples // len(KINDS)), schedules(kind), judge)
+
+
+@pytest.mark.proves("P7", "P8")
+@pytest.mark.parametrize("schedule", FOUND.values(), ids=FOUND)
+def test_what_was_answered_wrongly_once_is_not_again(schedule: Schedule, root: Path) -> None:
+    for number in range(SCHEDULINGS):
+        seed_scheduling(number)
+        assert wrong(play(schedule, str(root))) == []
 
 
 def _word(checked: Checked) -> str:

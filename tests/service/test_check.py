@@ -538,6 +538,30 @@ async def test_a_crash_ends_the_check_at_once_with_the_crash(
     assert failed.value.code is Code.SERVER_CRASHED
 
 
+@pytest.mark.proves("F6", "C86", "P8")
+async def test_what_a_server_said_before_it_died_is_no_verdict_on_a_check_that_begins_then() -> None:
+    """The rest of it may have died with the server."""
+    async with bench(UNKNOWN) as ground:
+        ground.ledger.send(ground.session, FileToSend(FILE, "python", "x"))
+        async with later((0.1, lambda: ground.publish(version=1)), (0.2, lambda: ground.server.leave(-11))):
+            await anyio.sleep(1)
+        with pytest.raises(ServerFailed) as failed:
+            await ground.check("x")
+    assert failed.value.code is Code.SERVER_CRASHED
+
+
+@pytest.mark.proves("F6", "C86", "P8")
+async def test_silence_after_a_server_has_closed_its_output_is_no_verdict() -> None:
+    """Its exit is waited for, to tell why; a settling pause may pass meanwhile."""
+    async with (
+        bench(UNKNOWN) as ground,
+        later((0.1, lambda: ground.publish(version=1)), (0.15, ground.server.close_output)),
+    ):
+        with pytest.raises(ServerFailed) as failed:
+            await ground.check("x")
+    assert failed.value.code is Code.SERVER_CRASHED
+
+
 # --- Sending ---------------------------------------------------------------------------------------------------------
 
 

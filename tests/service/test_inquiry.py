@@ -309,6 +309,29 @@ async def test_answers_of_different_texts_are_not_put_together() -> None:
     assert messages(outcome) == ["wrong"]
 
 
+@pytest.mark.proves("P7", "F95")
+async def test_answers_between_which_another_wrote_a_file_are_not_put_together() -> None:
+    """The write is not noticed before somebody looks, and the server may read the file itself."""
+    async with bench(COMMAND, **COMMANDS) as ground:
+        unnoticed = [ground.ledger.note_disk_change]
+
+        async def tell() -> None:
+            while unnoticed:
+                unnoticed.pop()()
+
+        ground.ledger.tell = tell
+        questions = Taker(ground, "workspace/executeCommand")
+        async with later(
+            (0.1, lambda: questions.reply(0, {"body": []})),
+            (0.3, lambda: questions.reply(1, {"body": []})),
+            (0.5, lambda: questions.reply(2, {"body": [found("wrong")]})),
+            (0.5, lambda: questions.reply(3, {"body": []})),
+        ):
+            outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+
+
 @pytest.mark.proves("C86")
 @pytest.mark.parametrize(
     ("answer", "code"),

@@ -82,6 +82,8 @@ class Connection:
         self._started = current_time()
         self.ended = anyio.Event()
         self.failure: Failure | None = None
+        self.hung_up = False
+        """It has ended, or has closed its output or its input: then `failure` comes soon, and it says nothing more."""
         self.last_received = self._started
         """Monotonic time of the last byte from the server: the sign of life."""
 
@@ -219,6 +221,7 @@ class Connection:
         except Stalled:
             self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
         except BrokenPipe:
+            self.hung_up = True
             with anyio.move_on_after(DRAIN_SECONDS):
                 await self.ended.wait()
             self._end(await self._end_of_stream("closed its input"))
@@ -233,6 +236,7 @@ class Connection:
             await self._take_in(error.bodies)
             self._end(self._failed(error.code, f"broke the wire format: {error}"))
             return
+        self.hung_up = True
         self._end(await self._end_of_stream("closed its output"))
 
     async def _take_in(self, bodies: Sequence[bytes]) -> None:
@@ -291,7 +295,7 @@ class Connection:
     def _end(self, failure: Failure) -> None:
         if self.failure is not None:
             return
-        self.failure = failure
+        self.failure, self.hung_up = failure, True
         self._lifecycle.take(Step.END)
         self._calls.end_all(failure)
         self._peer.close()

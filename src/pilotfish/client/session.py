@@ -130,6 +130,11 @@ class Session:
         return self._connection.failure
 
     @property
+    def hung_up(self) -> bool:
+        """It says nothing more; `ended` tells why, now or soon."""
+        return self._connection.hung_up
+
+    @property
     def inputs(self) -> InputEvidence | None:
         """What it reads besides sources, as it was before its start."""
         return self._options.inputs

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import anyio
 from anyio.abc import TaskGroup
@@ -119,6 +119,7 @@ class DiskChanges:
         """Watch for a session that has just started, until it ends."""
         if self._tasks is not None and self._open_watcher is not None:
             ledger = self._ledgers.of(session)
+            ledger.tell = partial(self._tell, session)
             ledger.in_step, ledger.behind = anyio.Event(), "changes on disk since its start are not known yet"
             self._tasks.start_soon(self._accompany, session, self._open_watcher)
 
@@ -131,6 +132,12 @@ class DiskChanges:
             async with owned_tasks() as tasks:
                 for root in behind:
                     tasks.start_soon(root.catch_up)
+
+    async def _tell(self, session: Session) -> None:
+        """The same for one session, from within a check."""
+        root = self._roots.get(session.root)
+        if root is not None and not root.is_in_step():
+            await root.catch_up(session)
 
     def health(self, root: AbsPath) -> WatchHealth | None:
         """The state of the watcher of a root; None without one."""
@@ -268,19 +275,25 @@ class _Root:
         self._mark(self._behind())
         return True
 
-    async def catch_up(self) -> None:
-        """Never raises, and is bounded; verdicts of a server that was not sent all changes are only assumed."""
+    async def catch_up(self, only: Session | None = None) -> None:
+        """Never raises, and is bounded; verdicts of a server that was not sent all changes are only assumed.
+
+        `only`: deliver to this session, from within a check of it. The others may be held up by a preview that waits
+        for this check.
+        """
         told = False
         try:
             with anyio.move_on_after(CATCH_UP_SECONDS):
                 await self._cover()
                 if self._watcher is not None:
                     await self._drain(self._watcher)
-                await self._deliver_all()
+                await (self._deliver_all() if only is None else self._deliver_within(only))
                 told = True
         except Exception:
             logger.exception("catching up failed root=%s", self._path)
-        self._mark(self._behind() if told else "it was not notified of all changes on disk")
+        behind = self._behind() if told else "it was not notified of all changes on disk"
+        for session in self._members if only is None else self._members.keys() & {only}:
+            self._release(session, behind)
 
     def _behind(self) -> str | None:
         why = self.failure if self._watcher is None else self._watcher.health.behind
@@ -373,9 +386,16 @@ class _Root:
                     tasks.start_soon(self._deliver, member)
 
     async def _deliver(self, member: _Member) -> None:
-        session, ledger = member.session, self._ledgers.of(member.session)
+        async with self._ledgers.of(member.session).shared():
+            await self._deliver_within(member.session)
+
+    async def _deliver_within(self, session: Session) -> None:
+        """From within a check or in the place of one: no preview is under way, and none begins before the end."""
+        member, ledger = self._members.get(session), self._ledgers.of(session)
+        if member is None:
+            return
         try:
-            async with member.delivering, ledger.shared():
+            async with member.delivering:
                 flush, member.has_news = member.pending.flush(), False
                 _note_inputs(session, flush.changes)
                 if flush.rescan:

@@ -326,6 +326,11 @@ def replace_package(root: AbsPath) -> None:
 VERSIONS = count(1)
 
 
+def seed_scheduling(seed: float) -> None:
+    """Tasks that are ready at one moment run in either order, and in the same one after the same seed."""
+    trio._core._run._r.seed(seed)  # pyright: ignore[reportPrivateUsage]
+
+
 def play(schedule: Schedule, root: str) -> World:
     """Run a schedule to its end, in virtual time; returns all that happened."""
     clock = trio.testing.MockClock(autojump_threshold=0)

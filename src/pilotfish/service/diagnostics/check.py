@@ -152,6 +152,9 @@ class Check:
 
     async def _verdict(self, deadline: float) -> Fresh | GaveUp:
         while True:
+            if self._session.hung_up:
+                # What it said last may not be all, and its silence means nothing.
+                raise await self._session.ended()
             now = current_time()
             said = self._said(now, deadline)
             if not isinstance(said, Waiting):
@@ -164,8 +167,6 @@ class Check:
                 return said
             with anyio.CancelScope(deadline=max(now, said.until)):
                 await self._session.changed.wait()
-            if self._session.failure is not None:
-                raise self._session.failure
             self._watch()
 
     def _said(self, now: float, deadline: float) -> Verdict:

@@ -176,7 +176,7 @@ class Inquiry:
         session, path, before = self._target.session, self._target.path, self._target.coverage()
         identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
         told = await session.pull(path, timeout=timeout)
-        if not identifiers or not self._is_one_state(before, len(identifiers)):
+        if not identifiers or not await self._is_one_state(before, len(identifiers)):
             return None
         if told.count(path) < len(identifiers):
             message = f"{session.server} sent a malformed answer to {PULL}"
@@ -192,15 +192,15 @@ class Inquiry:
         on_demand = self._target.freshness.on_demand
         assert on_demand is not None
         report = await ask_on_demand(session, on_demand, path, timeout=timeout)
-        if not self._is_one_state(before, len(on_demand.requests)):
+        if not await self._is_one_state(before, len(on_demand.requests)):
             return None
         session.reports.pulled(path, ON_DEMAND, before.version, report, current_time())
         return (session.reports.of(path)[Pull(ON_DEMAND)],)
 
-    def _is_one_state(self, before: Coverage, questions: int) -> bool:
-        """Several answers, each right for its moment, may together be clean although no state of the files was."""
-        now = self._target.coverage()
-        return now.version == before.version and (questions == 1 or now.changes == before.changes)
+    async def _is_one_state(self, before: Coverage, questions: int) -> bool:
+        if self._target.coverage().version != before.version:
+            return False
+        return questions == 1 or await self._target.ledger.is_as_before(before.changes)
 
     async def _pass_barrier(self, deadline: float) -> None:
         session, path, method = self._target.session, self._target.path, self._target.freshness.barrier

@@ -5,7 +5,7 @@ sent after a newer one.
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
@@ -108,6 +108,8 @@ class Ledger(Struct):
     """The message by which the server said that it cannot check at all."""
     behind: str | None = None
     """Why the server may not know what is on disk; its verdicts are then only assumed."""
+    tell: Callable[[], Awaitable[None]] | None = None
+    """Sends the server what has changed on disk by now, for a check that is under way; None where nobody watches."""
     in_step: anyio.Event | None = None
     """Set when the server has been told what changed on disk since its start; None where nobody watches."""
     newest_change: float = 0.0
@@ -130,6 +132,15 @@ class Ledger(Struct):
         if self.in_step is not None and not self.in_step.is_set():
             with anyio.move_on_after(seconds):
                 await self.in_step.wait()
+
+    async def is_as_before(self, changes: int) -> bool:
+        """Whether nothing has changed since there were so many changes, on disk neither.
+
+        For answers in several parts, each right for its moment: together they may be of no state that the files had.
+        """
+        if self.changes == changes and self.tell is not None:
+            await self.tell()
+        return self.changes == changes
 
     # --- Texts -------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class Unopened:
             for _ in range(TRIES):
                 changes = self._ledger.changes
                 found = await ask()
-                if self._ledger.changes == changes:
+                if await self._ledger.is_as_before(changes):
                     return found
         except ServerFailed:
             if self._session.failure is not None:

@@ -1,0 +1,45 @@
+"""Schedules of the model of freshness that were once answered wrongly; each is played in every gate."""
+
+from support.oracles.freshness import Crash, Edit, Foreign, Input, Schedule
+from support.servers.honest import IGNORED, PACKAGE
+from support.servers.honest_kinds import KINDS
+
+_KINDS = {kind.name: kind for kind in KINDS}
+
+FOUND = {
+    "an answer in two parts, a file written between them": Schedule(
+        _KINDS["on demand"],
+        (
+            Edit(0.001, {"c": None}, given=True),
+            Edit(0.40001, {"c": 4, "b": None, "a": 3}),
+            Edit(0.02002, {"b": None}, given=True),
+            Foreign(1.50003, {"b": 4}),
+            Foreign(0.12004, {"b": 4}),
+        ),
+        (9, 2, 16, 12, 13, 13, 7, 6, 8, 9, 22, 1, 11, 18, 9, 17, 18, 11, 5, 2, 14, 3, 11, 14, 10, 8, 2, 4, 7, 18, 4),
+    ),
+    "an answer in two parts, an ignored file written between them": Schedule(
+        _KINDS["on demand"],
+        (
+            Foreign(0.2, {IGNORED: 1}),
+            Edit(6.00001, {"b": 1}, given=True),
+            Edit(0.12002, {"c": None, "a": 4}, given=True),
+            Foreign(0.12003, {IGNORED: 2}),
+        ),
+        (7, 3, 15, 6, 19),
+    ),
+    "a server that dies before its check begins": Schedule(
+        _KINDS["versioned, twice"],
+        (
+            Edit(0.003, {"c": 0}),
+            Edit(0.00101, {"b": 0}),
+            Crash(0.80002),
+            Input(0.06003, PACKAGE, 1),
+            Crash(1.50004),
+            Foreign(1.50005, {IGNORED: 0}),
+            Edit(0.20006, {"b": 4}),
+            Crash(0.12007),
+        ),
+        (7, 1, 3, 6, 17, 12, 10, 19, 3, 23, 18, 0, 19, 7, 18, 17, 0, 16, 10, 13, 1, 10, 9),
+    ),
+}

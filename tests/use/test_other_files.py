@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.api.answers import State
+from pilotfish.api.questions import Touch
 from support.daemon.homes import DaemonHome
 from support.servers.real import make_user, require
+from support.services.real import only, real_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.server("ty"), pytest.mark.proves("DIAG-11", "FMT-7")]
 
@@ -68,3 +71,16 @@ def test_an_edit_a_delete_and_a_move_tell_whom_they_broke(home: DaemonHome) -> N
     (home.root / "package/lib.py").rename(home.root / "package/other.py")
     text = told(home, "patch", "package/lib.py", "package/other.py")
     assert text.count("package.lib") == len(("near", "far"))
+
+
+@pytest.mark.anyio
+async def test_when_the_last_error_of_a_project_is_gone_the_server_is_not_waited_for(tmp_path: Path) -> None:
+    require(["ty"])
+    async with real_service(tmp_path, {**only("ty"), **PATIENT}) as real:
+        real.write("pyproject.toml", "")
+        for text in ("x: int = 1\n", 'x: int = "a"\n', "x: int = 2\n"):
+            real.write("main.py", text)
+            feedback = await real.service.touched(Touch(("main.py",), "edit"), real.client)
+        assert (feedback.text, feedback.state) == ("", State.FRESH)
+        assert feedback.others is not None
+        assert feedback.others.complete == "project"

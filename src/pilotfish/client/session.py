@@ -40,6 +40,7 @@ from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
     Json,
+    PreviousResultId,
     ServerInfo,
     TextDocumentIdentifier,
     WorkspaceDiagnosticParams,
@@ -55,6 +56,9 @@ from pilotfish.system.tasks import owned_tasks, side_by_side
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+OLD_RESULT = "old"
+"""No server gives its results this id."""
 
 
 @asynccontextmanager
@@ -340,11 +344,13 @@ class Session:
     async def pull_workspace(self, *, timeout: float | None = None) -> list[WorkspaceDocumentDiagnosticReport]:
         """Ask every pull provider for the diagnostics of all files; none of it is kept in `reports`.
 
-        Without the ids of earlier results: a server may hold a question back until one of these is old.
+        A server may hold the question back until it has something new to tell, which in a project without errors is
+        never: so it is told that we know something old of one file, and nothing of the others.
         """
         identifiers = [options.get("identifier") for options in self.capabilities.options("workspace/diagnostic")]
         names = [name if isinstance(name, str) else None for name in identifiers]
-        params = [WorkspaceDiagnosticParams([], name) for name in dict.fromkeys(names)]
+        old = [PreviousResultId(uri_of(path), OLD_RESULT) for path in self.documents.paths[-1:]]
+        params = [WorkspaceDiagnosticParams(old, name) for name in dict.fromkeys(names)]
         answers = await self.request_all("workspace/diagnostic", params, timeout=timeout)
         reports = [self._read(answer, WorkspaceDiagnosticReport) for answer in answers]
         items = [item for report in reports for item in report.items]

@@ -1,8 +1,7 @@
 """Real hosts, from one turn to the next: what comes late, what a command broke, and what is left before a stop.
 
-The time that an edit may take is set so low that its errors come late; not in Codex, which starts the MCP server first,
-and with it what the edit needs. A model that waits for something runs a
-command that asks `pilotfish status` until it is so.
+The time that an edit may take is set so low that its errors come late. A model that waits for something runs a command
+that asks `pilotfish status` until it is so.
 """
 
 import sys
@@ -17,15 +16,14 @@ from support.hosts.agents import AGENTS, ERROR, MENDED
 from support.hosts.model_server import Call, ModelServer, Say, Turn
 from support.hosts.opencode import opencode
 from support.hosts.pi import pi
-from support.hosts.real import Agent, host_home, pilotfish, run
+from support.hosts.real import Agent, call, host_home, pilotfish, run
 
 LATE = "Late result for a.py, edited 1 call ago:"
 COMMAND = "LSP errors detected in files that were changed by a command"
 LEFT = "Before you finish: "
 
 STATUS = f"{sys.executable} -I -m pilotfish status --json"
-BREAK = "sed 's/return 1/return \"x\"/' a.py > t && mv t a.py"
-"""As `sed -i` does it; Qwen Code itself refuses that for a file that its model has not read."""
+BREAK = "sed -i 's/return 1/return \"x\"/' a.py"
 
 pytestmark = [pytest.mark.server("ty"), pytest.mark.proves("DIAG-12")]
 
@@ -37,6 +35,8 @@ class Host:
     agent: Agent
     shell: Callable[[str], Turn]
     goes_on: bool = True
+    read: Callable[[Path], Turn] | None = None
+    """How its model reads a file, where it may change none by `sed -i` that it has not read."""
 
 
 def shell(tool: str, name: str = "command", **more: object) -> Callable[[str], Turn]:
@@ -48,7 +48,9 @@ HOSTS = {
     "claude-code": Host(KNOWN["claude-code"], shell("Bash")),
     "codex": Host(KNOWN["codex"], shell("exec_command", "cmd", yield_time_ms=30_000)),
     "gemini": Host(KNOWN["gemini"], shell("run_shell_command")),
-    "qwen": Host(KNOWN["qwen"], shell("run_shell_command", is_background=False)),
+    "qwen": Host(
+        KNOWN["qwen"], shell("run_shell_command", is_background=False), read=call("read_file", file_path="{file}")
+    ),
     "pi": Host(pi("pi"), shell("bash")),
     # Its headless mode ends when the session is idle, before anybody can say anything.
     "opencode": Host(opencode(), shell("bash", description="run"), goes_on=False),
@@ -72,7 +74,7 @@ def until(words: str) -> str:
     return f"until {STATUS} | tr -d ' \\n' | grep -qF '{words}'; do true; done"
 
 
-@pytest.mark.parametrize("host", [row for row in ROWS if row.id != "codex"])
+@pytest.mark.parametrize("host", ROWS)
 def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome) -> None:
     pilotfish(hurried, "setup", host.agent.host, "--global")
     waiting = host.shell(until('"late":1'))
@@ -87,16 +89,17 @@ def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurr
 def test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends(host: Host, home: DaemonHome) -> None:
     pilotfish(home, "setup", host.agent.host, "--global")
     home.write("a.py", MENDED)
-    begun = until(f'"connectedRoots":["{home.root}"]')
-    with ModelServer([host.shell(begun), host.shell(BREAK), Say("Done."), Say("I leave it."), Say("No.")]) as model:
+    calls = [host.shell(until(f'"connectedRoots":["{home.root}"]')), host.shell(BREAK)]
+    calls[1:1] = [] if host.read is None else [host.read(home.root / "a.py")]
+    with ModelServer([*calls, Say("Done."), Say("I leave it."), Say("No.")]) as model:
         run(host.agent, home, model)
-    told = model.after(2).text
+    told = model.after(len(calls)).text
     assert told.count(COMMAND) == 1
     assert ERROR in told
     if host.goes_on:
-        assert LEFT in model.after(3).text
+        assert LEFT in model.after(len(calls) + 1).text
     # The loop guard: whatever the agent leaves then, it is not told again.
-    assert not any(request.position > 3 for request in model.requests)
+    assert not any(request.position > len(calls) + 1 for request in model.requests)
 
 
 @pytest.mark.parametrize("host", ROWS)

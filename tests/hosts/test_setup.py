@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,12 @@ def test_the_plugin_of_claude_code_says_what_setup_writes(user: User) -> None:
             groups[0]["hooks"][0]["command"] = ""
     assert packaged == written
     assert json.loads((folder / ".claude-plugin" / "plugin.json").read_text())["mcpServers"]["pilotfish"]
+
+
+def test_codex_passes_on_what_the_mcp_server_and_language_servers_need_to_know(user: User) -> None:
+    assert run(["setup", "codex"]) == 0
+    table = tomllib.loads((user.home / ".codex" / "config.toml").read_text())["mcp_servers"]["pilotfish"]
+    assert {"XDG_CONFIG_HOME", "XDG_STATE_HOME", "JAVA_HOME", "VIRTUAL_ENV"} <= set(table["env_vars"])
 
 
 def test_codex_gets_no_longer_time_for_the_end_of_a_session_than_it_allows(user: User) -> None:

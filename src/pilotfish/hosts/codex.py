@@ -7,6 +7,8 @@
   one. After an edit that failed, no hook runs.
 - A `Stop` hook whose answer has `decision: "block"` makes the agent go on; angle brackets in the reason are escaped.
 - A new or changed hook is skipped without a word until the person trusts it in `/hooks`.
+- An MCP server gets only a few variables of the environment, and those that its table names: without the others it
+  would read another configuration than the hooks, and start language servers of its own.
 - Timeouts: seconds. That of `SessionEnd` may be 3 at most: with more, each start shows an error.
 """
 
@@ -15,11 +17,15 @@ from pilotfish.hosts.edits.toml_edit import TomlEdit
 from pilotfish.hosts.shared.hook_settings import TIMEOUT_SECONDS, hook_groups
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
+from pilotfish.servers.environment import FAMILY_MEMBERS, NETWORKS, TOOLCHAIN_VARIABLES
 
 MAX_BYTES = 7000
 """Codex keeps 2,500 tokens; of our text, which is half numbers and names, a token holds about three bytes."""
 
 TIMEOUTS = {"": TIMEOUT_SECONDS, "SessionEnd": 3}
+
+PASSED_ON = sorted(FAMILY_MEMBERS | NETWORKS | TOOLCHAIN_VARIABLES)
+"""What decides where our files are, and what a language server inherits."""
 
 DIALECT = ToolHooks(
     {"apply_patch": HostTool("patch", patch="command"), "Bash": HostTool("patch", patch="command")},
@@ -33,9 +39,10 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
     events = {"PostToolUse": None, "UserPromptSubmit": None, "Stop": None, "SessionStart": None, "SessionEnd": None}
     hooks = hook_groups(where.programs.hook("codex"), events, TIMEOUTS)
     program, *arguments = where.programs.mcp
+    table: dict[str, str | list[str]] = {"command": program, "args": arguments, "env_vars": PASSED_ON}
     return (
         folder.file("hooks.json", JsonEdit(hooks)),
-        folder.file("config.toml", TomlEdit("mcp_servers", "pilotfish", {"command": program, "args": arguments})),
+        folder.file("config.toml", TomlEdit("mcp_servers", "pilotfish", table)),
     )
 
 

@@ -12,13 +12,18 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.leading import leads_into, lies_in, outside_entries
 from pilotfish.system.ownership import is_own_folder
 
-INHERITED = frozenset({
-    # Who and where.
+PERSON = frozenset({
     "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "TERM",
-    # Networks that need it.
+})  # fmt: skip
+"""Who runs it, and where."""
+
+NETWORKS = frozenset({
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-    # Toolchains.
+})  # fmt: skip
+"""What some networks need."""
+
+TOOLCHAIN_VARIABLES = frozenset({
     "ANDROID_HOME", "CARGO_HOME", "CC", "CONDA_PREFIX", "CPATH", "CPLUS_INCLUDE_PATH", "CXX", "C_INCLUDE_PATH",
     "DART_SDK", "DENO_DIR", "DEVELOPER_DIR", "DOTNET_CLI_HOME", "DOTNET_ROOT", "ELAN_HOME", "ERL_LIBS", "FLUTTER_ROOT",
     "FPCDIR", "GEM_HOME", "GEM_PATH", "GHCUP_INSTALL_BASE_PREFIX", "GOCACHE", "GOFLAGS", "GOMODCACHE", "GOPATH",
@@ -29,14 +34,27 @@ INHERITED = frozenset({
     "PKG_CONFIG_PATH", "PNPM_HOME", "PP", "PSModulePath", "PUB_CACHE", "PYENV_ROOT", "PYTHONPATH", "RBENV_ROOT",
     "RUBYLIB", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "R_HOME", "R_LIBS", "R_LIBS_USER", "SDKMAN_DIR", "SDKROOT",
     "STACK_ROOT", "SWIFTLY_HOME_DIR", "UV_CACHE_DIR", "VIRTUAL_ENV", "VOLTA_HOME", "ZIG_GLOBAL_CACHE_DIR",
-    # What Windows programs do not start without.
+})  # fmt: skip
+
+WINDOWS = frozenset({
     "APPDATA", "COMSPEC", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
     "PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR",
 })  # fmt: skip
+"""What its programs do not start without."""
+
+INHERITED = PERSON | NETWORKS | TOOLCHAIN_VARIABLES | WINDOWS
 """Names that reach a server. Everything else does not: no rule by pattern would know every token."""
 
 INHERITED_FAMILIES = ("LC_", "XDG_", "ASDF_", "MISE_")
 """The same for names that start so; `MISE_` and `ASDF_` shims find their tools by them."""
+
+FAMILY_MEMBERS = frozenset({
+    "ASDF_CONFIG_FILE", "ASDF_DATA_DIR", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT",
+    "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME", "MISE_CACHE_DIR",
+    "MISE_CONFIG_DIR", "MISE_DATA_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS",
+    "XDG_DATA_HOME", "XDG_STATE_HOME",
+})  # fmt: skip
+"""Those of the families that a host can be told by name, where it passes on nothing else."""
 
 NEVER = ("XDG_RUNTIME_DIR", "XDG_SESSION_")
 """Exceptions from the families: they lead to the sockets of the user's session."""

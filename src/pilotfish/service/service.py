@@ -212,8 +212,9 @@ class Service:
             with self.pool.counters.timed(touch.kind):
                 workspace = self.workspaces.of(client)
                 with self.conversations.editing(touch, workspace):
+                    given = await self._runner.take(workspace, touch.texts)
                     workspace = await self._in_step(workspace)
-                    return await self.conversations.touched(touch, client, workspace, started, seconds)
+                    return await self.conversations.touched(touch, client, workspace, started, given, seconds)
 
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.
@@ -319,11 +320,11 @@ class Service:
         started = current_time()
         try:
             with self.pool.counters.timed("check"):
-                workspace = await self._in_step(workspace or self.workspaces.of(client))
+                workspace = workspace or self.workspaces.of(client)
+                given = await self._runner.take(workspace, texts)
+                await self._in_step(workspace)
                 if texts:
-                    verdicts = await self._runner.run(
-                        client, workspace, paths, texts=texts, given_at=started, patience=patience
-                    )
+                    verdicts = await self._runner.run(client, workspace, paths, given=given, patience=patience)
                 else:
                     verdicts = await self._picture.check(client, workspace, paths, patience)
         except Failure as failure:

@@ -30,13 +30,16 @@ TICK_SECONDS, COARSE_SECONDS = 0.02, 2.0
 
 
 class Given(Struct, frozen=True):
-    """When a text was given that stands in the place of a file's, until somebody writes the file after that."""
+    """A text that a caller gave; it stands in the place of a file's until somebody writes the file after that."""
 
+    text: str
     at: float
     """The time of day."""
     on_disk: str | None
-    """The text of the file when that was asked; None: it could not be read. Where the clock of the file system is too
-    coarse to say which came first, this does."""
+    """The text of the file at that moment; None: it could not be read. Where the clock of the file system is too coarse
+    to say which came first, this does."""
+    order: float
+    """Its order among all texts, see `Ledgers.next_order`."""
 
 
 class _Kept(Struct, frozen=True):
@@ -78,13 +81,14 @@ class Texts:
             return None
         return self._clock.wall() - _changed_ns(kept.file) / 1e9 - _step(kept.file)
 
-    async def given(self, path: AbsPath, seconds_ago: float) -> Given:
-        """Note what is on disk beside a text that a caller gave."""
+    async def given(self, path: AbsPath, text: str, order: float) -> Given:
+        """A text that a caller gives now, with what is on disk beside it."""
+        at = self._clock.wall()
         try:
             on_disk = (await self._current(path)).file.text
         except Refused:
             on_disk = None
-        return Given(self._clock.wall() - seconds_ago, on_disk)
+        return Given(text, at, on_disk, order)
 
     @staticmethod
     def was_written_since(given: Given, file: FileText) -> bool:

@@ -1,7 +1,7 @@
 """Schedules of the model of freshness that were once answered wrongly; each is played in every gate."""
 
 from support.oracles.freshness import Crash, Edit, Foreign, Input, Schedule
-from support.servers.honest import IGNORED, PACKAGE
+from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE
 from support.servers.honest_kinds import KINDS
 
 _KINDS = {kind.name: kind for kind in KINDS}
@@ -41,5 +41,18 @@ FOUND = {
             Crash(0.12007),
         ),
         (7, 1, 3, 6, 17, 12, 10, 19, 3, 23, 18, 0, 19, 7, 18, 17, 0, 16, 10, 13, 1, 10, 9),
+    ),
+    "a text that was given just before another wrote the file, and a new server": Schedule(
+        _KINDS["versioned"],
+        (
+            Edit(0.2, {"c": 0, "a": 4}, cancel_after=0.1),
+            Edit(0.40001, {"c": 4, "a": 3, "b": 0}),
+            Edit(0.20002, {"a": None, "b": 1, "c": 2}, given=True),
+            Input(0.00103, CONFIGURATION, 1),
+            Foreign(0.00104, {"b": 3, "c": 2}),
+            Edit(0.00305, {"c": 0}, cancel_after=0.0007, given=True),
+            Edit(6.00006, {"a": 4, "c": 0}, given=True),
+        ),
+        (1, 23, 5, 23, 5, 22, 21, 12, 11, 18, 1, 15, 21, 19, 11, 20, 15, 19, 4, 20, 4, 6, 0),
     ),
 }

@@ -356,14 +356,10 @@ async def _play(schedule: Schedule, root: AbsPath) -> World:
         began, written, on_disk = anyio.current_time(), world.written(), world.orders()
         given: dict[str, str] = {path: world.edits[path][order] for path, order in orders.items()}
         with anyio.move_on_after(edit.cancel_after if edit.cancel_after is not None else 1000):
+            taken = await runner.take(workspace, given if edit.given else None)
             await disk_changes.catch_up(lambda _root: True)
             verdicts = await runner.run(
-                client,
-                workspace,
-                tuple(orders),
-                texts=given if edit.given else None,
-                given_at=began,
-                patience=Patience(PATIENCE, PATIENCE),
+                client, workspace, tuple(orders), given=taken, patience=Patience(PATIENCE, PATIENCE)
             )
             for verdict in verdicts:
                 (outcome,) = verdict.outcomes

@@ -45,7 +45,7 @@ from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Sc
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
-from pilotfish.service.texts import Texts
+from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -134,11 +134,20 @@ class Conversations:
             self._edited -= Counter(paths)
 
     async def touched(
-        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, seconds: float | None = None
+        self,
+        touch: Touch,
+        client: ClientSession,
+        workspace: Workspace,
+        started: float,
+        given: Mapping[str, Given],
+        seconds: float | None = None,
     ) -> Feedback:
-        """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has."""
+        """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has.
+
+        `given`: the texts of the touch, as `CheckRunner.take` took them.
+        """
         if touch.kind == "read":
-            judged = await self._edit_feedback.judge(touch, client, workspace, started)
+            judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
             self._used(workspace, judged.edited)
             return self._edit_feedback.tell(judged, touch, client, workspace, started)
         record = self._record(client)
@@ -151,9 +160,8 @@ class Conversations:
         news = _News()
         try:
             with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
-                news.edit = await self._edit_feedback.judge(
-                    touch, client, workspace, started, Scope(carried=carried, unfinished=record.state.unfinished)
-                )
+                scope = Scope(given=given, carried=carried, unfinished=record.state.unfinished)
+                news.edit = await self._edit_feedback.judge(touch, client, workspace, started, scope)
                 await self._look(record, workspace, news, {*texts, *news.edit.others.changes}, started)
         except anyio.get_cancelled_exc_class():
             self._owe(record, texts, call)

@@ -27,7 +27,7 @@ from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.texts import Texts
+from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -40,6 +40,8 @@ class Scope(Struct, frozen=True):
     """How far one check goes. By default as far as an edit's own check."""
 
     patience: Patience | None = None
+    given: Mapping[str, Given] = field(default_factory=dict[str, Given])
+    """Texts of the edited files that the host has told, by path as it names them."""
     others: bool = True
     """Whether other files are checked, where the configuration has it."""
     others_seconds: float = OTHERS_SECONDS
@@ -111,8 +113,7 @@ class EditFeedback:
             client,
             workspace,
             touch.paths,
-            texts=touch.texts,
-            given_at=started,
+            given=scope.given,
             patience=scope.patience or Patience(),
         )
         edited: Sequence[FileVerdict] = checked

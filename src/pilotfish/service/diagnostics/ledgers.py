@@ -40,16 +40,12 @@ class Ledgers:
         return self._ledgers[session]
 
     def next_order(self) -> float:
-        """The order of a text that is about to be read: the time, and higher than any before.
+        """The order of a text that is given now, or about to be read: the time, and higher than any before.
 
         Taken after the reading, it would pass a text for newer than one that was given meanwhile.
         """
         self._last_order = max(current_time(), nextafter(self._last_order, inf))
         return self._last_order
-
-    def order_of(self, given_at: float) -> float:
-        """The order of a text that was given then."""
-        return given_at if given_at < current_time() else self.next_order()
 
     def keep_habits(self, session: Session) -> None:
         """Write down what was learned about the server, where it is new."""

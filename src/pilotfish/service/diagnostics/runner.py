@@ -17,7 +17,7 @@ from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
-from pilotfish.service.texts import refuse_binary
+from pilotfish.service.texts import Given, refuse_binary
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -82,14 +82,13 @@ class CheckRunner:
         workspace: Workspace,
         paths: Sequence[str],
         *,
-        texts: Mapping[str, str] | None = None,
-        given_at: float | None = None,
+        given: Mapping[str, Given] | None = None,
         patience: Patience | None = None,
         anew: bool = False,
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file; a file that cannot be read is refused in its own verdict.
 
-        `texts` are those of files as the caller has written them, at `given_at`, by default now.
+        `given` are texts of these files that the caller has written, see `take`.
 
         `anew`: other files were changed, and not these.
 
@@ -100,7 +99,7 @@ class CheckRunner:
         refused: dict[AbsPath, FileVerdict] = {}
         for path in paths:
             try:
-                file = await self._read(workspace, path, (texts or {}).get(path), given_at)
+                file = await self._read(workspace, path, (given or {}).get(path))
             except Refused as refusal:
                 named = AbsPath(os.path.join(workspace.boundary.cwd, path))
                 refused[named] = FileVerdict(named, "", (), refusal)
@@ -111,6 +110,24 @@ class CheckRunner:
             return await self._file(client, workspace, file, patience or Patience(), anew=anew)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
+
+    async def take(self, workspace: Workspace, texts: Mapping[str, str] | None) -> Mapping[str, Given]:
+        """Take texts that a caller gives, as soon as they come: what is written to the files from now on is newer."""
+        if not texts:
+            return {}
+        orders = {path: self._ledgers.next_order() for path in texts}
+
+        async def one(named: tuple[str, str]) -> Given | None:
+            path, text = named
+            try:
+                real = admit(path, workspace.boundary, Want.TARGET).path
+            except Refused:
+                # `run` refuses it.
+                return None
+            return await self._texts.given(real, text, orders[path])
+
+        given = await side_by_side(one, tuple(texts.items()))
+        return {path: found for path, found in zip(orders, given, strict=True) if found is not None}
 
     def spoken_of(self, root: AbsPath) -> tuple[AbsPath, ...]:
         """Files that are not open and of which the servers of a root have complained since the last call."""
@@ -139,16 +156,14 @@ class CheckRunner:
                 for path in paths:
                     await self._ledgers.follow(entry.session, path, gone=True)
 
-    async def _read(self, workspace: Workspace, path: str, given: str | None, given_at: float | None) -> FileToSend:
+    async def _read(self, workspace: Workspace, path: str, given: Given | None) -> FileToSend:
         """The file with the text to check: the caller's where given, which wins over the disk. Raises `Refused`."""
         if given is None:
             order, real = self._ledgers.next_order(), admit(path, workspace.boundary).path
             return FileToSend(real, "", (await self._texts.current(real)).text, order=order)
-        now = current_time()
-        given_at = now if given_at is None else given_at
-        order, real = self._ledgers.order_of(given_at), admit(path, workspace.boundary, Want.TARGET).path
-        refuse_binary(real, given)
-        return FileToSend(real, "", given, order=order, given=await self._texts.given(real, now - given_at))
+        real = admit(path, workspace.boundary, Want.TARGET).path
+        refuse_binary(real, given.text)
+        return FileToSend(real, "", given.text, order=given.order, given=given)
 
     async def _file(
         self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool

@@ -7,8 +7,8 @@ Rules:
 - A client that does not read is disconnected, after a notification of the reason (F74).
 - A connection ends once: its calls are cancelled, and its sessions end. End of file means that the client is gone.
 
-The first message on a connection is `hello`, or a single `hook`. The last one from the daemon may be the notification
-`closing`, with the code and the reason.
+The first message on a connection is `hello`, or a single `hook` or `command`. The last one from the daemon may be the
+notification `closing`, with the code and the reason.
 """
 
 import logging
@@ -188,7 +188,7 @@ class ClientConnection:
             await self._upgrade(request)
         elif not self._methods.knows(method):
             self._fail(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
-        elif not self.greeted and method not in {"hello", "hook"}:
+        elif not self.greeted and method not in {"hello", "hook", "command"}:
             self._fail(request.id, _error(Refused(Code.INVALID_INPUT, "must send hello first")))
         elif self._methods.is_immediate(method):
             await self._work(request)

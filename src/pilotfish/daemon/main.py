@@ -10,8 +10,8 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from typing import Never
 
@@ -34,6 +34,7 @@ from pilotfish.ipc.upgrades import Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
+from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.http.context import HttpContext
 from pilotfish.surfaces.http.serve import Serving
@@ -91,6 +92,18 @@ def allow_descriptors(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+async def _answer_words(
+    words: Sequence[str],
+    cwd: str,
+    service: Service,
+    session: Callable[[str], AbstractContextManager[ClientSession]],
+) -> bytes:
+    # The command line is imported when somebody asks.
+    from pilotfish.surfaces.cli.daemon_questions import answer_words
+
+    return await answer_words(words, cwd, service, session)
+
+
 class Daemon:
     """The parts, and what the socket's methods need of them."""
 
@@ -118,7 +131,7 @@ class Daemon:
             self._sessions.running(),
             anyio.create_task_group() as tasks,
         ):
-            methods = SocketMethods(self._service, self._sessions, self, tasks)
+            methods = SocketMethods(self._service, self._sessions, self, tasks, _answer_words)
             acceptor = Acceptor(self._claim, lambda stream: ClientConnection(stream, methods, self._upgrades))
             tasks.start_soon(self._handle_signals)
             tasks.start_soon(self._life.run)

@@ -6,7 +6,8 @@ can only inspect the daemon, and stop it.
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
@@ -23,6 +24,7 @@ from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.ipc.messages import (
     About,
     CheckCall,
+    CommandCall,
     Hello,
     HookCall,
     Logs,
@@ -78,16 +80,34 @@ class DaemonControl(Protocol):
     def log_lines(self, count: int) -> tuple[str, ...]: ...
 
 
+class CommandLine(Protocol):
+    """Answers the words of a question with what is to be printed."""
+
+    async def __call__(
+        self,
+        words: Sequence[str],
+        cwd: str,
+        service: Service,
+        session: Callable[[str], AbstractContextManager[ClientSession]],
+    ) -> bytes: ...
+
+
 class SocketMethods:
     """All connections share one; `background` owns tasks that no call waits for."""
 
     def __init__(
-        self, service: Service, sessions: ClientSessions, daemon: DaemonControl, background: TaskGroup
+        self,
+        service: Service,
+        sessions: ClientSessions,
+        daemon: DaemonControl,
+        background: TaskGroup,
+        command_line: CommandLine,
     ) -> None:
         self.service = service
         self.sessions = sessions
         self._daemon = daemon
         self._background = background
+        self._command_line = command_line
         self._warming = 0
         self._at_once: Mapping[str, Callable[[Raw, MethodContext], object]] = {
             "hello": self._hello,
@@ -110,6 +130,7 @@ class SocketMethods:
             "about": self._about,
             "logs": self._logs,
             "hook": self._hook,
+            "command": self._command,
         }
 
     def knows(self, method: str) -> bool:
@@ -250,6 +271,24 @@ class SocketMethods:
             case OtherEvent():
                 pass
         return ""
+
+    async def _command(self, params: Raw, line: MethodContext) -> str:
+        call = read_params(params, CommandCall)
+        self._greet(call.protocol, call.build)
+        line.greeted = True
+        cwd, words = os.fsdecode(_bytes(call.cwd)), [os.fsdecode(word) for word in _bytes(call.words).split(b"\0")]
+
+        @contextmanager
+        def session(root: str) -> Generator[ClientSession]:
+            caller = Caller(cwd, None, None, root, None, _environment(call.environment))
+            client = self.sessions.attach(caller, line.hang_up)
+            try:
+                with self.sessions.using(client):
+                    yield client
+            finally:
+                self.sessions.end(client.id)
+
+        return (await self._command_line(words, cwd, self.service, session)).hex()
 
     async def _reached(self, params: Raw, line: MethodContext) -> Feedback:
         return await self._reach(read_params(params, Moment), _session(line))

@@ -40,7 +40,7 @@ def run(arguments: "Sequence[str]") -> "Never":
     try:
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, deadline(arguments))
-        _write(relay(arguments[0], _read(), deadline(arguments)))
+        write(1, relay(arguments[0], _read(), deadline(arguments)))
     except BaseException:  # noqa: BLE001, S110 -- the hook promises to stay silent
         pass
     os._exit(0)
@@ -74,7 +74,12 @@ def request(host: str, cwd: bytes, event: bytes, environment: str, seconds: floa
         raise ValueError(host)
     greeting = f'"protocol":{PROTOCOL},"build":{BUILD},"host":"{host}","cwd":"{cwd.hex()}"'
     params = f'{greeting},"seconds":{seconds},"environment":"{environment}","event":"{event.hex()}"'
-    body = f'{{"jsonrpc":"2.0","id":0,"method":"hook","params":{{{params}}}}}'.encode()
+    return framed("hook", params)
+
+
+def framed(method: str, params: str) -> bytes:
+    """A request with the members of its parameters."""
+    body = f'{{"jsonrpc":"2.0","id":0,"method":"{method}","params":{{{params}}}}}'.encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
@@ -85,13 +90,13 @@ def printed(answer: bytes) -> bytes:
     return bytes.fromhex(answer[len(RESULT) : answer.rindex(b'"')].decode())
 
 
-def exchange(connection: "socket.socket", message: bytes) -> bytes:
-    """Send the message and return the body of the first one that comes back."""
+def exchange(connection: "socket.socket", message: bytes, most: int = MAX_ANSWER) -> bytes:
+    """Send the message and return the body of the first one that comes back, of at most so many bytes."""
     connection.sendall(message)
     heard = b""
     while data := connection.recv(65536):
         heard += data
-        if len(heard) > MAX_ANSWER:
+        if len(heard) > most:
             raise ValueError(len(heard))
         header, blank, body = heard.partition(b"\r\n\r\n")
         if blank and len(body) >= _length(header):
@@ -125,9 +130,10 @@ def _read() -> bytes:
     return event
 
 
-def _write(data: bytes) -> None:
+def write(descriptor: int, data: bytes) -> None:
+    """Write all of it."""
     while data:
-        data = data[os.write(1, data) :]
+        data = data[os.write(descriptor, data) :]
 
 
 def _give_up(_number: int, _frame: object) -> None:

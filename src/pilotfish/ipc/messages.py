@@ -1,7 +1,7 @@
 """The parameters and results of the socket's own methods. `touched` and `ask` take those of `api`.
 
-Unknown fields are ignored, so that an older daemon understands a newer client. Text that may hold any bytes (`hook`) is
-sent as hexadecimal digits, which the hook program can write and read without importing anything.
+Unknown fields are ignored, so that an older daemon understands a newer client. Text that may hold any bytes (`hook`,
+`command`) is sent as hexadecimal digits, which small programs can write and read without importing anything.
 """
 
 from collections.abc import Mapping
@@ -52,6 +52,17 @@ class HookCall(Struct, frozen=True):
     environment: str = ""
     seconds: float | None = None
     """How long the caller waits for the answer."""
+
+
+class CommandCall(Struct, frozen=True):
+    """Hello and a question of the command line in one message; the connection ends after the answer."""
+
+    protocol: int
+    cwd: str
+    words: str
+    """Separated by zero bytes, in hexadecimal: the verb, then its arguments."""
+    build: int = 0
+    environment: str = ""
 
 
 class CheckCall(Struct, frozen=True):

@@ -16,6 +16,7 @@ from pilotfish.daemon.methods import SocketMethods
 from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.messages import About
 from pilotfish.ipc.upgrades import Upgrades
+from pilotfish.surfaces.cli.daemon_questions import answer_words
 from support.daemon.lines import MemoryLine
 from support.servers.scripted import Scenario
 from support.services.several import Ground, service_on
@@ -99,7 +100,7 @@ async def desk_on(
         sessions = ClientSessions(ground.service.end, pids.gone)
         life = Lifetime(sessions, idle_seconds)
         async with sessions.running(), anyio.create_task_group() as tasks:
-            methods = SocketMethods(ground.service, sessions, Controls(life), tasks)
+            methods = SocketMethods(ground.service, sessions, Controls(life), tasks, answer_words)
             yield Desk(ground, sessions, life, methods, pids, tasks, upgrades or {})
             tasks.cancel_scope.cancel()
 

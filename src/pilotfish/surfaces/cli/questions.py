@@ -21,7 +21,7 @@ from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
 from pilotfish.surfaces.cli.terminal.printing import print_answer
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import AskableWorkspace, OpenWorkspace, daemon_option, json_option, root_option
 
 PLACE_HELP = "PLACE is FILE:LINE[:COL], FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
 
@@ -89,22 +89,9 @@ def _ask(operation: Operation, *, root: str | None, as_json: bool, **fields: Any
     click.get_current_context().exit(_ask_and_print(operation, root, as_json=as_json, **fields))
 
 
-def _ask_and_print(
-    operation: Operation,
-    root: str | None,
-    *,
-    as_json: bool,
-    place: tuple[str, ...] | None = None,
-    line_place: str | None = None,
-    **fields: object,
-) -> int:
+def _ask_and_print(operation: Operation, root: str | None, *, as_json: bool, **fields: object) -> int:
     async def ask(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
-        started = time.monotonic()
-        await _warm(workspace, given.get("filePath"))
-        answer = await workspace.ask(operation, given)
-        # The time that the servers took to start is part of it.
-        meta = replace(answer.meta, duration_ms=round((time.monotonic() - started) * 1000))
-        return replace(answer, meta=meta), workspace.root
+        return await ask_at(workspace, operation, given), workspace.root
 
     async def ask_with_spinner(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
         from pilotfish.surfaces.cli.terminal.progress import spinner
@@ -113,11 +100,9 @@ def _ask_and_print(
             return await ask(workspace)
 
     try:
-        given = {_camel(name): value for name, value in fields.items()}
-        given |= {} if not place else _places_of(operation, place)
+        given = question_fields(operation, fields)
         if given.get("text") == "-":
             given["text"] = sys.stdin.read()
-        given |= {} if line_place is None else numbered(line_place)
         sequential = not sys.stderr.isatty()
         answer, folder = with_workspace(root, ask if sequential else ask_with_spinner, sequential=sequential)
     except Failure as failure:
@@ -126,13 +111,31 @@ def _ask_and_print(
     return exit_code_of_question(answer)
 
 
-def _places_of(operation: Operation, words: Sequence[str]) -> dict[str, object]:
+def question_fields(
+    operation: Operation, values: Mapping[str, Any], is_file: Callable[[str], bool] = os.path.isfile
+) -> dict[str, Any]:
+    """The fields of a question, from the values of its verb's arguments and options. Raises `Refused`."""
+    places, line_place = values.get("place"), values.get("line_place")
+    given = {_camel(name): value for name, value in values.items() if name not in {"place", "line_place"}}
+    given |= {} if not places else _places_of(operation, places, is_file)
+    return given | ({} if line_place is None else numbered(line_place, is_file))
+
+
+async def ask_at(workspace: AskableWorkspace, operation: Operation, given: Mapping[str, Any]) -> Answer[Any]:
+    """The answer, when the servers of the file are up; the time that they took to start is part of it."""
+    started = time.monotonic()
+    await _warm(workspace, given.get("filePath"))
+    answer = await workspace.ask(operation, given)
+    return replace(answer, meta=replace(answer.meta, duration_ms=round((time.monotonic() - started) * 1000)))
+
+
+def _places_of(operation: Operation, words: Sequence[str], is_file: Callable[[str], bool]) -> dict[str, object]:
     """The place; the text of several symbols can be asked for at once."""
-    if operation is Operation.SOURCE and len(words) > 1 and not os.path.isfile(NUMBERED.sub(r"\g<file>", words[0])):
+    if operation is Operation.SOURCE and len(words) > 1 and not is_file(NUMBERED.sub(r"\g<file>", words[0])):
         return {"symbol": ", ".join(words)}
     if operation is Operation.SOURCE and len(words) > 2:
-        return {**numbered(words[0]), "symbol": ", ".join(words[1:])}
-    return place_of(words)
+        return {**numbered(words[0], is_file), "symbol": ", ".join(words[1:])}
+    return place_of(words, is_file)
 
 
 def place_of(words: Sequence[str], is_file: Callable[[str], bool] = os.path.isfile) -> dict[str, object]:
@@ -172,7 +175,7 @@ def _refuse_words_for_numbers(word: str, is_file: Callable[[str], bool]) -> None
         raise Refused(Code.INVALID_INPUT, f"{word}: {wrong!r} is not a {what} number.", hint=PLACE_HINT)
 
 
-async def _warm(workspace: OpenWorkspace, path: object) -> None:
+async def _warm(workspace: AskableWorkspace, path: object) -> None:
     """Start the servers of the file, and wait until each has answered once.
 
     Before that, a server answers from what it has read so far, which is not the whole workspace.

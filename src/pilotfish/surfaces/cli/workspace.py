@@ -45,7 +45,18 @@ daemon_option = click.option(
 )
 
 
-class OpenWorkspace(Protocol):
+class AskableWorkspace(Protocol):
+    """What a question needs of it."""
+
+    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
+        """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""
+        ...
+
+    async def warm(self, *paths: str) -> None:
+        """Start the servers of these files and wait until each has answered once."""
+
+
+class OpenWorkspace(AskableWorkspace, Protocol):
     """A workspace whose servers run in the daemon or in this process."""
 
     @property
@@ -53,16 +64,9 @@ class OpenWorkspace(Protocol):
         """The real path of the folder."""
         ...
 
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
-        """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""
-        ...
-
     async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """Diagnostics by path; a text in `texts` is checked instead of the file on disk."""
         ...
-
-    async def warm(self, *paths: str) -> None:
-        """Start the servers of these files and wait until each has answered once."""
 
     async def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
         """The text to append to the result of the tool that changed these files; often empty."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
@@ -26,21 +27,38 @@ MAX_SOURCE_BYTES = 4 * 1024 * 1024
 """Of a larger file, source lines are shown only from its first part."""
 
 
+class Printed(Struct, frozen=True):
+    """What goes to standard output and to standard error, without the last end of line."""
+
+    output: str | None = None
+    error: str | None = None
+
+
 def print_answer(answer: Answer[Any], root: str, *, as_json: bool) -> None:
     """Print an answer about the workspace at `root`."""
+    screen = _screen() if sys.stdout.isatty() else None
+    printed = printed_answer(answer, root, os.getcwd() if root else "", screen, as_json=as_json)
+    if printed.output is not None:
+        click.echo(printed.output)
+    if printed.error is not None:
+        click.echo(printed.error, err=True)
+
+
+def printed_answer(answer: Answer[Any], root: str, cwd: str, screen: Screen | None, *, as_json: bool) -> Printed:
+    """An answer as it is printed in the folder `cwd`; without a `screen`, in a pipe."""
     if as_json:
         # ASCII, because a pipe may have any encoding.
-        click.echo(json.dumps(structured(answer)))
-    elif not _print_refusal(answer):
-        shown = relative_to(os.getcwd(), answer, root) if root else answer
-        lines = answer_lines(shown, _screen()) if sys.stdout.isatty() else [text_of(shown)]
-        for line in lines:
-            click.echo(line)
+        return Printed(json.dumps(structured(answer)))
+    if is_refused(answer):
+        return Printed(error=_refusal(answer))
+    shown = relative_to(cwd, answer, root) if root else answer
+    return Printed("\n".join(answer_lines(shown, screen)) if screen else text_of(shown))
 
 
 def print_check(answer: DiagnosticsAnswer, root: str, listing: ListingOptions, texts: Mapping[str, str]) -> None:
     """Print the answer of a check as text. `texts` replace the contents of files on disk."""
-    if _print_refusal(answer):
+    if is_refused(answer):
+        click.echo(_refusal(answer), err=True)
         return
     shown = relative_to(os.getcwd(), answer, root) if root else answer
     is_terminal = sys.stdout.isatty()
@@ -48,13 +66,9 @@ def print_check(answer: DiagnosticsAnswer, root: str, listing: ListingOptions, t
         click.echo(line)
 
 
-def _print_refusal(answer: Answer[Any]) -> bool:
-    """Print what is wrong with the question on standard error; False when nothing is."""
-    if not is_refused(answer):
-        return False
-    # Nothing was asked, so a program that reads standard output gets nothing.
-    click.echo("\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors), err=True)
-    return True
+def _refusal(answer: Answer[Any]) -> str:
+    """What is wrong with the question. Nothing was asked, so a program that reads standard output gets nothing."""
+    return "\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors)
 
 
 def _screen(texts: Mapping[str, str] | None = None) -> Screen:

@@ -30,9 +30,10 @@ def with_options(*options: str, prompt: str | None = None) -> Agent:
 
 
 def put_on_the_path(home: DaemonHome) -> None:
-    """`pilotfish` as an installation makes it."""
-    folder = Path(home.environment["PATH"].partition(":")[0])
-    (folder / "pilotfish").symlink_to(Path(sys.executable).with_name("pilotfish"))
+    """`pilotfish` as a program that is no link, so that no server of the gate's environment is found beside it."""
+    program = Path(home.environment["PATH"].partition(":")[0]) / "pilotfish"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pilotfish "$@"\n')
+    program.chmod(0o755)
 
 
 @pytest.mark.proves("HOOK-1", "HOOK-3")

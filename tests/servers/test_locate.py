@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.environment import search_path
+from pilotfish.servers.environment import beside_us, search_path
 from pilotfish.servers.locate import (
     Gated,
     Lookup,
@@ -43,7 +43,8 @@ class Home:
     def locate(self, name: str = "ls", *, trusted: bool = True, path: str | None = None) -> ProgramLocation:
         territory = (AbsPath(str(self.workspace)),)
         entries = search_path(path or str(self.system), territory, trusted=trusted)
-        lookup = Lookup(territory, trusted, entries, (AbsPath(str(self.tools)),))
+        beside = beside_us(entries, territory, trusted=trusted)
+        lookup = Lookup(territory, trusted, entries, (AbsPath(str(self.tools)),), beside)
         return locate(name, AbsPath(str(self.package)), lookup)
 
 
@@ -71,6 +72,24 @@ def test_the_project_comes_first_then_our_tools_then_path(home: Home) -> None:
         assert where(home.locate()) == (str(path), origin)
         path.unlink()
     assert isinstance(home.locate(), ProgramMissing)
+
+
+@pytest.mark.proves("REG-5")
+def test_a_server_that_was_installed_together_with_us_is_found_last(home: Home) -> None:
+    ours = program(home.folder / "share/pilotfish/bin/pilotfish")
+    (home.system / "pilotfish").symlink_to(ours)
+    beside = program(ours.parent / "ls")
+    assert where(home.locate(trusted=False)) == (str(beside), Origin.TOOLS)
+    on_path = program(home.system / "ls")
+    assert where(home.locate(trusted=False)) == (str(on_path), Origin.PATH)
+
+
+@pytest.mark.proves("TRUST-6", "T9")
+def test_a_link_to_us_inside_an_untrusted_workspace_leads_nowhere(home: Home) -> None:
+    (home.system / "pilotfish").symlink_to(program(home.workspace / "bin/pilotfish"))
+    program(home.workspace / "bin/ls")
+    assert isinstance(home.locate(trusted=False), ProgramMissing)
+    assert isinstance(home.locate(trusted=True), ProgramFound)
 
 
 @pytest.mark.proves("TRUST-6", "T9")
@@ -197,7 +216,7 @@ AUDITED = textwrap.dedent(
     """
     import os, sys
     from pilotfish.servers.catalogue import load
-    from pilotfish.servers.environment import search_path
+    from pilotfish.servers.environment import beside_us, search_path
     from pilotfish.servers.locate import Lookup, locate
     from pilotfish.servers.resolve import Resolver, SearchScope
     from pilotfish.servers.tree import DiskTree

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotfish.surfaces.cli.project import only_project
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.status_text import status_lines
 from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
@@ -34,15 +35,29 @@ gopls          broken
 rust-analyzer  starting
 ty             disabled
 
-unavailable: not installed, or not allowed to run (2):
-  ada, zls
-To install one: pilotfish servers NAME
+ada: LSP server "zls" is not available. Install it with: brew install zls
+zls: LSP server "zls" is not available. Install it with: brew install zls
 warning: lsp.json:3:5: lsp.pyrihgt: unknown key
 """
 
 
 def test_every_server_is_there_by_id_with_its_state() -> None:
     assert "\n".join(status_lines(ALL, daemon=True)) + "\n" == TEXT
+
+
+def test_of_many_unavailable_servers_only_the_names_are_listed() -> None:
+    lines = list(status_lines(snapshot(*(unavailable(f"s{number:02}") for number in range(11))), daemon=True))
+    assert lines[-3:] == [
+        "unavailable: not installed, or not allowed to run (11):",
+        "  s00, s01, s02, s03, s04, s05, s06, s07, s08, s09, s10",
+        "To install one: pilotfish servers NAME",
+    ]
+
+
+def test_a_project_sees_its_own_servers_and_what_runs_or_is_configured() -> None:
+    shown = only_project(ALL, {"clangd", "zls"})
+    assert [row.server_id for row in shown.rows] == [row.server_id for row in ALL.rows if row.server_id != "ada"]
+    assert (shown.totals.configured, shown.totals.unavailable) == (6, 1)
 
 
 @pytest.mark.proves("CFG-3")

@@ -10,6 +10,7 @@ A comment before a block says what else is to be done with it:
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -144,7 +145,12 @@ def make_reader(base: Path, programs: Mapping[str, Path]) -> Reader:
     for name, text in HELLO.items():
         (folder / name).write_text(text)
     for name, program in programs.items():
-        (tools / name).symlink_to(program)
+        if name == "pilotfish":
+            # No link: through it the servers of the gate's own environment would be found.
+            (tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(str(program))} "$@"\n')
+            (tools / name).chmod(0o755)
+        else:
+            (tools / name).symlink_to(program)
     environment = {
         "HOME": str(home),
         "LANG": "C.UTF-8",

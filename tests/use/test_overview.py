@@ -1,4 +1,4 @@
-"""`pilotfish` without a command, as somebody sees it who has just come to a project."""
+"""What a person sees who has just come to a project: `pilotfish` alone, `status`, and a check without a server."""
 
 import pytest
 
@@ -37,6 +37,45 @@ def test_an_error_of_the_configuration_comes_first(user: ShellUser) -> None:
     lines = told(user)
     assert any("The configuration has an error:" in line and "unknown" in line for line in lines)
     assert lines[-2] == "Next: pilotfish config check"
+
+
+def test_status_is_about_the_languages_of_this_project(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    user.write("a.py", "x = 1\n")
+    user.write("b.ts", "let x = 1\n")
+    shown = user.run("status").stdout
+    assert "\nbasedpyright  idle\n" in shown
+    assert "typescript: LSP server" in shown
+    assert "pilotfish install typescript" in shown
+    assert "rust-analyzer" not in shown
+    assert "rust-analyzer" in user.run("status", "--all").stdout
+
+
+def test_a_question_without_a_server_says_what_to_install(user: ShellUser) -> None:
+    user.write("a.py", "x = 1\n")
+    assert "Install it with: pilotfish install basedpyright" in user.run("definition", "x").stdout
+
+
+def test_a_server_that_came_with_us_is_not_installed_again(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    ours = user.root.parent / "ours"
+    (user.root.parent / "home" / "bin").rename(ours)
+    user.plant("unrelated", "#!/bin/sh\n")
+    (ours / "pilotfish").write_text("#!/bin/sh\n")
+    (ours / "pilotfish").chmod(0o755)
+    (user.root.parent / "home" / "bin" / "pilotfish").symlink_to(ours / "pilotfish")
+    done = user.run("install", "basedpyright")
+    assert done.stdout == f"basedpyright: already installed together with pilotfish, in {ours}\n"
+
+
+def test_a_check_offers_a_person_to_install_what_is_missing(user: ShellUser) -> None:
+    user.write("a.py", "x = 1\n")
+    asked = "Install basedpyright now? [Y/n]:"
+    assert asked not in user.run("check").stdout
+    seen = user.at_a_terminal("check", answer="n")
+    assert asked in seen
+    assert seen.count("not available") == 1
+    assert "is not installed" in user.run().stdout
 
 
 def test_an_empty_folder_is_shown_the_demo(user: ShellUser) -> None:

@@ -105,6 +105,16 @@ def search_path(path: str, territory: Iterable[AbsPath], *, trusted: bool) -> tu
     return tuple(entry for entry in entries if trusted or not (lies_in(entry, folders) or _is_anyones(entry)))
 
 
+def beside_us(path: Iterable[AbsPath], territory: Iterable[AbsPath], *, trusted: bool) -> tuple[AbsPath, ...]:
+    """The folder of the environment that `pilotfish` on the `PATH` is installed in, which may bring servers along.
+
+    What installs programs (uv, pipx) puts a link to ours into a folder of the `PATH`, and to no program beside it.
+    """
+    links = (os.path.join(folder, "pilotfish") for folder in path)
+    found = next((link for link in links if os.path.islink(link) and os.path.isfile(link)), None)
+    return () if found is None else search_path(os.path.dirname(os.path.realpath(found)), territory, trusted=trusted)
+
+
 def foreign_path(path: str) -> tuple[AbsPath, ...]:
     """The entries of `PATH` that are not the user's own places: looked at only to say that a program is there."""
     return tuple(entry for entry in _absolute_entries(path) if _is_anyones(entry))

@@ -1,8 +1,9 @@
 """Where a server's program is.
 
 Looked for in this order: the project's own environment, when it is trusted; our own tools, which the user installed on
-purpose; `PATH`. A program inside an untrusted workspace, by name or by where its links lead, is what the project
-supplies: it is reported as `Gated`, and not run (TRUST-6, T9). Nothing is executed to find out.
+purpose; `PATH`; the environment that we are installed in. A program inside an untrusted workspace, by name or by where
+its links lead, is what the project supplies: it is reported as `Gated`, and not run (TRUST-6, T9). Nothing is executed
+to find out.
 """
 
 import os
@@ -43,6 +44,8 @@ class Lookup(Struct, frozen=True):
     """What `environment.search_path` leaves of `PATH`."""
     tools: tuple[AbsPath, ...] = ()
     """Folders of programs that we installed ourselves."""
+    beside: tuple[AbsPath, ...] = ()
+    """What `environment.beside_us` finds."""
     foreign: tuple[AbsPath, ...] = ()
     """Folders of `PATH` that another user can write to: what is there is not run for an untrusted workspace (T48)."""
 
@@ -112,6 +115,7 @@ def _folders(root: AbsPath, lookup: Lookup) -> Iterator[tuple[AbsPath, Origin]]:
     own = [(folder, Origin.PROJECT) for folder in _project_folders(root, lookup.territory)]
     others = [(folder, Origin.TOOLS) for folder in lookup.tools]
     others += [(folder, Origin.PATH) for folder in lookup.path]
+    others += [(folder, Origin.TOOLS) for folder in lookup.beside]
     foreign = [(folder, Origin.PATH) for folder in lookup.foreign]
     yield from (*own, *others) if lookup.trusted else (*others, *own, *foreign)
 

@@ -31,7 +31,14 @@ from pilotfish.protocol.wire import Json
 from pilotfish.servers.advice import install_command, unavailable
 from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.catalogue import effective_servers
-from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, foreign_path, search_path
+from pilotfish.servers.environment import (
+    TOOLCHAINS,
+    beside_us,
+    child_environment,
+    fingerprint,
+    foreign_path,
+    search_path,
+)
 from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
 from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import (
@@ -116,18 +123,21 @@ class Workspace:
         self._places = places
         self._environment = environment
         territory = tuple(dict.fromkeys((boundary.workspace, boundary.worktree)))
+        trusted = self.config.trusted
+        path = search_path(environment.get("PATH", os.defpath), territory, trusted=trusted)
         self._lookup = Lookup(
             territory=territory,
-            trusted=self.config.trusted,
-            path=search_path(environment.get("PATH", os.defpath), territory, trusted=self.config.trusted),
+            trusted=trusted,
+            path=path,
             tools=tool_folders(places.state),
-            foreign=() if self.config.trusted else foreign_path(environment.get("PATH", "")),
+            beside=beside_us(path, territory, trusted=trusted),
+            foreign=() if trusted else foreign_path(environment.get("PATH", "")),
         )
         self._pythons = PythonEnvironments(boundary.workspace, environment, os.path.join(places.state, "pythons"))
         self._tree = DiskTree()
         self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = SearchScope(boundary.workspace, boundary.worktree)
-        self._searched = (*self._lookup.tools, *self._lookup.path)
+        self._searched = (*self._lookup.tools, *self._lookup.path, *self._lookup.beside)
         """Folders whose modification times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
         self._fingerprints: dict[str, str] = {}

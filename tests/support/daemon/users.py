@@ -4,10 +4,13 @@ Nothing is configured beyond what the test writes, and no program is on the `PAT
 """
 
 import json
+import os
+import pty
 import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +86,19 @@ class ShellUser:
             timeout=WAIT_SECONDS + 10,
         )
 
+    def at_a_terminal(self, *arguments: str, answer: str) -> str:
+        """What a person sees who runs `pilotfish ARGUMENTS`, and answers every question so."""
+        argv = [sys.executable, "-m", "pilotfish", *arguments]
+        process, terminal = pty.fork()
+        if process == 0:
+            os.chdir(self.root)
+            os.execve(argv[0], argv, {**self.environment, "TERM": "xterm"})
+        os.write(terminal, f"{answer}\n".encode())
+        seen = b"".join(iter(partial(_read, terminal), b""))
+        os.waitpid(process, 0)
+        os.close(terminal)
+        return seen.decode()
+
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """The result of one MCP tool, called as a host does it."""
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -109,6 +125,13 @@ class ShellUser:
                 return next(answer["result"] for answer in answers if answer.get("id") == 2)
             finally:
                 host.kill()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # Its program has ended.
+        return b""
 
 
 def _write(file: Path, text: str) -> None:

@@ -39,8 +39,7 @@ class MainServers:
         found = {(one.spec.id, one.root): one for one in chosen(files, workspace)}
         found |= {(one.spec.id, one.root): one for one in running if (one.spec.id, one.root) not in found}
         if not found:
-            message = "No language server is installed for the files of this workspace."
-            raise Unavailable(Code.SERVER_MISSING, message, hint="pilotfish servers lists what could be installed.")
+            raise _why_none(files, workspace)
         return tuple(found.values())
 
     async def _mentioning(self, workspace: Workspace, name: str | None) -> frozenset[AbsPath]:
@@ -89,6 +88,21 @@ def _servers_of(paths: Iterable[AbsPath], workspace: Workspace) -> list[Candidat
             if one.spec.serves_code and len(found) < MAX_ROOTS:
                 found.setdefault((one.spec.id, one.root), one)
     return list(found.values())
+
+
+def _why_none(files: Iterable[AbsPath], workspace: Workspace) -> Unavailable:
+    """What the main language of the files lacks, and how to get it."""
+    missing = Counter[str]()
+    reasons: dict[str, Unavailable] = {}
+    for path in sorted(files)[:MAX_LOOKED_AT]:
+        if (one := workspace.servers_for(path).missing) is not None:
+            missing[one.spec.id] += 1
+            if one.spec.id not in reasons:
+                reasons[one.spec.id] = workspace.why_unavailable(one)
+    if missing:
+        return reasons[missing.most_common(1)[0][0]]
+    message = "No language server is installed for the files of this workspace."
+    return Unavailable(Code.SERVER_MISSING, message, hint="pilotfish servers lists what could be installed.")
 
 
 def _may_offer(spec: ServerSpec, row: OperationRow) -> bool:

@@ -53,7 +53,7 @@ class Snapshots:
         return Snapshot(
             generated_at=_milliseconds(now + moment.ahead),
             rows=tuple(rows),
-            totals=_totals(rows),
+            totals=totals_of(rows),
             root=workspace.root,
             trusted=workspace.config.trusted,
             disabled=None if workspace.config.enabled else DISABLED,
@@ -220,7 +220,8 @@ def _severities(session: Session) -> Iterator[Severity]:
                 yield from (Severity(min(max(item.severity or 1, 1), 4)) for item in report.items)
 
 
-def _totals(rows: Iterable[ServerRow]) -> Totals:
+def totals_of(rows: Iterable[ServerRow]) -> Totals:
+    """How many servers are in which state."""
     states = Counter(state_of(row) for row in rows)
     return Totals(
         configured=states.total(),

@@ -107,13 +107,39 @@ def check(
         asked = replace(request, paths=(workspace.root,)) if whole else request
         if watch:
             await _check_forever(workspace, asked)
-        return report(await run_check(workspace, asked), workspace.root, asked)
+        answer = await run_check(workspace, asked)
+        missing.extend(_missing_servers(answer))
+        return report(answer, workspace.root, asked)
 
+    missing: list[str] = []
     try:
         code = with_workspace(root, work)
+        if missing and form == "text" and not from_stdin and _install(missing):
+            code = with_workspace(root, work)
     except Failure as failure:
         code = report(refusal(Operation.DIAGNOSTICS, failure), "", request)
     click.get_current_context().exit(code)
+
+
+def _missing_servers(answer: DiagnosticsAnswer | None) -> list[str]:
+    """The servers for code that are not installed, as far as we can install them."""
+    from pilotfish.servers.install import bundles
+
+    errors = () if answer is None else answer.errors
+    return [one.server_id for one in errors if one.code is Code.SERVER_MISSING and one.server_id in bundles()]
+
+
+def _install(servers: Sequence[str]) -> bool:
+    """Offer to install servers to a person at a terminal, who is asked once; whether any was installed."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    names = list(dict.fromkeys(servers))
+    if not click.confirm(f"Install {' and '.join(names)} now?", default=True):
+        return False
+    from pilotfish.surfaces.install.verb import install
+
+    click.get_current_context().invoke(install, servers=names)
+    return True
 
 
 async def _check_forever(workspace: OpenWorkspace, request: CheckRequest) -> None:

@@ -77,7 +77,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         # End of changing-verbs.
     },
     "Look": {
-        "status": Verb("cli.status", "Show every language server of this workspace and its state."),
+        "status": Verb("cli.status", "Show the language servers of this project and their state."),
         "panel": Verb("panel.verb", "Show the same live, in the terminal."),
         "doctor": Verb("doctor.verb", "Show what works, what is missing, and how to get it."),
         "logs": Verb("cli.logs", "Show the log of a server or of the daemon."),

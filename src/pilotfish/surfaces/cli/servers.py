@@ -47,7 +47,7 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
     from pilotfish.servers.advice import PROGRAMS, install_command
-    from pilotfish.servers.environment import search_path
+    from pilotfish.servers.environment import beside_us, search_path
     from pilotfish.servers.locate import Lookup, ProgramMissing, locate, tool_folders
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, is_wanted
 
@@ -55,7 +55,8 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     specs, trusted = _specs(root, places)
     territory = (AbsPath(root),)
     path = search_path(os.environ.get("PATH", ""), territory, trusted=trusted)
-    lookup = Lookup(territory, trusted, path, tool_folders(places.state))
+    beside = beside_us(path, territory, trusted=trusted)
+    lookup = Lookup(territory, trusted, path, tool_folders(places.state), beside)
     managers = {program for program in PROGRAMS.values() if shutil.which(program, path=os.pathsep.join(path))}
     rows: list[ListedServer] = []
     for spec in specs.values():

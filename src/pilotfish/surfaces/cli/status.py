@@ -24,18 +24,26 @@ UNAVAILABLE = 2
 
 
 @click.command()
+@click.option("--all", "everything", is_flag=True, help="Every server of the catalogue, not only this project's.")
 @root_option
 @json_option
 @click.pass_context
-def status(context: click.Context, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
-    """Show every language server of this workspace and its state.
+def status(
+    context: click.Context,
+    everything: bool,  # noqa: FBT001 -- click passes flags
+    root: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    """Show the language servers of this project and their state.
 
-    Without a daemon, what the configuration says. Nothing is started. Exit code: 0, 1 if a server is broken, 2 if
-    nothing can run.
+    They are those for the languages found here, and those that are configured or run; JSON has every server. Without a
+    daemon, what the configuration says. Nothing is started. Exit code: 0, 1 if a server is broken, 2 if nothing can
+    run.
     """
     import msgspec
 
     from pilotfish.errors import Code, Failure
+    from pilotfish.surfaces.cli.project import only_project, servers_in_use
     from pilotfish.surfaces.cli.running_daemon import snapshot
     from pilotfish.surfaces.cli.terminal.status_text import status_lines
 
@@ -50,7 +58,8 @@ def status(context: click.Context, root: str | None, as_json: bool) -> None:  # 
         click.echo(json.dumps({"daemon": daemon, **msgspec.to_builtins(found)}, indent=2))
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        click.echo("\n".join(status_lines(found, daemon=daemon, width=width)))
+        shown = found if everything else only_project(found, servers_in_use(found.root))
+        click.echo("\n".join(status_lines(shown, daemon=daemon, width=width)))
     context.exit(BROKEN if found.totals.broken else 0)
 
 

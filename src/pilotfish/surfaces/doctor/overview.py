@@ -142,15 +142,10 @@ def _line(text: str) -> str:
 
 def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
     """Raises `Refused` when the root is no folder."""
-    from pilotfish.config.load import Catalogue, ConfigRequest, load
-    from pilotfish.config.places import user_places
-    from pilotfish.policy.boundary import boundary_of
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+    from pilotfish.surfaces.cli.project import workspace_of
     from pilotfish.surfaces.doctor.wiring import wiring
 
-    places = user_places(environment)
-    loaded = load(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id)))
-    workspace = Workspace(loaded, boundary_of(root, root), places, environment)
+    workspace, loaded = workspace_of(root, environment)
     return look(workspace, loaded, tuple(wiring(root, environment)))
 
 

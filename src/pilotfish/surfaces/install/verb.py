@@ -58,6 +58,8 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
 
     if tools.is_installed(bundle):
         return _done(bundle, tools, "already installed")
+    if (folder := _folder_beside_us(bundle)) is not None:
+        return _done(bundle, tools, f"already installed together with pilotfish, in {folder}")
     with click.progressbar(length=BAR, label=bundle.name, file=sys.stderr) as bar:
 
         def told(share: float) -> None:
@@ -65,6 +67,17 @@ def _installed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:
 
         carry_out(bundle, tools, os.environ, told)
     return _done(bundle, tools, f"installed {' '.join(bundle.asked)} from {bundle.source}")
+
+
+def _folder_beside_us(bundle: Bundle) -> str | None:
+    """Where all its programs are already, because an extra of ours brought them."""
+    from pilotfish.servers.environment import beside_us, search_path
+
+    beside = beside_us(search_path(os.environ.get("PATH", ""), (), trusted=False), (), trusted=False)
+    programs = bundle.programs.values()
+    return next(
+        (folder for folder in beside if all(os.access(os.path.join(folder, name), os.X_OK) for name in programs)), None
+    )
 
 
 def _removed(bundle: Bundle, tools: ToolsFolder) -> dict[str, Any]:

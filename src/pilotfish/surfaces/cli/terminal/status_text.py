@@ -26,6 +26,9 @@ HEADINGS = ("SERVER", "STATE", "PID", "MEMORY", "UP", "LATENCY", "ROOTS")
 MAX_LINE = 500
 """Code points of one line."""
 
+MAX_EXPLAINED = 10
+"""Unavailable servers whose reason is shown; of more, only the names."""
+
 PARAGRAPH = 100
 """Columns of the list of unavailable servers in a pipe."""
 
@@ -131,6 +134,9 @@ def _cells(row: ServerRow, workspace: str) -> tuple[str, ...]:
 
 
 def _away(rows: Sequence[ServerRow], width: int | None) -> Iterator[str]:
+    if len(rows) <= MAX_EXPLAINED:
+        yield from (cut(f"{row.server_id}: {sanitised(row.unavailable or '', MAX_LINE)}", width) for row in rows)
+        return
     yield cut(f"unavailable: not installed, or not allowed to run ({len(rows)}):", width)
     names = ", ".join(row.server_id for row in rows)
     yield from (f"  {line}" for line in textwrap.wrap(names, max(20, (width or PARAGRAPH) - 2), break_on_hyphens=False))

@@ -1,0 +1,57 @@
+"""The servers of this project: those for its languages, those that it configures, and those that run.
+
+The catalogue has more than a hundred others, which a person who looks at one project does not ask about.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from pilotfish.service.status.snapshot import state_of, totals_of
+
+if TYPE_CHECKING:
+    from pilotfish.api.status import ServerRow, Snapshot
+    from pilotfish.config.load import Loaded
+    from pilotfish.service.workspace import Workspace
+
+AT_REST = ("idle", "unavailable")
+"""States of a server that nobody has used or configured."""
+
+
+def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tuple[Workspace, Loaded]:
+    """The workspace as this program sees it, without a daemon. Raises `Refused` when the root is not a folder."""
+    from pilotfish.config.load import Catalogue, ConfigRequest, load
+    from pilotfish.config.places import user_places
+    from pilotfish.policy.boundary import boundary_of
+    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+    from pilotfish.service.workspace import Workspace
+
+    places = user_places(environment)
+    loaded = load(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id)))
+    return Workspace(loaded, boundary_of(root, root), places, environment), loaded
+
+
+def servers_in_use(root: str) -> frozenset[str]:
+    """The servers of the languages found here: all that are installed, and what is missing for code."""
+    from pilotfish.surfaces.doctor.servers import count_languages
+
+    workspace, _ = workspace_of(root)
+    choices = [workspace.servers_for(path) for path in count_languages(workspace).examples.values()]
+    missing = [choice.missing for choice in choices if choice.missing is not None]
+    return frozenset(
+        one.spec.id for one in (*missing, *(one for choice in choices for one in (*choice.servers, *choice.withheld)))
+    )
+
+
+def only_project(snapshot: Snapshot, used: Collection[str]) -> Snapshot:
+    """The rows of the servers in `used`, and of those that run, are in trouble, or are configured."""
+
+    def is_shown(row: ServerRow) -> bool:
+        return row.server_id in used or row.source != "builtin" or state_of(row) not in AT_REST
+
+    rows = tuple(row for row in snapshot.rows if is_shown(row))
+    return replace(snapshot, rows=rows, totals=totals_of(rows))

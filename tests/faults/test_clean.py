@@ -13,6 +13,7 @@ SAMPLE: dict[str, Way] = {
     "basedpyright: configuration": "hook",
     "basedpyright: package upgraded": "check",
     "basedpyright: generated, ignored": "hook",
+    "basedpyright: memory mapping": "hook",
     "typescript: extended configuration": "check",
 }
 

@@ -64,6 +64,21 @@ async def test_an_unchanged_file_is_not_read_again() -> None:
     assert files.reads == [A]
 
 
+@pytest.mark.proves("DOC-4", "F95")
+async def test_a_file_of_which_a_write_was_told_is_read_again_whatever_its_times_say() -> None:
+    files = FakeFiles()
+    files.write(A, "one")
+    texts = Texts(files, FakeClock())
+    await texts.current(A)
+    files.write(A, "two")
+    assert (await texts.current(A)).text == "one", "the same size and times"
+    texts.doubt([A, B])
+    assert await texts.unchanged(A) is None
+    assert (await texts.current(A)).text == "two"
+    await texts.current(A)
+    assert files.reads == [A, A]
+
+
 @pytest.mark.proves("DOC-4", "PATH-1")
 async def test_a_text_is_at_hand_as_long_as_nothing_was_done_to_its_file() -> None:
     files, clock = FakeFiles(), FakeClock()

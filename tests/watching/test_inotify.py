@@ -4,6 +4,7 @@ Where it has to compare instead of being told, a file that was written just befo
 """
 
 import errno
+import mmap
 import os
 import shutil
 import subprocess
@@ -493,6 +494,22 @@ async def test_a_linked_folder_outside_is_watched_under_the_name_of_the_link(tmp
         assert await changes.found() == []
         (root / "again").symlink_to(outside)
         assert "created again/deep/file" in await changes.found()
+
+
+@pytest.mark.proves("F95")
+async def test_what_is_written_through_a_memory_mapping_is_noticed_when_the_mapping_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("fine")
+    async with watched(tmp_path, EVERYTHING) as changes:
+        with path.open("r+b") as file:
+            memory = mmap.mmap(file.fileno(), 0)
+        memory[:] = b"bad1"
+        await changes.found()
+        # The page is dirty already: this does not change the times of the file.
+        memory[:] = b"bad2"
+        memory.close()
+        assert await changes.found() == ["changed file"]
+        assert await changes.found() == []
 
 
 @pytest.mark.proves("F97")

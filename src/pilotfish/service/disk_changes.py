@@ -372,6 +372,7 @@ class _Root:
 
     def _pass_on(self, found: Sequence[PathChange]) -> None:
         """To those who follow all changes, whatever a server has registered."""
+        self._ledgers.doubt(change.path for change in found)
         self._words.changed(self._path, (change.path for change in found))
         self._noticed(found)
 

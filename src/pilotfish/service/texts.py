@@ -7,9 +7,10 @@ time.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
@@ -95,6 +96,16 @@ class Texts:
         """Whether somebody wrote the file, as it was read by now, after that text was given."""
         after = _changed_ns(file) / 1e9 - given.at
         return file.text != given.on_disk if abs(after) <= _step(file) else after > 0
+
+    def doubt(self, paths: Iterable[AbsPath]) -> None:
+        """Read these files again when they are needed, whatever `stat` says: they were written.
+
+        A write through a memory mapping changes the times of a file at its first store alone.
+        """
+        for path in paths:
+            kept = self._kept.get(path)
+            if kept is not None:
+                self._kept[path] = replace(kept, certain=False)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep these files no longer; they are read again when they are needed."""

@@ -4,6 +4,7 @@ The matrix is server × case (`CASES`), each asked as the hook asks (`touched`) 
 `bench/clean.py` plays all of it, `tests/faults/test_clean.py` a sample.
 """
 
+import mmap
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -119,6 +120,17 @@ def in_place(name: str, text: str) -> Change:
     return change
 
 
+def mapped(name: str, text: str) -> Change:
+    """Of the same size, through a memory mapping: no write is told of, and only the end of the mapping is."""
+
+    def change(root: Path) -> None:
+        assert (root / name).stat().st_size == len(text.encode())
+        with (root / name).open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+            memory[:] = text.encode()
+
+    return change
+
+
 def replaces_folder(name: str, files: Mapping[str, str]) -> Change:
     """As package managers do: the old one is removed and the new one put in its place."""
 
@@ -210,6 +222,7 @@ def python_cases(server: str) -> list[Case]:
              change=writes("../elsewhere/lib.py", BAD), prepare=links("linked", "../elsewhere")),
         make("hard link", {**using("lib"), "../other/lib.py": FINE},
              change=writes("../other/lib.py", BAD), prepare=links_hard("lib.py", "../other/lib.py")),
+        make("memory mapping", {**using("lib"), "lib.py": "value: int = 100\n"}, change=mapped("lib.py", BAD)),
         make("few watches", {**using("a.b.c.lib"), "a/b/c/lib.py": FINE}, change=writes("a/b/c/lib.py", BAD),
              watch=watches_for(1)),
     ]  # fmt: skip
@@ -259,6 +272,8 @@ def typescript_cases(server: str) -> list[Case]:
              change=writes("../elsewhere/lib.ts", bad), prepare=links("linked", "../elsewhere")),
         make("hard link", {**using("./lib"), "../other/lib.ts": fine},
              change=writes("../other/lib.ts", bad), prepare=links_hard("lib.ts", "../other/lib.ts")),
+        make("memory mapping", {**using("./lib"), "lib.ts": "export const value: number = 100;\n"},
+             change=mapped("lib.ts", bad)),
         make("few watches", {**using("./a/b/c/lib"), "a/b/c/lib.ts": fine}, change=writes("a/b/c/lib.ts", bad),
              watch=watches_for(1)),
     ]  # fmt: skip
@@ -317,6 +332,8 @@ def go_cases() -> list[Case]:
         make("hard link", {**using("example.com/x/lib", "lib"), "../other/lib.go": fine.format("lib"), "lib/doc.go":
                            "package lib\n"}, change=writes("../other/lib.go", bad.format("lib")),
              prepare=links_hard("lib/lib.go", "../other/lib.go")),
+        make("memory mapping", {**using("example.com/x/lib", "lib"), "lib/lib.go": fine.format("lib") + "////\n"},
+             change=mapped("lib/lib.go", bad.format("lib"))),
         make("few watches", {**using("example.com/x/a/b/c", "c"), "a/b/c/c.go": fine.format("c")},
              change=writes("a/b/c/c.go", bad.format("c")), watch=watches_for(1)),
         make("cgo, first answer", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
@@ -331,6 +348,8 @@ def c_cases() -> list[Case]:
     main = {"main.c": '#include "shared.h"\n\nint used(void) { return shared(1); }\n'}
     return [
         make("another file", {**main, "shared.h": fine, "compile_flags.txt": "-xc\n"}, change=writes("shared.h", bad)),
+        make("memory mapping", {**main, "shared.h": "int shared(int a); //////\n", "compile_flags.txt": "-xc\n"},
+             change=mapped("shared.h", bad)),
         make("generated, ignored", {**main, "build/gen/shared.h": fine, "compile_flags.txt": "-xc\n-Ibuild/gen\n",
                                     ".gitignore": "build/\n"},
              change=writes("build/gen/shared.h", bad), prepare=repository),

@@ -1,6 +1,6 @@
 """The ledgers of all live sessions, and the documents that a session keeps open."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf, nextafter
 
 from pilotfish.client.session import Session
@@ -46,6 +46,10 @@ class Ledgers:
         """
         self._last_order = max(current_time(), nextafter(self._last_order, inf))
         return self._last_order
+
+    def doubt(self, paths: Iterable[AbsPath]) -> None:
+        """Somebody has written these files: read them again, whatever their times say."""
+        self._texts.doubt(paths)
 
     def keep_habits(self, session: Session) -> None:
         """Write down what was learned about the server, where it is new."""

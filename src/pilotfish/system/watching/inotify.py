@@ -33,9 +33,9 @@ from pilotfish.system.watching.pruning import tops
 from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
 from pilotfish.system.watching.watches import Watches
 
-WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO
-"""What tells that a file has another content now. `CLOSE_WRITE` says nothing more, but for writes through a memory
-mapping, and would make a branch switch of 5,000 files overflow the kernel's queue of 16,384 events."""
+WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO | Mask.CLOSE_WRITE
+"""What tells that a file has another content now. Of a write through a memory mapping there is only `CLOSE_WRITE`, and
+not before the mapping is gone; the times of the file need not differ from the last look then."""
 
 MASK = WRITTEN | Mask.ATTRIB | Mask.DELETE | Mask.MOVED_FROM | Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.ONLYDIR
 

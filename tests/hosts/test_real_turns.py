@@ -4,6 +4,7 @@ The time that an edit may take is set so low that its errors come late. A model 
 that asks `pilotfish status` until it is so.
 """
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ import pytest
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, ERROR, MENDED
 from support.hosts.model_server import Call, ModelServer, Say, Turn
-from support.hosts.opencode import opencode
+from support.hosts.opencode import CHAT, MESSAGES, opencode
+from support.hosts.opencode_server import opencode_server
 from support.hosts.pi import pi
-from support.hosts.real import Agent, call, host_home, pilotfish, run
+from support.hosts.real import RUN_SECONDS, Agent, call, host_home, pilotfish, run
 
 LATE = "Late result for a.py, edited 1 call ago:"
 COMMAND = "LSP errors detected in files that were changed by a command"
@@ -30,11 +32,10 @@ pytestmark = [pytest.mark.server("ty"), pytest.mark.proves("DIAG-12")]
 
 @dataclass(frozen=True)
 class Host:
-    """A host, its shell, and whether it goes on when it is told something before it stops."""
+    """A host and its shell."""
 
     agent: Agent
     shell: Callable[[str], Turn]
-    goes_on: bool = True
     read: Callable[[Path], Turn] | None = None
     """How its model reads a file, where it may change none by `sed -i` that it has not read."""
 
@@ -52,8 +53,7 @@ HOSTS = {
         KNOWN["qwen"], shell("run_shell_command", is_background=False), read=call("read_file", file_path="{file}")
     ),
     "pi": Host(pi("pi"), shell("bash")),
-    # Its headless mode ends when the session is idle, before anybody can say anything.
-    "opencode": Host(opencode(), shell("bash", description="run"), goes_on=False),
+    "opencode": Host(opencode(), shell("bash", description="run")),
 }
 
 ROWS = [
@@ -96,8 +96,7 @@ def test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends(host: H
     told = model.after(len(calls)).text
     assert told.count(COMMAND) == 1
     assert ERROR in told
-    if host.goes_on:
-        assert LEFT in model.after(len(calls) + 1).text
+    assert LEFT in model.after(len(calls) + 1).text
     # The loop guard: whatever the agent leaves then, it is not told again.
     assert not any(request.position > len(calls) + 1 for request in model.requests)
 
@@ -108,3 +107,33 @@ def test_what_was_mended_is_not_told_before_the_turn_ends(host: Host, home: Daem
     with ModelServer([*host.agent.turns(home), Say("Done.")]) as model:
         run(host.agent, home, model)
     assert LEFT not in "".join(request.text for request in model.requests)
+
+
+@pytest.mark.host("opencode", "node", gate=False)
+def test_opencode_goes_on_where_it_stays_when_a_turn_is_over(home: DaemonHome) -> None:
+    pilotfish(home, "setup", "opencode", "--global")
+    home.write("a.py", MENDED)
+    shell = HOSTS["opencode"].shell
+    turns = [shell(until(f'"connectedRoots":["{home.root}"]')), shell(BREAK), Say("Done."), Say("I leave it.")]
+    with ModelServer([*turns, Say("No.")]) as model, opencode_server(home, model.url) as server:
+        server.prompt(idles=2)
+        # The loop guard: it was asked before the second stop, too, and said nothing.
+        asked = '"$(grep -c kind=stop "$PILOTFISH_HOME"/logs/daemon.log)"'
+        waiting = ["sh", "-c", f"until [ {asked} = 2 ]; do true; done"]
+        subprocess.run(waiting, env=home.environment, check=True, timeout=RUN_SECONDS)
+    assert model.after(3).text.count(LEFT) == 1
+    assert not any(request.position > 3 for request in model.requests)
+
+
+@pytest.mark.host("opencode", "node", gate=False)
+@pytest.mark.parametrize("api", [CHAT, MESSAGES])
+def test_opencode_is_told_before_it_stops_and_not_in_the_middle_of_a_turn(api: str, home: DaemonHome) -> None:
+    pilotfish(home, "setup", "opencode", "--global")
+    agent = opencode(npm=api)
+    working = Call("bash", {"command": "true", "description": "run"}, said="I go on.")
+    turns = [agent.breaking(home.root / "a.py"), working, working, Say("Done."), Say("I leave it."), Say("No.")]
+    with ModelServer(turns) as model:
+        run(agent, home, model)
+    assert LEFT not in model.after(3).text
+    assert model.after(4).text.count(LEFT) == 1
+    assert not any(request.position > 4 for request in model.requests)

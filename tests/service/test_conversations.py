@@ -225,7 +225,20 @@ async def test_a_stop_tells_what_a_command_did_just_before(tmp_path: Path) -> No
 async def test_a_stop_is_followed_by_nothing_where_it_is_switched_off(tmp_path: Path) -> None:
     async with talking(tmp_path, beforeStop=False) as it:
         await it.edit("bad one\n", before="")
+        assert await it.reach("stop", tentative=True) == ""
         assert await it.reach("stop") == ""
+
+
+async def test_before_what_may_be_a_stop_nothing_counts_as_told(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        await it.edit("good\n", before="")
+        it.command("bad one\n")
+        for _ in range(2):
+            assert "bad one" in await it.reach("stop", tentative=True)
+        assert "changed by a command" in await it.reach("call")
+        assert "bad one" in await it.reach("stop", tentative=True)
+        assert "bad one" in await it.reach("stop")
+        assert await it.reach("stop", tentative=True) == ""
 
 
 async def test_the_loop_guard_holds_whatever_the_host_says(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ broke, without those that it introduced. So what it introduced and left can be t
 from collections import Counter
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from typing import Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -92,6 +93,17 @@ class Conversation(Struct):
     """The files that it changed or broke in this turn."""
     stopped: set[str] = field(default_factory=set[str])
     """The agents that were told before they stopped, in this turn: the main one is called ``""``."""
+
+    def copied(self) -> Self:
+        """To try something on: what it holds is frozen."""
+        return replace(
+            self,
+            debts=dict(self.debts),
+            dropped=Counter(self.dropped),
+            inherited=dict(self.inherited),
+            changed=set(self.changed),
+            stopped=set(self.stopped),
+        )
 
     # --- What is owed -----------------------------------------------------------------------------------------------
 

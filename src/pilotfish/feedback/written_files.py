@@ -17,8 +17,8 @@ MERGED: Mapping[tuple[Change, Change], Change | None] = {
 
 
 class WrittenFiles:
-    def __init__(self) -> None:
-        self._changes: dict[AbsPath, Change] = {}
+    def __init__(self, changes: Mapping[AbsPath, Change] | None = None) -> None:
+        self._changes: dict[AbsPath, Change] = dict(changes or {})
 
     def add(self, found: PathChange) -> None:
         before = self._changes.get(found.path)

@@ -6,6 +6,8 @@
 - `tool.execute.before` is where the plugin reads the text before the edit.
 - Models whose name has GPT in it get `apply_patch` in place of `write` and `edit`.
 - At each start it installs the packages of every plugin folder, which takes up to a minute the first time.
+- `opencode run` ends as soon as the session is idle. It goes on when a message is there that is newer than the last
+  answer, so the plugin writes one (`noReply`) while the last text is being completed.
 - Its own `lsp` setting is off by default; on, it repeats what we say.
 
 The dialect is for programs that send the same to the hook program:

@@ -52,10 +52,12 @@ class Messages:
     def _content(self, answer: Answer, number: int) -> list[Json]:
         if isinstance(answer, Say):
             return [{"type": "text", "text": answer.text}]
-        return [
+        texts = [{"type": "text", "text": call.said} for call in answer if call.said]
+        calls = [
             {"type": "tool_use", "id": f"toolu_{number}_{index}", "name": call.tool, "input": call.arguments}
             for index, call in enumerate(answer)
         ]
+        return [*texts, *calls]
 
     def _block(self, index: int, block: Json) -> Iterator[Json]:
         if block["type"] == "text":
@@ -87,7 +89,9 @@ class Chat:
     def events(self, answer: Answer, number: int) -> list[Json]:
         kind = "chat.completion.chunk"
         delta = {"role": "assistant", "content": None, **self._said(answer, number)}
+        first = [] if isinstance(answer, Say) else [{"content": call.said} for call in answer if call.said]
         return [
+            *(self._envelope(number, kind, delta=said, finish_reason=None) for said in first),
             self._envelope(number, kind, delta=delta, finish_reason=None),
             self._envelope(number, kind, delta={}, finish_reason=self._finish(answer)),
         ]

@@ -13,6 +13,8 @@ class Call:
 
     tool: str
     arguments: Mapping[str, Any] | str
+    said: str = ""
+    """What it says first, in the same answer; by the APIs `Messages` and `Chat` only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,16 @@ from support.hosts.real import Agent, call, program, write
 QUIET = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "PROJECT_CONFIG", "SHARE")
 
 
-def opencode(model: str = "scripted", **config: Any) -> Agent:
+CHAT, MESSAGES = "@ai-sdk/openai-compatible", "@ai-sdk/anthropic"
+"""The packages for two APIs of models."""
+
+
+def opencode(model: str = "scripted", npm: str = CHAT, **config: Any) -> Agent:
     """Which tools it offers follows from the name of the model: one called GPT gets `apply_patch` and no other."""
     patches = "gpt" in model
     return Agent(
         "opencode",
-        lambda home, url: started(home, url, model, config),
+        lambda home, url: started(home, url, model, npm, config),
         (lambda _: Call("apply_patch", {"patchText": ADDING}))
         if patches
         else call("write", filePath="{file}", content=BROKEN),
@@ -30,9 +34,9 @@ def opencode(model: str = "scripted", **config: Any) -> Agent:
     )
 
 
-def started(home: DaemonHome, url: str, model: str, config: dict[str, Any]) -> list[str]:
+def started(home: DaemonHome, url: str, model: str, npm: str, config: dict[str, Any]) -> list[str]:
     options = {"baseURL": f"{url}/v1", "apiKey": "none"}
-    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {model: {"tool_call": True}}}
+    provider = {"npm": npm, "options": options, "models": {model: {"tool_call": True}}}
     settings = {"provider": {"scripted": provider}, "model": f"scripted/{model}", **config}
     home.environment["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
     home.environment.update({f"OPENCODE_DISABLE_{name}": "1" for name in QUIET})

@@ -31,7 +31,7 @@ const MAX_SOCKET_PATH = process.platform === "linux" ? 107 : 103;
 
 export type Kind = "edit" | "write" | "patch" | "read";
 export type Touch = { paths: string[]; kind: Kind; before?: Record<string, string> };
-export type Moment = { kind: "call" | "prompt" | "stop" };
+export type Moment = { kind: "call" | "prompt" | "stop"; tentative?: boolean };
 export type Feedback = { text: string; state: "fresh" | "partial" | "stale" | "unavailable"; reason?: string };
 type Introduction = { cwd: string; host: string; conversation?: string };
 type Settings = { command: string[]; home?: string; waitMs: number };

@@ -27,6 +27,7 @@ from pilotfish.feedback.conversation_text import (
 )
 from pilotfish.feedback.delta import Delta
 from pilotfish.feedback.text import Form, appended, named
+from pilotfish.feedback.written_files import WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Want, admit
@@ -200,7 +201,10 @@ class Conversations:
     ) -> str:
         state = record.state
         text = ""
-        if workspace.config.feedback.before_stop and state.may_tell_before_stop(moment.agent, again=moment.again):
+        may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
+        if moment.tentative:
+            return await self._glance(record, moment, workspace, started) if may_tell else ""
+        if workspace.config.feedback.before_stop and may_tell:
             self._late_checks.stop(record)
             news = _News()
             with anyio.CancelScope(deadline=started + STOP_SECONDS):
@@ -217,6 +221,17 @@ class Conversations:
             state.turn_ended()
             record.idle = True
         return text
+
+    async def _glance(self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float) -> str:
+        """What would be told before a stop. What is known and what is owed stay as they are."""
+        if not workspace.config.feedback.before_stop:
+            return ""
+        apart = replace(record, state=record.state.copied(), written=WrittenFiles(record.written.all()))
+        news = _News()
+        with anyio.CancelScope(deadline=started + STOP_SECONDS):
+            await self._look(apart, workspace, news, (), started, last=True)
+            await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
+        return self._tell_what_is_left(apart, news, workspace, _form(moment, workspace), keep=False)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
@@ -316,10 +331,14 @@ class Conversations:
         self._late_checks.go_on(record)
         return groups_text(groups, form, notes)
 
-    def _tell_what_is_left(self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form) -> str:
+    def _tell_what_is_left(
+        self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form, *, keep: bool = True
+    ) -> str:
         """Before a stop: what the conversation introduced and is still there, however it came about."""
         state, wanted = record.state, workspace.config.feedback.severities
         now = {one.path: one for one in news.left.edited if one.is_fresh} if news.left is not None else {}
+        if keep and news.written is not None:
+            news.written.keep()
         self._note_written(record, news, now)
         if news.left is None:
             return ""
@@ -332,7 +351,8 @@ class Conversations:
             found = state.remaining(path, checked_text(verdict), wanted)
             state.settle(path, Fate.TOLD if found else Fate.OVER)
             files += [(path, found)] if found else []
-        news.left.baselines.keep(without=unknown)
+        if keep:
+            news.left.baselines.keep(without=unknown)
         state.told += len(files)
         return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form)
 
@@ -340,7 +360,6 @@ class Conversations:
         """What commands changed is known; of files that could not be looked at once more, it is told later."""
         if news.written is None:
             return
-        news.written.keep()
         self._note(record, news.written, record.state.calls)
         introduced = introduced_in({**news.written.changes, **news.written.others.changes})
         for verdict in news.written.verdicts:

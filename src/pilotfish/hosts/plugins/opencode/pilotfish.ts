@@ -4,7 +4,8 @@
  * - `tool.execute.after` appends to the result of OpenCode's own tools; the result itself is kept, and the results of
  *   MCP servers, which have another shape, are left alone. After a read the server is started in the background.
  * - After any other tool the model reads what came late and what commands have broken. When a session is idle it hears
- *   what it left, and goes on.
+ *   what it left, and goes on. `opencode run` ends as soon as it is idle: there the model hears that after each text
+ *   that may be its last, and if a tool call follows after all, what was said is taken back before that runs.
  * - `tool.execute.before` reads the text before an edit, which tells new errors from old ones.
  * - No hook throws: OpenCode would take that for a failure of the edit. Errors are in OpenCode's log.
  * - `event` connects when a session begins; `dispose`, or else the end of the socket, ends ours.
@@ -33,11 +34,30 @@ const KINDS = new Map<string, Kind>([
 	["read", "read"],
 ]);
 
+/** Whether this program ends with the turn. */
+const ENDS_WITH_TURN = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run";
+
+/** A part of a message that the SDK has no method for. */
+interface Raw {
+	delete(request: { url: string; path: Record<string, string> }): Promise<unknown>;
+}
+
+interface Said {
+	message: string;
+	part: string;
+}
+
 export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hooks> => {
 	const daemon = new Daemon({ cwd: directory, host: "opencode" });
 	const oldTexts = new OldTexts();
 	const children = new Set<string>();
 	const aborted = new Set<string>();
+	/** By session: the agent and the model that a person asked, who shall also hear what we say. */
+	const asked = new Map<string, { agent: string; model: { providerID: string; modelID: string } }>();
+	/** By session: what was said after a text that may be the last one. */
+	const said = new Map<string, Said>();
+	/** Sessions whose model has called a tool in this step. */
+	const calling = new Set<string>();
 	let ownServers = false;
 
 	/** Not awaited: OpenCode answers this itself, perhaps only after the hook that asks. */
@@ -63,7 +83,36 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 	async function beforeStop(session: string): Promise<void> {
 		if (aborted.delete(session) || children.has(session)) return;
 		const text = await daemon.reached({ kind: "stop" });
-		if (text) await client.session.promptAsync({ path: { id: session }, body: { parts: [{ type: "text", text }] } });
+		if (text) await client.session.promptAsync({ path: { id: session }, body: bodyOf(session, text) });
+	}
+
+	/** OpenCode goes on by itself when there is a message that is newer than the last answer. */
+	async function perhapsBeforeStop(session: string): Promise<void> {
+		if (children.has(session) || calling.has(session) || said.has(session)) return;
+		const text = await daemon.reached({ kind: "stop", tentative: true });
+		if (!text || calling.has(session)) return;
+		const body = { ...bodyOf(session, text), noReply: true };
+		const message = (await client.session.prompt({ path: { id: session }, body })).data;
+		const part = message?.parts[0];
+		if (!part) return;
+		said.set(session, { message: part.messageID, part: part.id });
+		if (calling.has(session)) await takeBack(session);
+	}
+
+	async function takeBack(session: string): Promise<void> {
+		const { message, part } = said.get(session) ?? {};
+		if (!said.delete(session) || !message || !part) return;
+		const raw = (client as unknown as { _client: Raw })._client;
+		const url = "/session/{id}/message/{messageID}/part/{partID}";
+		await raw.delete({ url, path: { id: session, messageID: message, partID: part } });
+	}
+
+	function bodyOf(session: string, text: string) {
+		return { ...asked.get(session), parts: [{ type: "text" as const, text }] };
+	}
+
+	async function caught(what: string, work: () => Promise<void>): Promise<void> {
+		await work().catch((error) => log("info", `${what}: ${error instanceof Error ? error.message : error}`));
 	}
 
 	return {
@@ -81,7 +130,22 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 			if (event?.type === "session.error") aborted.add(event.properties?.sessionID ?? "");
 			if (event?.type === "session.idle") quietly(() => beforeStop(event.properties?.sessionID));
 		},
+		"chat.message": async (input, output) => {
+			const { agent, model } = output?.message ?? {};
+			if (agent && model) asked.set(input.sessionID, { agent, model });
+		},
+		"experimental.text.complete": async (input) => {
+			if (ENDS_WITH_TURN) await caught("nothing said before a stop", () => perhapsBeforeStop(input.sessionID));
+		},
+		"experimental.chat.messages.transform": async (_input, output) => {
+			const session = output?.messages?.at(-1)?.info.sessionID ?? "";
+			calling.delete(session);
+			// The model reads it now.
+			if (said.delete(session)) await daemon.reached({ kind: "stop" });
+		},
 		"tool.execute.before": async (input, output) => {
+			calling.add(input.sessionID);
+			await caught("not taken back", () => takeBack(input.sessionID));
 			try {
 				oldTexts.keep(input.callID, touchOf(input.tool, output.args, directory));
 			} catch (error) {

@@ -45,13 +45,11 @@ OPTIONS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     # The toolchain of the machine has no sources, and is not the one that its macro server was built with.
     "rust-analyzer": lambda: {
         "initialization": {
-            "cargo": {
-                "sysrootSrc": str(programs.rust_sources()),
-                "buildScripts": {"enable": False},
-                "extraEnv": {"CARGO_NET_OFFLINE": "true"},
-            },
+            "cargo": {"sysrootSrc": str(programs.rust_sources()), "buildScripts": {"enable": False}},
             "procMacro": {"enable": False},
-        }
+        },
+        # Its own calls of cargo look for packages of the standard library on the network, ten seconds each.
+        "env": {"CARGO_NET_OFFLINE": "true"},
     },
 }
 """What the user has configured for a server, so that it works on this machine."""

@@ -86,7 +86,7 @@ def test_a_question_needs_a_place_to_work_once(served: HttpServed) -> None:
     assert served.ask("GET", CWD.format("asks")).json["cwd"] == str(served.home.root)
 
 
-def test_errors_and_known_files_are_asked_for_the_same_way(served: HttpServed) -> None:
+def test_errors_and_the_whole_project_are_asked_for_the_same_way(served: HttpServed) -> None:
     served.ask("PUT", CWD.format("errors"), {"cwd": str(served.home.root)})
     one = served.ask("POST", LSP.format("errors"), {"operation": "diagnostics", "filePath": "wrong.x"}).json
     assert [found["message"] for found in one["data"]["wrong.x"]] == ["bad word"]

@@ -13,7 +13,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
-from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, asks_for_known_files, refusal, result
+from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, asks_for_project, refusal, result
 
 LLXPRT = {
     "lsp_goto_definition",
@@ -77,10 +77,10 @@ def test_diagnostics_need_no_file_and_every_other_schema_is_as_the_rows_have_it(
     ],
 )
 @pytest.mark.proves("MCP-1")
-def test_diagnostics_of_no_file_are_those_of_all_known_files(
+def test_diagnostics_of_no_file_are_those_of_the_whole_project(
     name: str, arguments: dict[str, object], wanted: bool
 ) -> None:
-    assert asks_for_known_files(name, arguments) is wanted
+    assert asks_for_project(name, arguments) is wanted
 
 
 def test_both_kinds_of_tool_ask_the_same_question() -> None:

@@ -23,8 +23,8 @@ READS: Schema = {"readOnlyHint": True}
 WRITES: Schema = {"destructiveHint": True, "idempotentHint": False, "readOnlyHint": False}
 """What an MCP host may do without asking. The other hints mean something only for a tool that writes."""
 
-KNOWN_FILES = (
-    "Fresh errors and warnings of a file; without filePath, of all files that have any. "
+WHOLE_PROJECT = (
+    "Fresh errors and warnings of a file; without filePath, of the whole project. "
     "Use it instead of running the compiler or linter."
 )
 """Over MCP the diagnostics need no file."""
@@ -85,7 +85,7 @@ def _shaped(format_: Format, name: str, description: str, parameters: Schema, to
             return {"name": name, "description": description, "input_schema": parameters}
         case Format.MCP:
             if tool is not None and tool.row.operation == Operation.DIAGNOSTICS:
-                description, parameters = KNOWN_FILES, {**parameters, "required": ()}
+                description, parameters = WHOLE_PROJECT, {**parameters, "required": ()}
             hints = READS if read_only else WRITES
             schema = _in_wire_order(parameters)
             return {"annotations": hints, "description": description, "inputSchema": schema, "name": name}

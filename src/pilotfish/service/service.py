@@ -70,6 +70,7 @@ from pilotfish.service.status.recent_feedback import RecentFeedback, ShownFeedba
 from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
+from pilotfish.service.whole_project import PROJECT_SECONDS, Done, WholeProject
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
@@ -132,6 +133,7 @@ class Service:
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
+        self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(
             self._edit_feedback, self._baselines, self._texts, self.workspaces.of, self._warm_start.used
@@ -286,6 +288,8 @@ class Service:
                 return await self._change_runner.run(question, client, workspace)
             if question.operation in COMPOSED:
                 return await self._composer.run(question, client, workspace)
+            if question.operation is Operation.DIAGNOSTICS and question.file_path is None:
+                return await self.check_project(client, workspace)
             if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
                 texts = None if question.text is None else {question.file_path: question.text}
                 return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
@@ -333,6 +337,29 @@ class Service:
         changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
+
+    async def check_project(
+        self,
+        client: ClientSession,
+        workspace: Workspace | None = None,
+        done: Done | None = None,
+        *,
+        seconds: float = PROJECT_SECONDS,
+    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+        """The verdict on the whole project, as far as it is known in time: the files that have any diagnostics."""
+        started = current_time()
+        with self.pool.counters.timed("check"):
+            workspace = await self._in_step(workspace or self.workspaces.of(client))
+            found = await self._whole_project.check(client, workspace, CERTAIN, seconds, done)
+        changes = self._compare(client, found.verdicts)
+        listed = {path: _listed(change) for path, change in changes.items()}
+        # A caller that reads no more than the beginning reads the errors.
+        found_in = sorted(
+            (path for path in listed if listed[path]), key=lambda path: (not _has_error(listed[path]), path)
+        )
+        data = {named(path, workspace.root): listed[path] for path in found_in}
+        effort = found.effort(started)
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
 
     async def _check_files(
@@ -383,6 +410,10 @@ async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> F
         return await work(started)
     except Failure as failure:
         return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
+
+
+def _has_error(found: Sequence[Diagnostic]) -> bool:
+    return any(one.severity == "error" for one in found)
 
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:

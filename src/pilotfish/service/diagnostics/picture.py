@@ -85,13 +85,16 @@ class Picture:
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file, from what is known where it stands; the workspace is in step with the disk."""
         await self._follow(workspace)
-        found: dict[str, FileVerdict] = {}
-        for path in paths:
-            if (verdict := await self._standing(workspace, path)) is not None:
-                found[path] = verdict
+        found = {path: one for path in paths if (one := await self._standing(workspace, path)) is not None}
         left = [path for path in paths if path not in found]
         checked = await self._check(client, workspace, left, patience) if left else ()
         return (*found.values(), *checked)
+
+    async def standing(self, workspace: Workspace, paths: Sequence[str]) -> tuple[FileVerdict, ...]:
+        """What is known of these files and stands; the workspace is in step with the disk."""
+        await self._follow(workspace)
+        found = [await self._standing(workspace, path) for path in paths]
+        return tuple(one for one in found if one is not None)
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""

@@ -65,14 +65,13 @@ async def check_reported_files(
     service: Service,
     client: ClientSession,
     patience: Patience,
-    workspace: Workspace | None = None,
     texts: Mapping[AbsPath, str] | None = None,
 ) -> DiagnosticsAnswer:
     """Check every reported file; those in `texts` with these, and not as they are on disk.
 
     Raises `Unavailable` after `"lsp": false`.
     """
-    workspace = workspace or service.workspaces.of(client)
+    workspace = service.workspaces.of(client)
     workspace.require_enabled()
     known = reported_files(service, workspace, texts or ())
     if not known:

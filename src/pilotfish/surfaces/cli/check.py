@@ -152,12 +152,13 @@ async def _check_forever(workspace: OpenWorkspace, request: CheckRequest) -> Non
 
 async def run_check(workspace: OpenWorkspace, request: CheckRequest) -> DiagnosticsAnswer | None:
     """Check, with a bar or a line on standard error for a person who waits; None when no file has changed."""
-    from pilotfish.surfaces.cli.check_run import check_files, merged, select
+    from pilotfish.service.project_files import select
+    from pilotfish.surfaces.cli.check_run import check_files, merged
     from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
 
     started = time.monotonic()
     changed = _changed_files(workspace.root) if request.changed else None
-    chosen = await select(workspace, request.paths, changed)
+    chosen = await select(workspace.root, workspace.unserved, request.paths, changed)
     if changed is not None and not (chosen.files or chosen.unserved):
         return None
     texts = None if request.text is None else {request.paths[0]: request.text}

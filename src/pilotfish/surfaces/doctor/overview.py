@@ -11,13 +11,13 @@ import click
 from msgspec import Struct
 
 from pilotfish.config.load import Loaded
+from pilotfish.counting import counted
 from pilotfish.feedback.text import named
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import ProgramMissing
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.workspace import Workspace
-from pilotfish.surfaces.cli.terminal.units import counted
 from pilotfish.surfaces.cli.workspace import root_of
 from pilotfish.surfaces.doctor.report import SetupFinding
 from pilotfish.surfaces.doctor.servers import count_languages, servers_of

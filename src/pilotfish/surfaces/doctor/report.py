@@ -12,8 +12,9 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
+from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.terminal.units import counted, latency
+from pilotfish.surfaces.cli.terminal.units import latency
 from pilotfish.system.ports import confinement_text
 
 Grading = Literal["ok", "note", "todo"]

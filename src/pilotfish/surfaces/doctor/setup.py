@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pilotfish.config.load import Loaded
 from pilotfish.config.trust import Stale, Trusted
+from pilotfish.counting import counted
 from pilotfish.errors import Code, Failure
 from pilotfish.ipc.client import Terms, open_link
 from pilotfish.paths import DEPENDENCY_FOLDERS
-from pilotfish.surfaces.cli.terminal.units import counted, duration
+from pilotfish.surfaces.cli.terminal.units import duration
 from pilotfish.surfaces.doctor.report import SetupFinding
 
 INOTIFY = "/proc/sys/fs/inotify"

@@ -22,13 +22,12 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.tools import ONE_TOOL
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.reported import check_reported_files
+from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
-from pilotfish.surfaces.mcp.tools import asked, asks_for_known_files
+from pilotfish.surfaces.mcp.tools import asked, asks_for_project
 from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
 
@@ -99,17 +98,17 @@ class HttpConversations:
         return LoadedServers(conversation, cwd, servers, any(one.state == "connected" for one in servers))
 
     async def answer(self, conversation: str, question: Question | None) -> Answer[Any]:
-        """The answer to a question of the conversation; None asks for the diagnostics of all known files."""
+        """The answer to a question of the conversation; None asks for the diagnostics of the whole project."""
         client = self.client(conversation)
         with self._sessions.using(client):
             if question is None:
-                return await check_reported_files(self._service, client, CERTAIN)
+                return await self._service.check_project(client)
             return await self._service.ask(question, client)
 
 
 def question_in(arguments: Mapping[str, object]) -> Question | None:
-    """The question in a body; None for the diagnostics of all known files. Raises `Refused`, naming every error."""
-    return None if asks_for_known_files(ONE_TOOL, arguments) else asked(ONE_TOOL, arguments)
+    """The question in a body; None for those of the whole project. Raises `Refused`, naming every error."""
+    return None if asks_for_project(ONE_TOOL, arguments) else asked(ONE_TOOL, arguments)
 
 
 def _checked(conversation: str) -> str:

@@ -28,8 +28,7 @@ from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
-from pilotfish.service.service import CERTAIN, Service
-from pilotfish.service.status.reported import check_reported_files
+from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
@@ -43,7 +42,7 @@ from pilotfish.surfaces.mcp.tools import (
     MAX_NAME,
     JsonObject,
     asked,
-    asks_for_known_files,
+    asks_for_project,
     operation_of,
     refusal,
     result,
@@ -180,9 +179,9 @@ class McpClient:
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
-        if asks_for_known_files(name, arguments):
-            async with reporting(context, self._service, client):
-                answer = await check_reported_files(self._service, client, CERTAIN, workspace)
+        if asks_for_project(name, arguments):
+            async with reporting(context, self._service, client) as progress:
+                answer = await self._service.check_project(client, workspace, progress.checked)
         else:
             question = asked(name, arguments)
             async with reporting(context, self._service, client):

@@ -43,8 +43,8 @@ def operation_of(name: str, arguments: Mapping[str, object]) -> str | None:
     return NAMED[name].row.operation if name in NAMED else None
 
 
-def asks_for_known_files(name: str, arguments: Mapping[str, object]) -> bool:
-    """Whether a call asks for the diagnostics of every file that has any: it names none."""
+def asks_for_project(name: str, arguments: Mapping[str, object]) -> bool:
+    """Whether a call asks for the diagnostics of the whole project: it names no file."""
     given = {field for field, value in arguments.items() if value is not None}
     return operation_of(name, arguments) == Operation.DIAGNOSTICS and not given - {"operation"}
 

@@ -10,11 +10,12 @@ from typing import Literal
 from msgspec import Struct
 
 from pilotfish.api.status import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
+from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.status_text import WORDS, cut, relative, totals_line, trouble
-from pilotfish.surfaces.cli.terminal.units import counted, duration, latency, memory
+from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
 from pilotfish.surfaces.panel.state import Panel, RestartServer, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]

@@ -5,10 +5,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from pilotfish.api.status import ServerRow, Snapshot, Totals
+from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.cli.terminal.units import counted, duration, latency, memory
+from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
 from pilotfish.system.ports import confinement_text
 
 WORDS = {

@@ -1,4 +1,4 @@
-"""Numbers as people read them: memory, times, counts."""
+"""Numbers as people read them: memory and times."""
 
 SECONDS = 60
 MINUTES = 60
@@ -32,8 +32,3 @@ def latency(milliseconds: int | None) -> str:
     if milliseconds is None:
         return "–"
     return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """`1 error`, `3 errors`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -2,8 +2,8 @@
 
 `python bench/schedules.py COUNT [--seed N]` plays COUNT schedules, the kinds of servers in turn; several runs with
 different seeds may go side by side. `--number N` plays one of them again, and prints it. Exits 1 after a failure.
-The model and its oracle are `tests/support/oracles/freshness.py`; `tests/feedback/test_freshness_model.py` plays some
-in every gate, by Hypothesis, which makes a failure small.
+The model and its oracle are `tests/support/oracles/freshness.py`; `tests/feedback/test_freshness_model.py` plays 2,000
+in every gate, and more by Hypothesis, which makes a failure small.
 """
 
 import argparse
@@ -14,14 +14,12 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from random import Random
 
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "tests"))
 
-from support.oracles.freshness import Checked, Schedule, make_ground, play, seed_scheduling, wrong
-from support.oracles.schedules import drawn
-from support.servers.honest_kinds import KINDS
+from support.oracles.freshness import Checked, Schedule, make_ground, play, wrong
+from support.oracles.schedules import numbered
 
 MEMORY = Path("/dev/shm")
 
@@ -63,9 +61,7 @@ def _options() -> argparse.Namespace:
 
 
 def _played(root: Path, seed: int, number: int, outcomes: Counter[str]) -> tuple[Schedule, list[str]]:
-    random = Random(f"{seed} {number}")
-    seed_scheduling(random.random())
-    schedule = drawn(KINDS[number % len(KINDS)], random)
+    schedule = numbered(seed, number)
     world = play(schedule, str(root))
     outcomes.update(map(_word, world.checked))
     return schedule, wrong(world)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from support.oracles.freshness import TEXTS, Crash, Edit, Foreign, Input, Lose, Schedule, Step
+from support.oracles.freshness import TEXTS, Crash, Edit, Foreign, Input, Lose, Schedule, Step, seed_scheduling
 from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE, Kind
+from support.servers.honest_kinds import KINDS
 from support.watching.virtual import Loss
 
 WAITS = (0.0005, 0.001, 0.003, 0.02, 0.06, 0.12, 0.2, 0.4, 0.8, 1.5, 3.5, 6.0)
@@ -16,6 +17,13 @@ CANCELS = (0.0007, 0.1, 1.0)
 MOVES = ("edit", "edit", "edit", "edit", "edit", "crash", "write", "write", "ignored", "input", "lose")
 
 MOST_STEPS, LONGEST_TAPE = 8, 40
+
+
+def numbered(seed: int, number: int) -> Schedule:
+    """The schedule of this number, of the kinds of servers in turn. The scheduler is seeded, to play it alike again."""
+    random = Random(f"{seed} {number}")
+    seed_scheduling(random.random())
+    return drawn(KINDS[number % len(KINDS)], random)
 
 
 def drawn(kind: Kind, random: Random) -> Schedule:
@@ -32,9 +40,7 @@ def apart(steps: Sequence[Step]) -> list[Step]:
 
 def _step(random: Random) -> Step:
     wait = random.choice(WAITS)
-    match random.choice(
-        ("edit", "edit", "edit", "edit", "edit", "crash", "write", "write", "ignored", "input", "lose")
-    ):
+    match random.choice(MOVES):
         case "edit":
             return _edit(wait, random)
         case "crash":

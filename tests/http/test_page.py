@@ -157,6 +157,26 @@ def test_it_shows_what_is_still_checked_for_a_conversation(chromium: Browser, tm
             expect(told).to_have_text(re.compile(r"^agent: (1 file pending|1 dropped \(no verdict\))$"))
 
 
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize(
+    ("server", "shown"),
+    [("answering", "agent: 1 file late"), ("complaining", "agent: 1 dropped (no verdict)")],
+    ids=["late", "dropped"],
+)
+def test_it_shows_what_came_late_and_what_never_came(
+    chromium: Browser, tmp_path: Path, server: str, shown: str
+) -> None:
+    with daemon_home(tmp_path) as home, visiting(chromium) as (window, troubles):
+        # No server starts within that.
+        home.configure(server, timing={"firstTouchTimeoutMs": 1, "diagnosticsWaitTimeoutMs": 1})
+        home.write("a.x", "bad\n")
+        with http_served(home) as served, home.link("agent") as link:
+            signed_in(window, served)
+            link.request("touched", {"paths": ["a.x"], "kind": "edit"})
+            expect(window.get_by_role("list", name=f"Conversations of {home.root}")).to_have_text(shown)
+        assert troubles == []
+
+
 def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: HttpServed) -> None:
     with visiting(chromium) as (window, troubles):
         signed_in(window, served)

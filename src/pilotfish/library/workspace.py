@@ -40,7 +40,7 @@ from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.process import spawn
 from pilotfish.system.vitals import SystemVitals
-from pilotfish.system.watching.watcher import open_watcher
+from pilotfish.system.watching.watcher import sharing_watchers
 
 _numbers = itertools.count(1)
 """Tells the client sessions of one process apart."""
@@ -71,7 +71,7 @@ async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
 def computer(environment: Mapping[str, str]) -> System:
     """The real shell, for a user with this environment."""
     places = user_places(environment)
-    return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=open_watcher)
+    return System(spawn, DiskFiles(), WallClock(), SystemVitals(), places, environment, watch=sharing_watchers())
 
 
 class Workspace(Questions):

@@ -66,11 +66,16 @@ async def open_inotify_watcher(
     clock: Clock, make: Callable[[], Inotify] | None = None
 ) -> AsyncGenerator["InotifyWatcher"]:
     """The `OpenWatcher` port, but for its clock. `make` is for tests."""
-    watcher = InotifyWatcher(_Sentry(make or _inotify), clock)
+    watcher = inotify_watcher(clock, make)
     try:
         yield watcher
     finally:
         await watcher.close()
+
+
+def inotify_watcher(clock: Clock, make: Callable[[], Inotify] | None = None) -> "InotifyWatcher":
+    """A watcher that whoever makes it must close."""
+    return InotifyWatcher(_Sentry(make or _inotify), clock)
 
 
 class InotifyWatcher:

@@ -10,7 +10,7 @@ from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS
+from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS, complaint
 from support.servers.script import Fail
 from support.servers.sessions import FILE, URI
 from support.services.checks import (
@@ -441,3 +441,8 @@ async def test_an_empty_answer_counts_only_from_a_server_that_is_quiescent(pause
             outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]
     assert outcome.seconds >= 1
+
+
+def test_of_a_refusal_the_time_and_the_level_are_left_out() -> None:
+    said = "04:06:12.691 WARNING ⛔️ ShellCheck: disabling linting as no executable was found"
+    assert complaint([said], ["disabling linting"]) == said[said.index("ShellCheck") :]

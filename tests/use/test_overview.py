@@ -1,5 +1,8 @@
 """What a person sees who has just come to a project: `pilotfish` alone, `status`, and a check without a server."""
 
+import subprocess
+import sys
+
 import pytest
 
 from support.daemon.users import ShellUser, named_server
@@ -29,6 +32,14 @@ def test_a_project_whose_servers_are_there_can_be_checked(user: ShellUser) -> No
     lines = told(user)
     assert "python  1 file: basedpyright is ready" in lines
     assert lines[-2] == "Next: pilotfish check"
+
+
+def test_the_environment_of_a_package_is_found_where_the_package_is(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    user.write("service/pyproject.toml", "[project]\nname = 'service'\n")
+    user.write("service/a.py", "x = 1\n")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", user.root / "service/.venv"], check=True)
+    assert "Python packages: service/.venv" in told(user)
 
 
 def test_an_error_of_the_configuration_comes_first(user: ShellUser) -> None:
@@ -82,3 +93,12 @@ def test_an_empty_folder_is_shown_the_demo(user: ShellUser) -> None:
     lines = told(user)
     assert "No file here has a language server." in lines
     assert lines[-2] == "Next: pilotfish demo"
+
+
+def test_every_verb_says_that_the_configuration_is_broken(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    user.write("a.py", "x = 1\n")
+    user.write(".pilotfish/lsp.json", '{"lsp": ')
+    for verb in ((), ("check",), ("check", "a.py"), ("definition", "a.py:1:1"), ("status",), ("doctor",)):
+        done = user.run(*verb)
+        assert "lsp.json:1:" in done.stdout + done.stderr, verb

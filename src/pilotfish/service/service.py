@@ -337,7 +337,7 @@ class Service:
         changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))
 
     async def check_project(
         self,
@@ -390,7 +390,9 @@ class Service:
         if previewed.unchecked:
             why = f"{previewed.unchecked} possibly affected files were not checked"
             effort = replace(effort, caveats=(*effort.caveats, why))
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*previewed.changes))
+        return with_warnings(
+            answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*previewed.changes)
+        )
 
     async def _recover(self) -> None:
         """Finish or undo the writes of a process that was killed."""

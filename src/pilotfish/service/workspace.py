@@ -116,6 +116,7 @@ class Workspace:
         self.config = loaded.config
         self.warnings = tuple(map(str, loaded.problems))
         self.boundary = boundary
+        self._config_errors = tuple(f"the configuration has an error: {problem}" for problem in loaded.errors)
         self._blocked = loaded.blocked
         self.specs = effective_servers(loaded.config.servers, _named(loaded.config))
         if not self.config.security.remote_schemas:
@@ -156,6 +157,10 @@ class Workspace:
                 said.setdefault(rest[0], set()).add(origin.source)
         return {server: frozenset(sources) for server, sources in said.items()}
 
+    def config_notes(self, *paths: AbsPath) -> tuple[str, ...]:
+        """What an answer says about the configuration: its errors, and what `blocked` has."""
+        return (*self._config_errors, *self.blocked(*paths))
+
     def blocked(self, *paths: AbsPath) -> tuple[str, ...]:
         """The fields of the project's file that are ignored for want of trust (TRUST-4).
 
@@ -186,9 +191,9 @@ class Workspace:
             case None:
                 return True
 
-    def python_environment(self) -> AbsPath | None:
-        """The folder of the Python environment whose packages count in the workspace itself."""
-        found = self._pythons.of(self.root)
+    def python_environment(self, root: AbsPath | None = None) -> AbsPath | None:
+        """The folder of the Python environment whose packages count in a root, or in the workspace itself."""
+        found = self._pythons.of(root or self.root)
         return None if found is None else found.prefix
 
     def _root_of(self, spec: ServerSpec, path: AbsPath) -> AbsPath:

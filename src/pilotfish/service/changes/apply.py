@@ -96,7 +96,7 @@ class ChangeRunner:
             intent.hits,
             tuple(map(error_of, intent.failures)),
             (*intent.doubts, *intent.caveats),
-            warnings=(*intent.warnings, *warnings, *workspace.blocked()),
+            warnings=(*intent.warnings, *warnings, *workspace.config_notes()),
         )
         data = changes if action is None else (replace(action, changes=changes),)
         return answer_from(question.operation, data, effort)

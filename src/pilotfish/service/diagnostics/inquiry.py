@@ -4,6 +4,7 @@ An answer counts only if nothing sent or said meanwhile can have made it stale, 
 One question about a file at a time: its answer serves every check that waits.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
@@ -35,6 +36,9 @@ BEGIN_SECONDS = 1.0
 """How long after a save a server tells that its check has begun; one that does not has none."""
 
 PULL = "textDocument/diagnostic"
+
+LOG_PREFIX = re.compile(r"[\d:.,]+ (?:WARN|WARNING|ERROR|INFO)\b\W*")
+"""Time and level, which some servers put before a message, and which say nothing to a reader."""
 
 NEWLINE = "\n"
 MAX_WORDS = 300
@@ -91,7 +95,8 @@ def complaint(messages: Sequence[str], signs: Sequence[str]) -> str | None:
         if any(sign in message for sign in signs):
             following = "".join(messages[number + 1 : number + 2])
             more = following if message.rstrip().endswith(":") else ""
-            return sanitised(f"{message.partition(NEWLINE)[0]} {more.partition(NEWLINE)[0]}".strip(), MAX_WORDS)
+            said = LOG_PREFIX.sub("", message.partition(NEWLINE)[0])
+            return sanitised(f"{said} {more.partition(NEWLINE)[0]}".strip(), MAX_WORDS)
     return None
 
 

@@ -103,7 +103,7 @@ class QuestionRunner:
             effort = Effort(answer.meta.duration_ms, answer.meta.server_hits, answer.errors, total=1)
             answer = answer_from(question.operation, (place_of(subject.declared),), effort)
         about = () if subject.path is None else (subject.path,)
-        return with_warnings(answer, workspace.blocked(*about))
+        return with_warnings(answer, workspace.config_notes(*about))
 
     async def text(self, path: AbsPath) -> Text:
         """The text of a file as it is now; raises `Refused`."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from pilotfish.config.load import Loaded
 from pilotfish.counting import counted
 from pilotfish.feedback.text import named
+from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import ProgramMissing
@@ -71,7 +72,7 @@ def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding]) -
             )
             for language in languages
         ),
-        environment=_environment(workspace) if "python" in census.counts else None,
+        environment=_environment(workspace, census.examples["python"]) if "python" in census.counts else None,
         agents=tuple(agents),
         problems=tuple(map(str, loaded.errors)),
     )
@@ -131,8 +132,10 @@ def _state(workspace: Workspace, candidate: Candidate) -> ServerState:
     return ServerState(spec.id, "is ready", optional=optional)
 
 
-def _environment(workspace: Workspace) -> str:
-    found = workspace.python_environment()
+def _environment(workspace: Workspace, path: AbsPath) -> str:
+    """Of the package that a Python file belongs to, which in a mixed repository is a folder of it."""
+    root = next((one.root for one in workspace.candidates(path)), workspace.root)
+    found = workspace.python_environment(root)
     return "no environment was found" if found is None else named(found, workspace.root)
 
 

@@ -53,7 +53,7 @@ class ServerReport(Struct, frozen=True):
     advice: tuple[str, ...] = ()
     """What to do; further ones are alternatives."""
     needs: tuple[str, ...] = ()
-    """What a missing server needs besides itself."""
+    """What a missing server needs besides itself, and what one that works does less without."""
     confined: tuple[str, ...] = ()
     """What the system held it to while it started, because the workspace is not trusted."""
     optional: bool = False

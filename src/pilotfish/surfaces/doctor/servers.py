@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import anyio
 import anyio.to_thread
@@ -171,8 +171,17 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         version=sanitised(version, MAX_VERSION) or None,
         initialize_ms=round(took * 1000),
         confined=held,
+        needs=tuple(_lacking(workspace, candidate.spec)),
         advice=(_trust(workspace),) if blank.incomplete else (),
     )
+
+
+def _lacking(workspace: Workspace, spec: ServerSpec) -> Iterator[str]:
+    """What a server works without, and does less (`shellcheck for nearly all diagnostics`)."""
+    for need in spec.needs:
+        program, purpose = need.partition(" for ")[::2]
+        if purpose and " " not in program and workspace.program(program) is None:
+            yield f"{need}, and it is not installed"
 
 
 async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:

@@ -39,7 +39,7 @@ def test_without_any_file_the_defaults_hold(home: Home) -> None:
         only_new=True,
         no_verdict="say",
     )
-    assert config.pool == PoolSettings(10, None, None)
+    assert config.pool == PoolSettings(10, None, "half")
     assert config.navigation_tools
     assert config.mcp_tools == "named"
     assert config.servers.keys() == SERVERS.keys()

@@ -7,30 +7,43 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from pilotfish.config.places import user_places
 from pilotfish.daemon import lifetime
+from pilotfish.daemon import settings as settings_module
 from pilotfish.daemon.lifetime import wait_for_process
 from pilotfish.daemon.main import allow_descriptors
 from pilotfish.daemon.settings import IDLE_VARIABLE, Settings, settings_of
 from pilotfish.pool.plan import Limits
+from pilotfish.system.vitals import machine_memory_mib
+
+
+def limits(idle: float = 600.0, memory_mib: float | None = 512.0, per_server: float | None = None) -> Limits:
+    return Limits(idle, idle, per_server, memory_mib)
+
+
+@pytest.fixture(autouse=True)
+def memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "machine_memory_mib", lambda: 1024.0)
 
 
 @pytest.mark.parametrize(
     ("config", "variables", "settings"),
     [
-        pytest.param({}, {}, Settings(Limits(idle_seconds=600.0), 600.0), id="defaults"),
+        pytest.param({}, {}, Settings(limits(), 600.0), id="defaults"),
+        pytest.param({"pool": {"memoryMiB": None}}, {}, Settings(limits(memory_mib=None), 600.0), id="no limit"),
         pytest.param(
             {"pool": {"idleMinutes": 2, "memoryMiB": 900, "memoryMiBPerServer": 300}},
             {},
-            Settings(Limits(idle_seconds=120.0, memory_mib=900, memory_mib_per_server=300), 120.0),
+            Settings(limits(120.0, 900, 300), 120.0),
             id="the user's",
         ),
-        pytest.param({}, {IDLE_VARIABLE: "7"}, Settings(Limits(idle_seconds=600.0), 7.0), id="by the environment"),
-        pytest.param({}, {IDLE_VARIABLE: "0"}, Settings(Limits(idle_seconds=600.0), 1.0), id="never at once"),
-        pytest.param({}, {IDLE_VARIABLE: "soon"}, Settings(Limits(idle_seconds=600.0), 600.0), id="no number"),
-        pytest.param({"pool": {"idleMinutes": -1}}, {}, Settings(Limits(idle_seconds=600.0), 600.0), id="broken"),
+        pytest.param({}, {IDLE_VARIABLE: "7"}, Settings(limits(), 7.0), id="by the environment"),
+        pytest.param({}, {IDLE_VARIABLE: "0"}, Settings(limits(), 1.0), id="never at once"),
+        pytest.param({}, {IDLE_VARIABLE: "soon"}, Settings(limits(), 600.0), id="no number"),
+        pytest.param({"pool": {"idleMinutes": -1}}, {}, Settings(limits(), 600.0), id="broken"),
     ],
 )
 def test_settings(tmp_path: Path, config: dict[str, Any], variables: dict[str, str], settings: Settings) -> None:
@@ -41,9 +54,22 @@ def test_settings(tmp_path: Path, config: dict[str, Any], variables: dict[str, s
     assert settings_of(user_places(environment), environment) == settings
 
 
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("1073741824\n", 1024.0), ("max\n", None), (None, None)],
+    ids=["of a container", "of none", "not there"],
+)
+def test_the_memory_of_the_machine(tmp_path: Path, limit: str | None, expected: float | None) -> None:
+    file = tmp_path / "memory.max"
+    if limit is not None:
+        file.write_text(limit)
+    whole = psutil.virtual_memory().total / 1024 / 1024
+    assert machine_memory_mib(str(file)) == (expected or whole)
+
+
 def test_a_user_without_a_home_has_defaults(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path / "gone")}
-    assert settings_of(user_places(environment), environment) == Settings(Limits(idle_seconds=600.0), 600.0)
+    assert settings_of(user_places(environment), environment) == Settings(limits(), 600.0)
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,13 @@ def test_the_least_recently_used_go_until_all_fit_the_budget() -> None:
     assert upkeep(slots, limits, NOW) == (Retire(B, Why.MEMORY),)
 
 
+@pytest.mark.proves("POOL-6")
+def test_the_one_that_was_used_last_may_be_as_large_as_it_is() -> None:
+    """Its project would be read anew for every question."""
+    slots: dict[Key, Slot] = {A: Running(0, NOW - 1, memory_mib=5000), B: Running(0, NOW - 5, memory_mib=1)}
+    assert upkeep(slots, Limits(memory_mib=1000), NOW) == (Retire(B, Why.MEMORY),)
+
+
 def test_what_idleness_frees_counts_for_the_budget() -> None:
     limits = Limits(idle_seconds=100, memory_mib=500)
     slots: dict[Key, Slot] = {

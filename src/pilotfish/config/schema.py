@@ -185,7 +185,9 @@ class PoolSettings(Section, frozen=True):
 
     idle_minutes: Annotated[Count, _about("A server that nobody has asked for so long is stopped.")] = 10
     memory_mib_per_server: Annotated[Count | None, _about("A larger one is stopped; it comes back on use.")] = None
-    memory_mib: Annotated[Count | None, _about("All servers together.")] = None
+    memory_mib: Annotated[
+        Count | Literal["half"] | None, _about("All servers together; half: of the machine's memory.")
+    ] = "half"
 
 
 class McpSettings(Section, frozen=True):

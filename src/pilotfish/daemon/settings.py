@@ -14,6 +14,7 @@ from pilotfish.pool.plan import Limits
 from pilotfish.servers.catalogue import canonical_id
 from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.ports import Interest, OpenWatcher
+from pilotfish.system.vitals import machine_memory_mib
 
 IDLE_VARIABLE = "PILOTFISH_IDLE_SECONDS"
 """Overrides how long the daemon stays without client sessions; `pool.idleMinutes` says it otherwise."""
@@ -53,8 +54,9 @@ async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], N
 def _limits(pool: PoolSettings) -> Limits:
     return Limits(
         idle_seconds=pool.idle_minutes * 60.0,
+        unused_seconds=pool.idle_minutes * 60.0,
         memory_mib_per_server=pool.memory_mib_per_server,
-        memory_mib=pool.memory_mib,
+        memory_mib=machine_memory_mib() / 2 if pool.memory_mib == "half" else pool.memory_mib,
     )
 
 

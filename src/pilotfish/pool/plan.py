@@ -193,13 +193,17 @@ def setback(before: Slot | None, failure: Failure, *, healthy: bool, now: float,
 
 
 def upkeep(slots: Mapping[Key, Slot], limits: Limits, now: float) -> tuple[Retire, ...]:
-    """What to stop, least recently used first; never one that is answering."""
+    """What to stop, least recently used first; never one that is answering.
+
+    The memory of all is for several: the one that was used last stays, however large. It would only start again.
+    """
     running = _idle_first(slots)
     retired = [Retire(key, why) for key, slot in running if (why := _overstayed(slot, limits, now)) is not None]
     stopped = {retire.key for retire in retired}
+    busy = [slot for slot in slots.values() if isinstance(slot, Running) and slot.in_flight]
     in_all = sum(slot.memory_mib or 0.0 for key, slot in running if key not in stopped)
-    in_all += sum(slot.memory_mib or 0.0 for slot in slots.values() if isinstance(slot, Running) and slot.in_flight)
-    for key, slot in running:
+    in_all += sum(slot.memory_mib or 0.0 for slot in busy)
+    for key, slot in running if busy else running[:-1]:
         if limits.memory_mib is None or in_all <= limits.memory_mib:
             break
         if key not in stopped:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import anyio.to_thread
 import psutil
@@ -18,6 +19,14 @@ class SystemVitals:
 
     async def cpu_seconds(self, pid: int) -> float | None:
         return await anyio.to_thread.run_sync(_sum_over_tree, pid, _own_cpu_seconds)
+
+
+def machine_memory_mib(limit: str = "/sys/fs/cgroup/memory.max") -> float:
+    """The memory of this machine, or of the container that we run in."""
+    total = psutil.virtual_memory().total
+    with suppress(OSError, ValueError):
+        total = min(total, int(Path(limit).read_text()))
+    return total / MIB
 
 
 def _own_memory_mib(process: psutil.Process) -> float:

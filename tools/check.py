@@ -1,6 +1,7 @@
 """The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts] [FILE…]`.
 
 `--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
+`--servers [NAME…]` installs language servers, proves them (`tests/prove.py`), and writes down what was shown.
 
 Every step runs even when one before it failed, so that one run shows all there is to mend.
 """
@@ -33,6 +34,9 @@ def main() -> int:
     goal = "hosts" if hosts else "check"
     if subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), goal], check=False).returncode:
         return 1  # it has said why
+    if "--servers" in sys.argv:
+        results = {name: step(name, argv) for name, argv in proofs(files).items()}
+        return 0 if all(results.values()) else 1
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}
     steps = end_to_end(files) if hosts else static | tests(quick=quick, files=files)
     results = {name: step(name, argv) for name, argv in steps.items()}
@@ -62,6 +66,11 @@ def end_to_end(files: list[str]) -> dict[str, list[str]]:
     return {
         "hosts": ["pytest", "--hosts", "-m", "host", "--durations=0", "--durations-min=5", *(files or ["tests/hosts"])]
     }
+
+
+def proofs(servers: list[str]) -> dict[str, list[str]]:
+    """The pages follow from what was shown, also where a server did not hold."""
+    return {"servers": ["python", "tests/prove.py", *servers], "pages": ["python", "tools/write_docs.py"]}
 
 
 def step(name: str, argv: list[str]) -> bool:

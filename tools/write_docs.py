@@ -23,6 +23,9 @@ from pilotfish.hosts.registry import load_hosts
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.proven import Proof, proofs, why_listed
+from pilotfish.servers.spec import ServerSpec
 from pilotfish.surfaces.cli.main import SECTIONS, root
 from pilotfish.surfaces.cli.questions import GROUPS
 
@@ -36,6 +39,9 @@ SOURCE_BLOCK = re.compile(
     r"(^[ \t]*(?:#|//) End of (?P=name)\.$)",
     re.DOTALL | re.MULTILINE,
 )
+MAX_LANGUAGES = 3
+"""Of one server in a table: a few know two dozen."""
+
 WIDTH = 88
 """Columns of a help text: what a page shows without scrolling."""
 
@@ -215,6 +221,46 @@ def tools(probes: tuple[str, ...]) -> str:
     return "MCP" if "mcp" in probes else "by the plugin" if "daemon" in probes else "none"
 
 
+def servers() -> str:
+    """What was shown of each server of the catalogue."""
+    proven = proofs()
+    columns = ("server", "languages", "version", "fresh is", "reaches", "start", "questions", "not right")
+    head = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
+    table = head + "\n".join(proven_row(spec, proven[name]) for name, spec in load().items() if name in proven)
+    listed = [spec for name, spec in load().items() if name not in proven]
+    reasons: dict[str, list[str]] = {}
+    for spec in listed:
+        reasons.setdefault(why_listed(spec), []).append(spec.id)
+    lines = [
+        f"- {why}: {', '.join(f'`{one}`' for one in ids)}"
+        for why, ids in sorted(reasons.items(), key=lambda one: -len(one[1]))
+    ]
+    machines = sorted({f"{proof.machine}, {proof.date}" for proof in proven.values()})
+    return (
+        f"**{len(proven)} proven** ({'; '.join(machines)}):\n\n{table}\n\n"
+        f"**{len(listed)} listed**, and why no run has shown them:\n\n" + "\n".join(lines)
+    )
+
+
+def proven_row(spec: ServerSpec, proof: Proof) -> str:
+    right = sum(outcome == "right" for outcome in proof.questions.values())
+    kinds = f"{right} right, {len(proof.questions) - right} answered" if proof.questions else "none offered"
+    wrong = "; ".join(f"{kind}: {why}" for kind, why in proof.exceptions.items())
+    memory = "" if proof.memory_mib is None else f", {proof.memory_mib} MiB"
+    languages = ", ".join(spec.languages[:MAX_LANGUAGES]) + (", …" if len(spec.languages) > MAX_LANGUAGES else "")
+    cells = [
+        f"`{spec.id}`",
+        languages,
+        proof.version,
+        proof.freshness,
+        proof.reach,
+        f"{proof.start_ms / 1000:.1f} s{memory}",
+        kinds,
+        wrong,
+    ]
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
 def lifecycle() -> str:
     """The state machine of one connection, a line for every step."""
     width = max(len(phase) for phase in TRANSITIONS)
@@ -240,6 +286,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "changing-verbs": partial(listed_verbs, writes=True),
     "lsp-tool": lsp_tool,
     "hosts": hosts,
+    "servers": servers,
     "lifecycle": lifecycle,
     "tests": tests,
 }

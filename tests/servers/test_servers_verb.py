@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.locate import ProgramMissing
+from pilotfish.servers.proven import proofs
 from pilotfish.surfaces.cli.servers import servers
 from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, table_lines
 
@@ -134,6 +135,87 @@ def test_what_is_printed_has_no_control_characters() -> None:
     spec = next(iter(load().values()))
     hostile = ListedServer(spec, ProgramMissing("x", ()), "pip\x1b[2J install\nx")
     assert all(line.isprintable() for line in table_lines([hostile], None))
+
+
+def chosen(shell: Shell, word: str) -> dict[str, tuple[bool, str]]:
+    rows = json.loads(shell.run("--json", word).stdout)["servers"]
+    return {row["id"]: (row["choice"]["used"], row["choice"]["why"]) for row in rows if row["choice"]}
+
+
+@pytest.fixture
+def python_user(shell: Shell) -> Shell:
+    """Trusts the workspace, and has three servers for Python."""
+    (shell.workspace / "ruff.toml").write_text("")
+    shell.config.write_text(json.dumps({"security": {"trustedProjectRoots": [str(shell.workspace)]}}))
+    for program in ("pyright-langserver", "ty", "ruff"):
+        shell.program(f"bin/{program}")
+    return shell
+
+
+@pytest.mark.proves("REG-2", "REG-7")
+def test_a_language_says_which_server_would_be_used_and_why(python_user: Shell) -> None:
+    found = chosen(python_user, "python")
+    assert found["pyright"] == (True, "the first in the catalogue's order that can run here")
+    assert found["ruff"] == (True, "it runs beside the others")
+    used, why = found["ty"]
+    assert (used, why.startswith("pyright comes before it")) == (False, True)
+    assert found["basedpyright"] == (False, "it is not installed")
+    assert "sgconfig.yml" in found["ast-grep"][1]
+    assert "For python here:\n  pyright " in python_user.run("python").stdout
+
+
+@pytest.mark.proves("REG-2")
+def test_a_file_of_the_project_comes_before_the_order_of_the_catalogue(python_user: Shell) -> None:
+    (python_user.workspace / "ty.toml").write_text("")
+    used, why = chosen(python_user, ".py")["ty"]
+    assert used
+    assert why.startswith("the project has its configuration: ty.toml")
+
+
+@pytest.mark.proves("CFG-4", "REG-2")
+def test_what_the_configuration_names_comes_before_everything(python_user: Shell) -> None:
+    (python_user.workspace / "ty.toml").write_text("")
+    config = json.loads(python_user.config.read_text())
+    config["lsp"] = {"zuban": {"command": ["ruff"]}, "ruff": {"disabled": True}}
+    python_user.config.write_text(json.dumps(config))
+    found = chosen(python_user, "python")
+    assert found["zuban"] == (True, "your configuration names its command")
+    assert found["ruff"] == (False, "the configuration disables it")
+    assert not found["ty"][0]
+
+
+@pytest.mark.proves("TRUST-2")
+def test_a_server_that_is_withheld_says_so(shell: Shell) -> None:
+    shell.program("bin/rust-analyzer")
+    used, why = chosen(shell, "rust")["rust-analyzer"]
+    assert not used
+    assert "trusted" in why
+
+
+def test_words_that_name_no_language_explain_no_choice(python_user: Shell) -> None:
+    assert chosen(python_user, "pyright") == {}
+    assert "here:" not in python_user.run("pyright").stdout
+
+
+@pytest.mark.proves("REG-9")
+def test_a_proven_server_says_with_what(shell: Shell) -> None:
+    proof = proofs()["ty"]
+    text = shell.run("ty").stdout
+    assert f"ty {proof.version} was proven on {proof.date}, {proof.machine}:" in text
+    assert "right       goToDefinition" in text
+    row = next(row for row in json.loads(shell.run("--json", "ty").stdout)["servers"] if row["id"] == "ty")
+    assert row["proof"].items() >= {"version": proof.version, "freshness": "it is asked", "reach": "project"}.items()
+    assert row["listed"] is None
+
+
+@pytest.mark.proves("REG-9")
+def test_a_listed_server_says_so_and_why(shell: Shell) -> None:
+    text = shell.run("zls").stdout
+    assert "zls is listed: no run of ours has shown that it works (PyPI, npm and Debian do not carry it)." in text
+    shell.config.write_text('{"lsp": {"mine": {"command": ["mine"], "extensions": [".mine"]}}}')
+    row = json.loads(shell.run("--json", "mine").stdout)["servers"][0]
+    assert (row["proof"], row["listed"]) == (None, None)
+    assert "listed" not in shell.run("mine").stdout
 
 
 IMPORTS = "import sys\nfrom pilotfish.surfaces.cli.servers import servers\n{run}\nprint(*sorted(sys.modules))"

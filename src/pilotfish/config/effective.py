@@ -84,6 +84,12 @@ class Config:
     def trusted(self) -> bool:
         return isinstance(self.trust, Trusted)
 
+    @property
+    def named(self) -> set[str]:
+        """The servers whose command a file of the user or of the project says, or the host itself."""
+        commands = {path[1]: origin for path, origin in self.origins.items() if path[::2] == ("lsp", "command")}
+        return {server for server, origin in commands.items() if origin.source is not ConfigSource.CATALOGUE}
+
 
 class Circumstances(Struct, frozen=True):
     """What decides besides the layers."""

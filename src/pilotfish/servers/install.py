@@ -8,7 +8,9 @@ is another folder, and the links in `tools/bin` are moved when it is whole. `loc
 import hashlib
 import json
 import os
+import platform
 import shutil
+import sys
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal, cast
@@ -21,6 +23,8 @@ from pilotfish.servers.locate import tool_folders
 PINS = os.path.join(os.path.dirname(__file__), "pins")
 
 Source = Literal["PyPI", "npm"]
+
+CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
 
 
 class Bundle(Struct, frozen=True):
@@ -36,6 +40,8 @@ class Bundle(Struct, frozen=True):
     lock: Mapping[str, object]
     """From npm: its lock file."""
     digest: str
+    platforms: tuple[str, ...] = ()
+    """Where it works, in npm's words (`linux arm64`); empty: everywhere."""
 
     @property
     def source(self) -> Source:
@@ -56,8 +62,9 @@ class Bundle(Struct, frozen=True):
 
 @cache
 def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
-    """By server id; several servers may share one."""
-    found = [_bundle(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+    """Those for this platform, by server id; several servers may share one."""
+    read = [_bundle(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+    found = [bundle for bundle in read if not bundle.platforms or _here() in bundle.platforms]
     return {server: bundle for bundle in found for server in bundle.programs}
 
 
@@ -126,4 +133,11 @@ def _bundle(folder: str, name: str) -> Bundle:
         wheels={package: tuple(digests) for package, digests in wheels.items()},
         lock=cast("dict[str, object]", table.get("npm", {})),
         digest=hashlib.sha256(text).hexdigest()[:12],
+        platforms=tuple(cast("list[str]", table.get("platforms", []))),
     )
+
+
+def _here() -> str:
+    """This platform in npm's words."""
+    machine = platform.machine().lower()
+    return f"{sys.platform} {CPUS.get(machine, machine)}"

@@ -82,6 +82,7 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
         version_args=table.texts("versionArgs"),
         death_signs=table.texts("deathSigns"),
         aliases=table.texts("aliases"),
+        unproven=table.text("unproven"),
     )
     table.close()
     return spec

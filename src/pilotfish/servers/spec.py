@@ -383,4 +383,6 @@ class ServerSpec(Struct, frozen=True):
     """What it logs when a process that does its work has died while it lives on and answers with nothing."""
     aliases: tuple[str, ...] = ()
     """What other tools call this server in their configuration."""
+    unproven: str | None = None
+    """Why no run of ours has shown it, where that is more than that no registry carries it."""
     disabled: bool = False

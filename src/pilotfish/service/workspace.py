@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.client.handshake import SessionOptions
-from pilotfish.config.effective import Config, ServerConfig
+from pilotfish.config.effective import ServerConfig
 from pilotfish.config.load import Loaded
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
@@ -118,7 +118,7 @@ class Workspace:
         self.boundary = boundary
         self._config_errors = tuple(f"the configuration has an error: {problem}" for problem in loaded.errors)
         self._blocked = loaded.blocked
-        self.specs = effective_servers(loaded.config.servers, _named(loaded.config))
+        self.specs = effective_servers(loaded.config.servers, loaded.config.named)
         if not self.config.security.remote_schemas:
             self.specs = {server: without_remote_schemas(spec) for server, spec in self.specs.items()}
         self._places = places
@@ -597,12 +597,6 @@ class Workspace:
         if program not in known:
             known[program] = isinstance(locate(program, self.root, self._lookup), ProgramFound)
         return known[program]
-
-
-def _named(config: Config) -> set[str]:
-    """The servers whose command a file of the user or of the project says, or the host itself."""
-    commands = {path[1]: origin for path, origin in config.origins.items() if path[::2] == ("lsp", "command")}
-    return {server for server, origin in commands.items() if origin.source is not ConfigSource.CATALOGUE}
 
 
 def _modified(folder: AbsPath) -> int:

@@ -1,4 +1,7 @@
-"""`pilotfish servers`: the catalogue, and which servers are installed. Runs without the daemon and starts nothing."""
+"""`pilotfish servers`: the catalogue, and which servers are installed, proven, and used here. Starts no server.
+
+Runs without the daemon. Where a workspace is not trusted, a program may be asked for its version.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,19 @@ import click
 from pilotfish.surfaces.cli.workspace import json_option, root_of, root_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pilotfish.config.places import Places
+    from pilotfish.servers.explain import Explained
     from pilotfish.servers.spec import ServerSpec
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer
+
+
+WHY_NOT = {
+    "disabled": "the configuration disables it",
+    "missing": "it is not installed",
+    "untrusted": "it is the project's own program, and the project is not trusted",
+}
 
 
 @click.command()
@@ -28,27 +39,35 @@ if TYPE_CHECKING:
 def servers(context: click.Context, words: tuple[str, ...], root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """List the known language servers and which are installed.
 
-    WORD narrows the list to a server, a language or an extension.
+    WORD narrows the list to a server, a language or an extension. Of a language it is said which server would be used
+    here, and why; of a server, what was shown of it: a proven one was run, a listed one was not.
     """
-    from pilotfish.surfaces.cli.terminal.servers_text import rows_json, table_lines
+    from pilotfish.surfaces.cli.terminal.servers_text import choice_lines, proof_lines, rows_json, table_lines
 
-    rows = _rows(os.path.realpath(root_of(root)), words)
+    top = os.path.realpath(root_of(root))
+    rows, trusted = _rows(top, words)
+    choice = _choice(top, rows, words[0], trusted=trusted) if len(words) == 1 else ()
     if as_json:
-        click.echo(json.dumps(rows_json(rows), indent=2))
+        click.echo(json.dumps(rows_json(rows, choice), indent=2))
     elif rows:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        click.echo("\n".join(table_lines(rows, width)))
+        lines = [*table_lines(rows, width), *(choice_lines(words[0], choice, width) if choice else ())]
+        named = [row for row in rows if row.spec.id in words]
+        click.echo("\n".join([*lines, *(line for row in named for line in proof_lines(row, width))]))
     if not rows:
         click.echo(f"No server is known for {' '.join(words)}.", err=True)
         context.exit(1)
 
 
-def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
+def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
+    """The rows, and whether the workspace is trusted."""
     from pilotfish.config.places import user_places
     from pilotfish.model import AbsPath
     from pilotfish.servers.advice import PROGRAMS, install_command
+    from pilotfish.servers.catalogue import load
     from pilotfish.servers.environment import beside_us, search_path
     from pilotfish.servers.locate import Lookup, ProgramMissing, locate, tool_folders
+    from pilotfish.servers.proven import proofs
     from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, is_wanted
 
     places = user_places(os.environ)
@@ -62,8 +81,54 @@ def _rows(root: str, words: tuple[str, ...]) -> list[ListedServer]:
     for spec in specs.values():
         if all(is_wanted(spec, word) for word in words):
             located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
-            rows.append(ListedServer(spec, located, install_command(spec, managers.__contains__)))
-    return rows
+            install = install_command(spec, managers.__contains__)
+            rows.append(ListedServer(spec, located, install, proofs().get(spec.id), is_ours=spec.id in load()))
+    return rows, trusted
+
+
+def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool) -> tuple[Explained, ...]:
+    """Which of these servers would serve a file of the language at the top of the workspace; none: no such language."""
+    from pilotfish.model import AbsPath
+    from pilotfish.servers.explain import explained
+    from pilotfish.servers.launch import Withheld, admitted
+    from pilotfish.servers.locate import ProgramFound
+    from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
+    from pilotfish.servers.tree import DiskTree
+    from pilotfish.servers.versions import installed_version
+
+    file = next((name for row in rows if (name := file_of(row.spec, word.casefold()))), None)
+    if file is None:
+        return ()
+    path = AbsPath(os.path.join(root, file))
+    by_id = {row.spec.id: row for row in rows}
+    candidates = Resolver((row.spec for row in rows), DiskTree()).candidates(path, SearchScope(AbsPath(root)), "")
+
+    def why_not(spec: ServerSpec) -> str | None:
+        located = by_id[spec.id].located
+        if not isinstance(located, ProgramFound):
+            return WHY_NOT[by_id[spec.id].state]
+        allowed = admitted(spec, trusted=trusted, version=None if trusted else installed_version(spec, located))
+        return allowed.reason if isinstance(allowed, Withheld) else None
+
+    def is_available(candidate: Candidate) -> bool:
+        return why_not(candidate.spec) is None
+
+    choice = choose(candidates, is_available)
+    serving = {row.spec.id: row.spec for row in rows if file_of(row.spec, word.casefold())}
+    return explained(serving, candidates, choice, why_not)
+
+
+def file_of(spec: ServerSpec, word: str) -> str | None:
+    """A file that the server serves, where the word is one of its languages, extensions or file names."""
+    if word in map(str.casefold, spec.files.extensions):
+        return f"x{word}"
+    if word in map(str.casefold, spec.files.names):
+        return next(name for name in spec.files.names if name.casefold() == word)
+    if word not in spec.languages:
+        return None
+    of_language = [key for key, language in spec.files.language_ids.items() if language == word]
+    extensions = [key for key in of_language if key in spec.files.extensions] or list(spec.files.extensions)
+    return f"x{extensions[0]}" if extensions else None
 
 
 def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
@@ -83,4 +148,4 @@ def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
         from msgspec.structs import replace
 
         return {server_id: replace(spec, disabled=True) for server_id, spec in load().items()}, config.trusted
-    return effective_servers(config.servers), config.trusted
+    return effective_servers(config.servers, config.named), config.trusted

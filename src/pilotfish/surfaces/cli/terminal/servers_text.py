@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from pilotfish.servers.explain import Explained
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramLocation, ProgramMissing
+from pilotfish.servers.proven import Proof, why_listed
 from pilotfish.servers.spec import ServerSpec
 
-HEADINGS = ("SERVER", "STATE", "LANGUAGES", "PATH, OR HOW TO INSTALL IT")
+HEADINGS = ("SERVER", "STATE", "SHOWN", "LANGUAGES", "PATH, OR HOW TO INSTALL IT")
 MAX_LANGUAGES = 40
 """Characters of the languages' column: a few servers know two dozen."""
 
@@ -21,6 +23,15 @@ class ListedServer(Struct, frozen=True):
     spec: ServerSpec
     located: ProgramLocation
     install: str | None
+    proof: Proof | None = None
+    is_ours: bool = True
+    """Whether it is one of the catalogue, and not of the user's configuration alone."""
+
+    @property
+    def shown(self) -> str:
+        if self.proof is not None:
+            return "proven"
+        return "listed" if self.is_ours else "yours"
 
     @property
     def state(self) -> str:
@@ -55,13 +66,48 @@ def table_lines(rows: Sequence[ListedServer], width: int | None) -> Iterator[str
     yield _cut(f"{len(rows)} server{'s' * (len(rows) != 1)}, {installed} installed", width)
 
 
-def rows_json(rows: Sequence[ListedServer]) -> dict[str, Any]:
-    return {"servers": [_row_json(row) for row in rows]}
+def choice_lines(word: str, choice: Sequence[Explained], width: int | None) -> Iterator[str]:
+    """What would be used for a language here, and why."""
+    yield ""
+    yield _cut(f"For {word} here:", width)
+    size = max(len(one.server) for one in choice)
+    for one in choice:
+        yield _cut(f"  {one.server.ljust(size)}  {'used' if one.is_used else 'not used'}: {one.why}", width)
+
+
+def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
+    """What was shown of one server."""
+    proof = row.proof
+    if not row.is_ours:
+        return
+    yield ""
+    if proof is None:
+        yield _cut(f"{row.spec.id} is listed: no run of ours has shown that it works ({why_listed(row.spec)}).", width)
+        return
+    yield _cut(f"{row.spec.id} {proof.version} was proven on {proof.date}, {proof.machine}:", width)
+    yield _cut("  an error that comes and goes, a restart after kill -9, an end that leaves no process", width)
+    memory = "" if proof.memory_mib is None else f", {proof.memory_mib} MiB"
+    facts = {
+        "fresh is": proof.freshness,
+        "it reaches": proof.reach,
+        "its start": f"{proof.start_ms / 1000:.1f} s to the first verdict on a small project{memory}",
+        "right": ", ".join(kind for kind, outcome in proof.questions.items() if outcome == "right"),
+        "answered": ", ".join(kind for kind, outcome in proof.questions.items() if outcome != "right"),
+        "not right": "; ".join(f"{kind} ({why})" for kind, why in proof.exceptions.items()),
+    }
+    for name, value in facts.items():
+        if value:
+            yield _cut(f"  {name.ljust(10)}  {value}", width)
+
+
+def rows_json(rows: Sequence[ListedServer], choice: Sequence[Explained] = ()) -> dict[str, Any]:
+    explained = {one.server: {"used": one.is_used, "why": one.why} for one in choice}
+    return {"servers": [{**_row_json(row), "choice": explained.get(row.spec.id)} for row in rows]}
 
 
 def _cells(row: ListedServer) -> tuple[str, ...]:
     languages = _cut(", ".join(row.spec.languages), MAX_LANGUAGES)
-    return (row.spec.id, row.state, languages, _where(row.located) or row.install or "")
+    return (row.spec.id, row.state, row.shown, languages, _where(row.located) or row.install or "")
 
 
 def _row_json(row: ListedServer) -> dict[str, Any]:
@@ -80,6 +126,8 @@ def _row_json(row: ListedServer) -> dict[str, Any]:
         "path": _where(row.located),
         "install": row.install,
         "needs": list(spec.needs),
+        "proof": to_builtins(row.proof) if row.proof is not None else None,
+        "listed": why_listed(spec) if row.shown == "listed" else None,
     }
 
 

@@ -1,0 +1,79 @@
+"""A server is proven, with version, date and machine, or listed. The proof itself can fail, and is played here once."""
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from pilotfish.servers.catalogue import load
+from pilotfish.servers.proven import proofs, why_listed
+from prove import make_user
+from support.proving.play import FreshAndWrong, NotProven, prove
+from support.proving.programs import SYSTEM, Installed
+from support.proving.rows import ProofRow, rows
+from support.servers.real import PYPI, require
+
+pytestmark = pytest.mark.proves("REG-9")
+
+ENOUGH = 20
+
+
+@pytest.mark.parametrize("row", rows().values(), ids=rows())
+def test_a_row_is_about_a_server_and_its_edit_brings_something(row: ProofRow) -> None:
+    assert row.server in load()
+    assert row.broken != row.fine
+    re.compile(row.error)
+    assert not (row.use and not row.definition), "a use of what?"
+
+
+def test_what_is_proven_has_a_row_a_version_and_a_day() -> None:
+    assert proofs().keys() <= rows().keys()
+    for server, proof in proofs().items():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", proof.date), server
+        assert re.search(r"\d", proof.version), server
+        assert proof.machine.split()[0] == "Linux"
+        assert proof.exceptions == rows()[server].exceptions, f"{server}: the row has changed since it was proven"
+
+
+def test_every_other_server_says_why_it_is_only_listed() -> None:
+    assert len(proofs()) >= ENOUGH
+    for server, spec in load().items():
+        assert (server in proofs()) or why_listed(spec)
+        assert spec.unproven is None or server not in proofs(), f"{server} is proven now"
+
+
+@pytest.mark.anyio
+@pytest.mark.server("ty")
+async def test_a_real_server_is_proven_and_leaves_nothing(tmp_path: Path) -> None:
+    require(["ty"])
+    row = rows()["ty"]
+    proof = await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+    assert (proof.freshness, proof.reach) == ("it is asked", "project")
+    assert proof.questions["goToDefinition"] == "right"
+    assert proof.questions["codeActions"] == "answered"
+
+
+@pytest.mark.anyio
+@pytest.mark.server("ty")
+async def test_a_server_that_overlooks_the_error_is_fresh_and_wrong(tmp_path: Path) -> None:
+    require(["ty"])
+    row = replace(rows()["ty"], edit=("add(1, 2)", "add(1, 3)"))
+    with pytest.raises(FreshAndWrong, match="after an edit that breaks"):
+        await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+
+
+@pytest.mark.anyio
+@pytest.mark.server("ty")
+async def test_an_exception_that_no_longer_holds_is_no_proof(tmp_path: Path) -> None:
+    require(["ty"])
+    row = replace(rows()["ty"], exceptions={"hover": "it says nothing"})
+    with pytest.raises(NotProven, match="is answered rightly"):
+        await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_there_is_not_proven(tmp_path: Path) -> None:
+    row = rows()["ty"]
+    with pytest.raises(NotProven, match="not available"):
+        await prove(row, make_user(tmp_path, row, Installed(())), "1")

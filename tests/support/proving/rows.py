@@ -1,0 +1,133 @@
+"""What one server is proven with: a file without errors, an edit that breaks it, and what to ask about.
+
+A row is `rows/SERVER.row.toml`:
+
+    file = "main.py"                            the file that is edited and asked about, `text` what it holds
+    text = "def §add(…): …\\n¤add(1, 2)\\n"       § stands before the name of a definition, ¤ before a use of it
+    break = ["add(1, 2)", "add(1, 'a')"]        the edit that brings an error, by what is replaced and with what
+    error = "not assignable"                    a pattern that a message about the error fits, and no other message
+    files = { "pyproject.toml" = "" }           what else the project holds
+    elsewhere = { file, text, break, error }    another file, and an edit of the first one that brings an error in it
+    config = { … }                              what the user's configuration says of the server
+    modules = true                              the project has the npm packages of the server as `node_modules`
+    symbol = "p"                                what the outline calls the definition, where that is not its name
+    except = { rename = "why" }                 a kind of question that it offers, and does not answer rightly
+    programs = { pip = […], debian = { … } }    what it needs besides, or where it comes from; see `programs`
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+DEFINITION, USE = "§", "¤"
+
+FOLDER = Path(__file__).with_name("rows")
+SUFFIX = ".row.toml"
+
+
+class Place(Struct, frozen=True):
+    """1-based, as users count."""
+
+    line: int
+    character: int
+
+
+class Elsewhere(Struct, frozen=True):
+    """A file that an edit of the first one breaks."""
+
+    file: str
+    text: str
+    edit: tuple[str, str] = field(name="break")
+    error: str
+
+
+class Debian(Struct, frozen=True, forbid_unknown_fields=True):
+    """Packages of one of Debian's suites with all that they depend on."""
+
+    packages: tuple[str, ...]
+    suite: str = "sid"
+    program: str = ""
+    """Its path; empty where the packages are only needed by the server."""
+    also: tuple[str, ...] = ()
+    """Further programs, by path, that the server starts."""
+
+
+class Programs(Struct, frozen=True, forbid_unknown_fields=True):
+    pip: tuple[str, ...] = ()
+    links: Mapping[str, str] = {}
+    """Programs that a package of PyPI has among its files, by name: where, as a glob in the environment."""
+    npm: tuple[str, ...] = ()
+    scripts: bool = False
+    """Whether the install scripts of the npm packages run: one puts its program into place so."""
+    debian: Debian | None = None
+
+
+class ProofRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    server: str
+    file: str
+    marked: str = field(name="text")
+    edit: tuple[str, str] = field(name="break")
+    error: str
+    symbol: str | None = None
+    files: Mapping[str, str] = {}
+    elsewhere: Elsewhere | None = None
+    config: Mapping[str, Any] = {}
+    modules: bool = False
+    exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])
+    programs: Programs = Programs()
+
+    @property
+    def fine(self) -> str:
+        return self.marked.replace(DEFINITION, "").replace(USE, "")
+
+    @property
+    def broken(self) -> str:
+        return replaced(self.fine, self.edit)
+
+    @property
+    def definition(self) -> Place | None:
+        return self._place(DEFINITION)
+
+    @property
+    def use(self) -> Place | None:
+        return self._place(USE)
+
+    @property
+    def name(self) -> str:
+        """The name that is defined and used."""
+        after = self.marked.partition(DEFINITION)[2].replace(USE, "")
+        length = next((at for at, character in enumerate(after) if not _is_of_a_name(character)), len(after))
+        return after[:length]
+
+    def _place(self, mark: str) -> Place | None:
+        before, found, _ = self.marked.partition(mark)
+        if not found:
+            return None
+        plain = before.replace(DEFINITION, "").replace(USE, "")
+        return Place(plain.count("\n") + 1, len(plain.rpartition("\n")[2]) + 1)
+
+
+def replaced(text: str, edit: tuple[str, str]) -> str:
+    find, put = edit
+    assert text.count(find) == 1, f"{find!r} stands {text.count(find)} times in the file"
+    return text.replace(find, put)
+
+
+@cache
+def rows() -> Mapping[str, ProofRow]:
+    """By server."""
+    return {path.name.removesuffix(SUFFIX): read_row(path) for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
+
+
+def read_row(path: Path) -> ProofRow:
+    table = {"server": path.name.removesuffix(SUFFIX), **tomllib.loads(path.read_text())}
+    return msgspec.convert(table, ProofRow)
+
+
+def _is_of_a_name(character: str) -> bool:
+    return character.isalnum() or character in "_-$"

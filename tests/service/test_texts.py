@@ -1,5 +1,6 @@
 """Texts: each file is read once, and never believed longer than `stat` can vouch for it."""
 
+import mmap
 import os
 import time
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.service import texts as texts_module
 from pilotfish.service.texts import DOUBT_SECONDS, Texts
+from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.ports import FileText, Identity
 
@@ -77,6 +79,18 @@ async def test_a_file_of_which_a_write_was_told_is_read_again_whatever_its_times
     assert (await texts.current(A)).text == "two"
     await texts.current(A)
     assert files.reads == [A, A]
+
+
+@pytest.mark.proves("F95")
+async def test_a_store_into_a_memory_mapping_that_is_held_is_seen_in_the_file_that_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    path, texts = AbsPath(str(tmp_path / "file")), Texts(DiskFiles(), WallClock())
+    Path(path).write_text("fine")
+    assert (await texts.current(path)).text == "fine"
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:] = b"bad1"
+        assert (await texts.current(path)).text == "bad1"
 
 
 @pytest.mark.proves("DOC-4", "PATH-1")

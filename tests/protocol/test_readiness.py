@@ -1,9 +1,11 @@
 """What a server says about its own work."""
 
+from math import inf
+
 import msgspec
 import pytest
 
-from pilotfish.protocol.readiness import MAX_TOKENS, Progress, Readiness
+from pilotfish.protocol.readiness import MAX_TOKENS, RESTART_SECONDS, Progress, Readiness
 
 
 def raw(value: object) -> msgspec.Raw:
@@ -90,6 +92,25 @@ def test_work_that_began_while_a_second_save_was_on_its_way_says_nothing_about_i
     for kind in ("begin", "end"):
         readiness.progress(raw({"token": "check", "value": {"kind": kind, "title": "t"}}), begins)
     assert readiness.has_ended("check") is counts
+
+
+@pytest.mark.proves("F93")
+@pytest.mark.parametrize(("saves", "sure_at"), [(1, -inf), (2, 2.0 + RESTART_SECONDS)])
+def test_work_that_ends_after_several_saves_may_begin_once_more(saves: int, sure_at: float) -> None:
+    readiness = Readiness()
+
+    def work(kind: str, now: float) -> None:
+        readiness.progress(raw({"token": "check", "value": {"kind": kind, "title": "t"}}), now)
+
+    for number in range(saves):
+        readiness.saved(0.001 * number)
+    work("begin", 1.0)
+    work("end", 2.0)
+    assert readiness.sure_at == sure_at
+    work("begin", 2.1)
+    work("end", 3.0)
+    assert readiness.has_ended("check")
+    assert readiness.sure_at <= 3.0, "it was for the saves that are left"
 
 
 def test_work_after_a_save_is_remembered_within_a_bound() -> None:

@@ -487,6 +487,25 @@ async def test_a_second_check_is_awaited_also_where_somebody_else_sent_the_save(
 
 
 @pytest.mark.proves("F93", "DIAG-2")
+async def test_a_second_check_that_ends_for_another_save_and_begins_anew_is_not_over() -> None:
+    async with bench(SECOND, **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        # The watcher tells of another file, and the edit is sent right after it.
+        ground.ledger.send(ground.session, FileToSend(OTHER, "python", "y"))
+        ground.ledger.send(ground.session, FileToSend(FILE, "python", "x"))
+        steps = (
+            (0.1, lambda: second_check(ground, "begin")),
+            (0.2, lambda: second_check(ground, "end")),
+            (0.3, lambda: second_check(ground, "begin")),
+            (1.0, lambda: ground.publish("wrong", version=2)),
+            (1.0, lambda: second_check(ground, "end")),
+        )
+        async with later(*steps):
+            outcome = await ground.check("x")
+        assert (messages(outcome), outcome.is_fresh) == (["wrong"], True)
+
+
+@pytest.mark.proves("F93", "DIAG-2")
 async def test_a_second_check_that_was_over_when_a_file_was_opened_says_nothing_of_it() -> None:
     async with bench(SECOND, **PULLED) as ground:
         ground.answers("textDocument/diagnostic", full())

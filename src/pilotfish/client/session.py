@@ -260,12 +260,14 @@ class Session:
 
     def tell_changes(self, changes: Iterable[PathChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""
+        changes = tuple(changes)
         params = batch(changes, self.watchers(), (self.root,))
         if params is None:
             return False
         self._connection.notify("workspace/didChangeWatchedFiles", params)
-        if self._options.saves_after_changes and self.documents.paths:
-            # Of any document: it makes the server look at all of them.
+        is_followed = all(self.documents.is_open(change.path) for change in changes)
+        if self._options.saves_after_changes and self.documents.paths and not is_followed:
+            # Of any document: it makes the server look at all of them. A document that changed is saved with its text.
             self.save(self.documents.paths[0])
         return True
 

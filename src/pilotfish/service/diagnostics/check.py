@@ -179,14 +179,17 @@ class Check:
         if token is None or not self._file.saved:
             # A text that is not saved is not checked a second time, and whoever proposes it is told so.
             return said
-        if not isinstance(said, Fresh) or self._session.readiness.has_ended(token):
+        is_over = self._session.readiness.has_ended(token) and now >= self._session.readiness.sure_at
+        if not isinstance(said, Fresh) or is_over:
             return said
         return self._second_check(token, now, deadline)
 
     def _second_check(self, token: str, now: float, deadline: float) -> Verdict:
         """Some servers run the compiler after a save, whoever sent it, and publish what it finds."""
         until = deadline
-        if not self._session.readiness.has_begun(token):
+        if self._session.readiness.has_ended(token):
+            until = min(deadline, self._session.readiness.sure_at)
+        elif not self._session.readiness.has_begun(token):
             until = min(deadline, max(self._started, self._ledger.changed_at) + SECOND_CHECK_SECONDS)
         return Waiting(until) if now < until else Fresh(assumed=True)
 

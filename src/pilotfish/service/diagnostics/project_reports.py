@@ -184,8 +184,10 @@ class ProjectReports:
 async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], deadline: float) -> bool:
     """Wait until the check that a save has started is over and all that it found is here; False: not in time."""
     with anyio.CancelScope(deadline=deadline):
-        while not session.readiness.has_ended(token):
-            await session.changed.wait()
+        while not session.readiness.has_ended(token) or current_time() < session.readiness.sure_at:
+            left = session.readiness.sure_at - current_time()
+            with anyio.move_on_after(left if left > 0 else None):
+                await session.changed.wait()
         opened = next((path for path in (*edited, *session.documents.paths) if session.documents.is_open(path)), None)
         if opened is not None and session.supports("textDocument/diagnostic", opened):
             # Its findings may be a moment behind its end; an answer to a later question is not.

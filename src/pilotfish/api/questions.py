@@ -95,7 +95,7 @@ class Moment(Api, frozen=True, forbid_unknown_fields=True):
     """Before a stop: which agent of the conversation stops; empty for the main one."""
     again: bool = False
     """Before a stop: the host says that it goes on only because it was told before."""
-    tentative: bool = False
-    """Before what may be a stop: the answer is what would be told, and nothing counts as told."""
     counts: bool = True
     """Whether this is the end of a call; False where the host reports one more than once."""
+    tentative: bool = False
+    """Before what may be a stop: the answer is what would be told, and nothing counts as told."""

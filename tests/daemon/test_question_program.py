@@ -46,7 +46,7 @@ source a.x good bad
 """
 
 
-@pytest.mark.proves("CLI-1", "CLI-2")
+@pytest.mark.proves("CLI-1")
 def test_the_daemon_prints_what_the_command_line_prints(
     home: DaemonHome, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

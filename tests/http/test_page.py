@@ -121,7 +121,7 @@ def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None
             expect(servers.get_by_role("img", name="Memory, now")).to_be_visible()
             expect(window.get_by_text("wrong.x — 1 error")).to_be_visible()
             expect(window.get_by_text("bad word").first).to_be_attached()
-            expect(window.locator("#feedback pre")).to_contain_text("bad word")
+            expect(window.locator(".feedback pre")).to_contain_text("bad word")
             expect(window.get_by_text("serve · agent")).to_be_visible()
         expect(window.get_by_text("serve · agent")).to_be_hidden()
         for pid in [pid for pid, command in home.processes().items() if "fakels" in command]:
@@ -182,11 +182,11 @@ def test_what_a_server_says_is_text_and_nothing_else(chromium: Browser, served: 
         signed_in(window, served)
         with served.home.link() as link:
             link.request("touched", {"paths": ["a.x"], "kind": "edit"})
-        expect(window.locator("#files")).to_contain_text("<img src=x onerror=alert(1)>")
-        expect(window.locator("#feedback pre").first).to_contain_text("wickedness")
+        expect(window.locator(".files")).to_contain_text("<img src=x onerror=alert(1)>")
+        expect(window.locator(".feedback pre").first).to_contain_text("wickedness")
         assert window.locator("main img").count() == 0
         assert troubles == []
-        assert window.evaluate("document.getElementById('files').textContent.includes('\\u202e')") is False
+        assert window.evaluate("document.querySelector('.files').textContent.includes('\\u202e')") is False
 
 
 def test_the_policy_allows_no_other_script(chromium: Browser, served: HttpServed) -> None:
@@ -216,9 +216,9 @@ def test_a_key_opens_the_filter_and_everything_has_a_name(chromium: Browser, ser
         expect(window.get_by_role("heading", name="toy")).to_be_hidden()
         window.keyboard.press("Escape")
         expect(window.get_by_role("heading", name="toy")).to_be_visible()
-        window.locator("#files summary").first.focus()
+        window.locator(".files summary").first.focus()
         window.keyboard.press("Enter")
-        expect(window.locator("#files li").first).to_be_visible()
+        expect(window.locator(".files li").first).to_be_visible()
         nameless = window.evaluate(NAMELESS)
         assert nameless == []
         assert window.evaluate("document.documentElement.lang") == "en"
@@ -261,3 +261,21 @@ def test_a_page_of_another_site_reaches_nothing(chromium: Browser, served: HttpS
         for path in ("/status", "/"):
             read = window.evaluate(READ.replace("TARGET", served.said["address"] + path).replace("TOKEN", served.token))
             assert read == "refused"
+
+
+def test_a_summary_comes_first_and_a_project_can_be_chosen(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "bad\n")
+        signed_in(window, served)
+        with home.link("agent") as link:
+            link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+            expect(window.locator("#summary")).to_contain_text("Errors now1")
+            expect(window.locator("#summary")).to_contain_text("Edits answered1")
+            project = window.get_by_role("region", name=f"Project {home.root}")
+            expect(project.locator(".feedback summary")).to_contain_text("wrong.x — fresh")
+            expect(project.locator(".feedback pre")).to_contain_text('<diagnostics file="wrong.x">')
+            window.get_by_label("Project", exact=True).select_option(str(home.root))
+            expect(project).to_be_visible()
+            window.get_by_label("Agent", exact=True).select_option("agent")
+            expect(project.locator(".feedback details")).to_have_count(1)
+        assert troubles == []

@@ -56,24 +56,49 @@ function rowsOf(workspace) {
   });
 }
 
-function newWorkspace() {
-  const list = element("ul", { class: "cards" });
-  const who = [element("p", { class: "who" }), element("ul", { class: "told" })];
-  return element("article", {}, element("h3"), ...who, element("ul", { class: "warnings" }), list);
+function newProject() {
+  const head = [element("h2"), element("p", { class: "path" }), element("p", { class: "who" })];
+  const notes = [element("ul", { class: "told" }), element("ul", { class: "warnings" })];
+  const servers = [element("h3", {}, "Servers"), element("ul", { class: "cards" }), element("p", { class: "empty no-servers" }, "No server runs here now.")];
+  const files = [
+    element("h3", {}, "Diagnostics by file"), element("p", { class: "empty no-files" }, "No diagnostics: the servers reported no problem in the files that they have seen."),
+    element("div", { class: "files" }), element("p", { class: "hint more-files" }),
+  ];
+  const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet."), element("div", { class: "feedback" })];
+  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files), element("div", {}, ...feedback));
+  return element("section", { class: "project" }, ...head, ...notes, columns);
 }
 
-function updateWorkspace(node, workspace) {
-  const [title, who, told, warnings, list] = node.children;
-  say(title, workspace.root);
-  say(who, workspace.conversations.map(conversationName).join(" · "));
-  told.setAttribute("aria-label", `Conversations of ${workspace.root}`);
-  const heard = workspace.conversations.filter((one) => toldOf(one));
-  keep(told, heard, ({ session }) => session, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${toldOf(one)}`));
-  warnings.setAttribute("aria-label", `Warnings of ${workspace.root}`);
-  keep(warnings, workspace.warnings ?? [], (text) => text, () => element("li", { class: "warning" }), say);
-  list.setAttribute("aria-label", `Servers of ${workspace.root}`);
-  const rows = rowsOf(workspace).filter(({ server, instance }) => fits(server.serverId, instance.root, instance.state));
-  keep(list, rows, ({ server, instance }) => `${server.serverId} ${instance.root}`, newServer, updateServer);
+function updateProject(node, project) {
+  const { root } = project;
+  const part = (name) => node.querySelector(name);
+  say(part("h2"), root.split("/").filter(Boolean).at(-1) ?? root);
+  say(part(".path"), root);
+  mark(node, "aria-label", `Project ${root}`);
+  say(part(".who"), project.conversations.map(conversationName).join(" · "));
+  part(".told").setAttribute("aria-label", `Conversations of ${root}`);
+  const heard = project.conversations.filter((one) => toldOf(one));
+  keep(part(".told"), heard, ({ session }) => session, () => element("li"), (item, one) => say(item, `${conversationName(one)}: ${toldOf(one)}`));
+  part(".warnings").setAttribute("aria-label", `Warnings of ${root}`);
+  keep(part(".warnings"), project.warnings ?? [], (text) => text, () => element("li", { class: "warning" }), say);
+  part(".cards").setAttribute("aria-label", `Servers of ${root}`);
+  const rows = rowsOf(project).filter(({ server, instance }) => fits(server.serverId, instance.root, instance.state));
+  keep(part(".cards"), rows, ({ server, instance }) => `${server.serverId} ${instance.root}`, newServer, updateServer);
+  part(".no-servers").hidden = rows.length > 0;
+  const files = (project.files ?? []).map((file) => ({ project, file })).sort(worst)
+    .filter(({ file }) => fits(file.path, ...file.diagnostics.map(({ message }) => message)));
+  part(".no-files").hidden = files.length > 0;
+  say(part(".more-files"), project.moreFiles ? `… and ${count(project.moreFiles, "more file")}` : "");
+  keep(part(".files"), files, ({ file }) => file.path, newFile, updateFile);
+  const seen = project.feedback.filter((shown) => fits(shown.feedback.text, ...shown.paths));
+  part(".no-feedback").hidden = seen.length > 0;
+  keep(part(".feedback"), seen, (shown) => `${shown.at} ${shown.paths}`, newFeedback, updateFeedback);
+  openNewest(part(".feedback"), seen);
+}
+
+function worst(one, other) {
+  const rank = ({ file }) => severities(file).error * 10000 + severities(file).warning;
+  return rank(other) - rank(one) || one.file.path.localeCompare(other.file.path);
 }
 
 function conversationName({ host, conversation, attached }) {
@@ -89,13 +114,13 @@ function toldOf({ told = 0, pending = 0, late = 0, dropped = {} }) {
 
 function newServer() {
   const facts = element("dl");
-  for (const name of ["Root", "Memory", "Latency", "Process", "Use", "Working on", "Trouble"]) {
+  for (const name of ["Root", "Memory", "Latency", "Process", "Use", "Working on", "Commands", "Trouble"]) {
     facts.append(element("dt", {}, name), element("dd"));
   }
   const [, memory, latency] = facts.querySelectorAll("dd");
   for (const measured of [memory, latency]) {
     measured.className = "measure";
-    measured.append(element("span"), sparkline());
+    measured.append(element("span"), sparkline(), element("small"));
   }
   facts.querySelector("dd:last-of-type").className = "error";
   const head = element("header", {}, element("h4"), element("span", { class: "state" }));
@@ -106,7 +131,7 @@ function updateServer(node, { server, instance }) {
   mark(node, "data-state", instance.state);
   say(node.querySelector("h4"), server.serverId);
   say(node.querySelector(".state"), STATES[instance.state] ?? instance.state);
-  const [root, memory, latency, process, use, busy, trouble] = node.querySelectorAll("dd");
+  const [root, memory, latency, process, use, busy, commands, trouble] = node.querySelectorAll("dd");
   const history = recorded(`${server.serverId} ${instance.root}`, instance);
   say(root, instance.root);
   measure(memory, "Memory", instance.memoryMib, "MiB", history.map((sample) => sample.memory));
@@ -114,6 +139,7 @@ function updateServer(node, { server, instance }) {
   fact(process, instance.pid && `${instance.pid}, up ${duration(instance.uptimeMs ?? 0)}, ${count(instance.restarts ?? 0, "restart")}`);
   fact(use, instance.pid && `${count(instance.sessions ?? 0, "session")}, ${count(instance.documents ?? 0, "open file")}`);
   fact(busy, (instance.busy ?? []).join(", "));
+  fact(commands, instance.pid && `pilotfish restart ${server.serverId} · pilotfish logs ${server.serverId}`);
   fact(trouble, instance.lastError);
 }
 
@@ -129,6 +155,8 @@ function measure(node, name, value, unit, history) {
   const shown = `${Math.round(value)} ${unit}`;
   say(node.querySelector("span"), shown);
   draw(node.querySelector("svg"), history, `${name}, now ${shown}`);
+  const past = history.filter((one) => one !== undefined && one !== null).map(Math.round);
+  say(node.querySelector("small"), past.length > 1 ? `0–${Math.max(...past)} ${unit}` : "");
 }
 
 // --- Sparklines -----------------------------------------------------------------------------------------------------
@@ -167,13 +195,18 @@ function newFile() {
   return element("details", {}, element("summary"), element("ul"));
 }
 
-function updateFile(node, { workspace, file }) {
+function severities(file) {
+  const found = { error: 0, warning: 0, other: file.more ?? 0 };
+  for (const { severity } of file.diagnostics) found[severity in found ? severity : "other"] += 1;
+  return found;
+}
+
+function updateFile(node, { project, file }) {
   const [summary, list] = node.children;
-  const grave = file.diagnostics.filter(({ severity }) => severity === "error").length;
-  const total = file.diagnostics.length + (file.more ?? 0);
-  const counted = grave === total ? count(total, "error") : `${count(grave, "error")}, ${count(total - grave, "other")}`;
-  say(summary, `${file.path} — ${counted}`);
-  list.setAttribute("aria-label", `Diagnostics of ${workspace.root}/${file.path}`);
+  const { error, warning, other } = severities(file);
+  const parts = [error && count(error, "error"), warning && count(warning, "warning"), other && count(other, "other")];
+  say(summary, `${file.path} — ${parts.filter(Boolean).join(", ")}`);
+  list.setAttribute("aria-label", `Diagnostics of ${project.root}/${file.path}`);
   keep(list, file.diagnostics, (_said, index) => String(index), () => element("li"), (item, said) => {
     mark(item, "class", said.severity);
     say(item, `${said.line}: ${said.severity}: ${said.message} (${said.server})`);
@@ -186,19 +219,31 @@ function newFeedback() {
   return made;
 }
 
-function openNewest(list) {
+function openNewest(list, seen) {
+  const first = Math.max(0, seen.findIndex(({ feedback }) => feedback.text));
   [...list.children].forEach((child, index) => {
-    if (!("chosen" in child.dataset)) child.open = index === 0;
+    if (!("chosen" in child.dataset)) child.open = index === first;
   });
 }
 
 function updateFeedback(node, shown) {
   const [summary, about, text] = node.children;
   const { feedback } = shown;
-  say(summary, `${new Date(shown.at).toLocaleTimeString()} ${shown.paths.join(", ")} — ${feedback.state}`);
-  say(about, `${shown.host ?? "a client"} in ${shown.root}, ${feedback.durationMs} ms, ` +
+  const paths = shown.paths.map((path) => (path.startsWith(`${shown.root}/`) ? path.slice(shown.root.length + 1) : path));
+  say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${feedback.state}`);
+  say(about, `${shown.host ?? "a client"}, ${feedback.durationMs} ms, ` +
     `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
-  say(text, feedback.text || "(nothing to say)");
+  tell(text, feedback.text || "Nothing: this edit caused no error.");
+}
+
+const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" };
+
+function tell(node, text) {
+  // What the model reads has entities for its markup; a person reads the characters.
+  const plain = text.replace(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]);
+  if (node.textContent === plain) return;
+  const lines = plain.split("\n").map((line, index, all) => line + (index + 1 < all.length ? "\n" : ""));
+  node.replaceChildren(...lines.map((line) => (line.startsWith("ERROR") ? element("span", { class: "error" }, line) : line)));
 }
 
 // --- The whole picture ----------------------------------------------------------------------------------------------
@@ -208,23 +253,67 @@ function fits(...texts) {
   return !wanted || texts.some((text) => text.toLowerCase().includes(wanted));
 }
 
+function projectsOf({ workspaces, feedback = [] }) {
+  const projects = new Map(workspaces.map((one) => [one.root, { ...one, feedback: [] }]));
+  for (const shown of feedback) {
+    // A project that every client has left is still of interest.
+    const empty = { root: shown.root, conversations: [], servers: [], files: [], feedback: [] };
+    if (!projects.has(shown.root)) projects.set(shown.root, empty);
+    projects.get(shown.root).feedback.push(shown);
+  }
+  const newest = ({ feedback: shown }) => shown[0]?.at ?? 0;
+  return [...projects.values()].sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
+}
+
+function only(project) {
+  const agent = byId("agent").value;
+  return agent ? { ...project, feedback: project.feedback.filter(({ host }) => (host ?? "a client") === agent) } : project;
+}
+
+function choices(select, values) {
+  const wanted = ["", ...values];
+  keep(select, wanted, (value) => value, () => element("option"), (option, value) => {
+    mark(option, "value", value);
+    say(option, value || "All");
+  });
+}
+
+function tiles(projects) {
+  const files = projects.flatMap((project) => project.files ?? []).map(severities);
+  const total = (kind) => files.reduce((sum, one) => sum + one[kind], 0);
+  const told = projects.flatMap((project) => project.feedback);
+  const sum = (value) => told.reduce((all, one) => all + value(one.feedback), 0);
+  const instances = projects.flatMap((project) => rowsOf(project).map(({ instance }) => instance)).filter(({ pid }) => pid);
+  const memory = instances.reduce((all, { memoryMib = 0 }) => all + memoryMib, 0);
+  const times = told.map(({ feedback }) => feedback.durationMs).sort((one, other) => one - other);
+  return [
+    ["Errors now", total("error"), total("error") ? "bad" : "good"],
+    ["Warnings now", total("warning"), ""],
+    ["New errors told", sum(({ introduced = 0 }) => introduced), ""],
+    ["Errors fixed", sum(({ fixed = 0 }) => fixed), "good"],
+    ["Edits answered", told.length, ""],
+    ["Usual wait", times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–", ""],
+    ["Servers", instances.length, ""],
+    ["Their memory", memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],
+  ];
+}
+
 function show() {
   if (latest === null) return;
-  const { workspaces, feedback = [], notices = [] } = latest;
+  const all = projectsOf(latest);
   say(byId("daemon"), `Process ${latest.pid}, up ${duration(latest.uptimeMs)}`);
-  keep(byId("notices"), notices, (text) => text, () => element("li"), say);
-  byId("no-workspaces").hidden = workspaces.length > 0;
-  keep(byId("workspaces"), workspaces, ({ root }) => root, newWorkspace, updateWorkspace);
-  const files = workspaces.flatMap((workspace) => (workspace.files ?? []).map((file) => ({ workspace, file })))
-    .filter(({ file }) => fits(file.path, ...file.diagnostics.map(({ message }) => message)));
-  byId("no-files").hidden = files.length > 0;
-  const more = workspaces.reduce((sum, workspace) => sum + (workspace.moreFiles ?? 0), 0);
-  say(byId("more-files"), more ? `… and ${count(more, "more file")}` : "");
-  keep(byId("files"), files, ({ workspace, file }) => `${workspace.root} ${file.path}`, newFile, updateFile);
-  const seen = feedback.filter((shown) => fits(shown.feedback.text, ...shown.paths));
-  byId("no-feedback").hidden = seen.length > 0;
-  keep(byId("feedback"), seen, (shown) => `${shown.at} ${shown.paths}`, newFeedback, updateFeedback);
-  openNewest(byId("feedback"));
+  keep(byId("notices"), latest.notices ?? [], (text) => text, () => element("li"), say);
+  choices(byId("project"), all.map(({ root }) => root));
+  choices(byId("agent"), [...new Set(all.flatMap(({ feedback }) => feedback.map(({ host }) => host ?? "a client")))].sort());
+  const chosen = byId("project").value;
+  const projects = all.filter(({ root }) => !chosen || root === chosen).map(only);
+  byId("no-projects").hidden = projects.length > 0;
+  keep(byId("summary"), tiles(projects), ([name]) => name, () => element("div", {}, element("dt"), element("dd")), (tile, [name, value, tone]) => {
+    mark(tile, "data-tone", tone);
+    say(tile.children[0], name);
+    say(tile.children[1], String(value));
+  });
+  keep(byId("projects"), projects, ({ root }) => root, newProject, updateProject);
 }
 
 function count(number, noun) {
@@ -309,7 +398,7 @@ byId("sign-in").addEventListener("submit", (event) => {
   sessionStorage.setItem(KEY, key);
   follow(key);
 });
-byId("filter").addEventListener("input", show);
+for (const id of ["filter", "project", "agent"]) byId(id).addEventListener("input", show);
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLInputElement;
   if (event.key === "/" && !typing) {

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pilotfish.api.answers import Feedback
-from pilotfish.protocol.uris import path_of
+from pilotfish.model import AbsPath
+from pilotfish.protocol.uris import path_of, uri_of
 from support.servers.script import SILENCE, Script
 
 
@@ -15,33 +16,30 @@ def linker(
     silent_about: str = "nothing",
     *,
     publishes: bool = False,
+    judges_all: bool = False,
     is_silent: Callable[[], bool] = lambda: False,
+    holds_back: Callable[[], bool] = lambda: False,
 ) -> None:
     """`use NAME` is an error unless some file, as it is open here or else on disk, has a line `def NAME`.
 
+    `ask 5` is an error, too, unless there is a `def name5`: no word of the file tells.
     `publishes`: it cannot be asked, and speaks of a file when that is opened or changed, and then only.
-    `is_silent`: asked before each answer.
+    `judges_all`: it can be asked about its whole project, by a pull and by the command of gopls.
+    `is_silent`: asked before each answer; `holds_back`: before each about the whole project.
     """
     texts: dict[str, str] = {}
     roots: list[str] = []
 
-    def defined() -> set[str]:
-        found = set[str]()
-        for folder, _, names in os.walk(roots[0]):
-            for name in names:
-                path = os.path.join(folder, name)
-                text = texts.get(path) or Path(path).read_text()
-                found |= {line.split()[1] for line in text.splitlines() if line.startswith("def ")}
-        return found
+    def everything() -> dict[str, str]:
+        return _everything(roots[0], texts)
+
+    def items(text: str) -> list[dict[str, Any]]:
+        return _items(text, everything())
 
     def diagnostics(params: Any) -> Any:
         if params["textDocument"]["uri"].endswith(silent_about) or is_silent():
             return SILENCE
-        lines = texts[path_of(params["textDocument"]["uri"]) or ""].splitlines()
-        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
-        missing = [line.split()[1] for line in lines if line.startswith("use ")]
-        items = [{"range": place, "severity": 1, "message": f"no {name}"} for name in missing if name not in defined()]
-        return {"kind": "full", "items": items}
+        return {"kind": "full", "items": items(texts[path_of(params["textDocument"]["uri"]) or ""])}
 
     def initialized(params: Any) -> dict[str, Any]:
         roots.append(path_of(params["rootUri"]) or "")
@@ -60,6 +58,10 @@ def linker(
             script.notify("textDocument/publishDiagnostics", found)
 
     offers: dict[str, Any] = {} if publishes else {"diagnosticProvider": {"interFileDependencies": True}}
+    if judges_all:
+        offers["diagnosticProvider"]["workspaceDiagnostics"] = True
+        offers["executeCommandProvider"] = {"commands": ["gopls.diagnose_files"]}
+        _judge_all(script, everything, lambda: is_silent() or holds_back())
     script.capabilities.update({"textDocumentSync": 1, **offers})
     script.on("initialize", initialized)
     script.on("textDocument/didOpen", keep)
@@ -69,6 +71,48 @@ def linker(
     )
     script.ignore("textDocument/didSave", "initialized", "workspace/didChangeConfiguration")
     script.on("textDocument/diagnostic", diagnostics)
+
+
+def _judge_all(script: Script, everything: Callable[[], dict[str, str]], is_silent: Callable[[], bool]) -> None:
+    published: dict[str, list[Any]] = {}
+
+    def report(path: str, text: str) -> dict[str, Any]:
+        return {"uri": uri_of(AbsPath(path)), "version": None, "kind": "full", "items": _items(text, everything())}
+
+    def project(_params: Any) -> Any:
+        return SILENCE if is_silent() else {"items": [report(path, text) for path, text in everything().items()]}
+
+    def command(_params: Any) -> Any:
+        if is_silent():
+            return SILENCE
+        for path, text in everything().items():
+            if published.get(path, []) != (found := _items(text, everything())):
+                published[path] = found
+                script.notify("textDocument/publishDiagnostics", {"uri": uri_of(AbsPath(path)), "diagnostics": found})
+        return None
+
+    script.on("workspace/diagnostic", project)
+    script.on("workspace/executeCommand", command)
+
+
+def _everything(root: str, texts: dict[str, str]) -> dict[str, str]:
+    """All files, as they are open or else on disk."""
+    paths = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names]
+    return {path: texts.get(path) or Path(path).read_text() for path in paths}
+
+
+def _items(text: str, everything: dict[str, str]) -> list[dict[str, Any]]:
+    lines = [line for one in everything.values() for line in one.splitlines()]
+    defined = {line.split()[1] for line in lines if line.startswith("def ")}
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    missing = [name for name in used(text) if name not in defined]
+    return [{"range": place, "severity": 1, "message": f"no {name}"} for name in missing]
+
+
+def used(text: str) -> list[str]:
+    """The names that a file needs."""
+    words = [line.split() for line in text.splitlines() if line.startswith(("use ", "ask "))]
+    return [name if verb == "use" else f"name{name}" for verb, name in words]
 
 
 def told(feedback: Feedback) -> dict[str, list[str]]:

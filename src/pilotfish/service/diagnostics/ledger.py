@@ -7,6 +7,7 @@ sent after a newer one.
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from math import inf
 
 import anyio
 from msgspec import Struct, field
@@ -98,7 +99,7 @@ class Ledger(Struct):
     """What the server last said of its whole project, see `project_reports`."""
     account_seconds: float = 0.0
     """How long that took."""
-    looked_at: float = 0.0
+    looked_at: float = -inf
     """When the first one was given while nobody waited, until it is used."""
     owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
     """Files of which it said something else than before and that have not been judged since, with what it was."""

@@ -8,6 +8,7 @@ before, or where that takes too long, there is no answer here.
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from math import inf
 
 import anyio
 from msgspec import UNSET, Struct, field
@@ -77,7 +78,7 @@ class ProjectReports:
 
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
-            is_late, ledger.looked_at = self._is_late(ledger, edited), 0.0
+            is_late, ledger.looked_at = self._is_late(ledger, edited), -inf
             found = await self._ask(session, target, edited, deadline)
             if found is None or (is_late and not ledger.owed):
                 return None

@@ -1,0 +1,165 @@
+"""A server that judges its whole project names every file that an edit broke; where it cannot be asked, others are
+looked for as ever, and nobody says that the whole project was judged.
+"""
+
+import random
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotfish.api.answers import Feedback, State
+from support.servers.complaining import complaining
+from support.servers.linker import linker, told, used
+from support.servers.script import Script
+from support.services.several import Ground, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
+
+STEPS, FILES, NAMES = 10, 6, 8
+WAYS = {"ty": ".py", "gopls": ".go"}
+"""A server that is pulled, and one that publishes after a command: as the catalogue has it."""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Files are read in threads, which virtual time does not wait for."""
+    return "asyncio"
+
+
+@pytest.fixture(params=WAYS)
+def server(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def config(server: str, wait: int = 2_000, **more: Any) -> dict[str, Any]:
+    return {
+        "lsp": {server: {"command": ["/bin/true"]}, **more},
+        "feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"], "maxOtherFiles": 50},
+        "timing": {"diagnosticsWaitTimeoutMs": wait, "firstTouchTimeoutMs": 20_000},
+    }
+
+
+def begin(ground: Ground, server: str) -> None:
+    ground.write({"ty": "pyproject.toml", "gopls": "go.mod"}[server], "")
+
+
+async def edited(ground: Ground, name: str, text: str, kind: str = "edit") -> Feedback:
+    before = (ground.root / name).read_text() if (ground.root / name).exists() else ""
+    ground.write(name, text)
+    return await ground.touched(name, kind=kind, before={name: before})
+
+
+def judged(feedback: Feedback) -> str | None:
+    return None if feedback.others is None else feedback.others.complete
+
+
+async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_listened_to(
+    tmp_path: Path, server: str
+) -> None:
+    end = WAYS[server]
+    async with service_on(tmp_path, {server: partial(linker, judges_all=True)}, config(server)) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\ndef name2\n")
+        ground.write(f"far{end}", "ask 1\nask 7\n")
+        first = await edited(ground, f"lib{end}", "def name1\ndef name2\ndef name3\n")
+        assert told(first) == {}
+        broken = await edited(ground, f"lib{end}", "def name2\ndef name3\n")
+        # What it had before is not new.
+        assert told(broken) == {f"far{end}": ["no name1"]}
+        assert (broken.state, judged(broken)) == (State.FRESH, "project")
+        mended = await edited(ground, f"lib{end}", "def name1\ndef name2\ndef name3\n")
+        assert (mended.text, mended.fixed, judged(mended)) == ("", 1, "project")
+
+
+async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_its_project(
+    tmp_path: Path, server: str
+) -> None:
+    end, silent = WAYS[server], False
+    scenario = partial(linker, judges_all=True, holds_back=lambda: silent)
+    async with service_on(tmp_path, {server: scenario}, config(server)) as ground:
+        begin(ground, server)
+        ground.write(f"lib{end}", "def name1\n")
+        ground.write(f"far{end}", "ask 1\n")
+        await edited(ground, f"lib{end}", "def name1\ndef name2\n")
+        silent = True
+        late = await edited(ground, f"lib{end}", "def name2\n")
+        assert judged(late) != "project"
+        silent = False
+        # What was not told is owed.
+        after = await edited(ground, f"lib{end}", "def name2\ndef name3\n")
+        assert (told(after), judged(after)) == ({f"far{end}": ["no name1"]}, "project")
+
+
+async def test_with_a_second_server_of_the_files_nobody_says_that_the_project_was_judged(tmp_path: Path) -> None:
+    servers = {"ty": partial(linker, judges_all=True), "one": complaining}
+    more = {"one": {"command": ["/bin/true"], "extensions": [".py"]}}
+    async with service_on(tmp_path, servers, config("ty", **more)) as ground:
+        begin(ground, "ty")
+        ground.write("lib.py", "def name1\n")
+        ground.write("near.py", "import lib\nuse name1\n")
+        await edited(ground, "lib.py", "def name1\ndef name2\n")
+        broken = await edited(ground, "lib.py", "def name2\n")
+        assert set(told(broken)) == {"near.py"}
+        assert judged(broken) == "candidates"
+
+
+# --- A model ---------------------------------------------------------------------------------------------------------
+
+Broken = set[tuple[str, str]]
+"""A file and the name that it misses."""
+
+
+def broken(texts: Mapping[str, str]) -> Broken:
+    defined = {line.split()[1] for text in texts.values() for line in text.splitlines() if line.startswith("def ")}
+    return {(name, one) for name, text in texts.items() for one in used(text) if one not in defined}
+
+
+def line(chance: random.Random) -> str:
+    number = chance.randrange(NAMES)
+    return chance.choice((f"def name{number}", f"use name{number}", f"ask {number}"))
+
+
+def unreliable(script: Script, chance: random.Random, trouble: float) -> None:
+    """Answers late, which is never, now and then, and dies once in a while."""
+
+    def is_silent() -> bool:
+        luck = chance.random()
+        if luck < trouble / 4:
+            script.leave(1)
+        return luck < trouble
+
+    linker(script, judges_all=True, is_silent=is_silent)
+
+
+@pytest.mark.parametrize("trouble", [0.0, 0.03])
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_file_is_left_out_that_is_broken_once_the_project_is_said_to_be_judged(
+    tmp_path: Path, server: str, seed: int, trouble: float
+) -> None:
+    chance, end = random.Random(seed), WAYS[server]
+    scenario = partial(unreliable, chance=random.Random(seed), trouble=trouble)
+    async with service_on(tmp_path, {server: scenario}, config(server)) as ground:
+        begin(ground, server)
+        texts = {f"f{number}{end}": "".join(f"{line(chance)}\n" for _ in range(3)) for number in range(FILES)}
+        for name, text in texts.items():
+            ground.write(name, text)
+        claims, known = 0, Broken()
+        for step in range(STEPS):
+            before, name = broken(texts), chance.choice(sorted(texts))
+            lines = texts[name].splitlines()
+            lines[chance.randrange(len(lines))] = line(chance)
+            texts[name] = "".join(f"{one}\n" for one in lines)
+            feedback = await edited(ground, name, texts[name])
+            now = broken(texts)
+            said = {(file, message.removeprefix("no ")) for file, found in told(feedback).items() for message in found}
+            assert said <= now, f"step {step}: {sorted(said - now)} is not there"
+            known |= said
+            if feedback.state is State.FRESH and judged(feedback) == "project":
+                claims += 1
+                missing = now - before - known
+                assert not missing, f"step {step}: {sorted(missing)} is missing\n{feedback}"
+            known &= now
+        assert trouble or claims >= STEPS // 2

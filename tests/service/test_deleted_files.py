@@ -60,6 +60,32 @@ async def test_importers_of_a_deleted_file_are_told_and_nothing_that_was_broken_
     assert back.fixed
 
 
+@pytest.mark.parametrize("is_read", [True, False], ids=["checked before", "never checked"])
+async def test_a_file_that_comes_back_brings_no_new_errors_and_breaks_whom_it_no_longer_serves(
+    project: RealService, is_read: bool
+) -> None:
+    project.write("package/lib.py", f"{LIB}\n\nolder_than_everything\n")
+    if is_read:
+        await project.service.touched(Touch(("package/lib.py",), "read"), project.client)
+    before = (project.root / "package/lib.py").read_text()
+    (project.root / "package/lib.py").unlink()
+    gone = Touch(("package/lib.py",), "patch", before={"package/lib.py": before})
+    await project.service.touched(gone, project.client)
+
+    project.write("package/lib.py", before)
+    back = await patched(project, "package/lib.py")
+    assert (back.text, back.state, back.introduced) == ("", State.FRESH, 0)
+    assert back.fixed, "the files that it broke are looked at"
+
+    (project.root / "package/lib.py").unlink()
+    await patched(project, "package/lib.py")
+    project.write("package/lib.py", before.replace("total", "sum_up") + "brand_new\n")
+    other = await patched(project, "package/lib.py")
+    assert "brand_new" in other.text
+    assert '"total" is unknown import symbol' in other.text
+    assert "older_than_everything" not in other.text
+
+
 async def test_a_moved_file_is_a_deleted_one_and_a_new_one(project: RealService) -> None:
     await project.service.touched(Touch(("package/lib.py",), "edit"), project.client)
     (project.root / "package/lib.py").rename(project.root / "package/moved.py")

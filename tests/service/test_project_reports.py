@@ -34,11 +34,11 @@ def server(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def config(server: str, wait: int = 2_000, **more: Any) -> dict[str, Any]:
+def config(server: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {
-        "lsp": {server: {"command": ["/bin/true"]}, **more},
+        "lsp": {server: {"command": ["/bin/true"]}, **(more or {})},
         "feedback": {"onlyNew": True, "otherFilesAfter": ["edit", "write", "patch"], "maxOtherFiles": 50},
-        "timing": {"diagnosticsWaitTimeoutMs": wait, "firstTouchTimeoutMs": 20_000},
+        "timing": {"diagnosticsWaitTimeoutMs": 2_000, "firstTouchTimeoutMs": 20_000},
     }
 
 
@@ -96,7 +96,7 @@ async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_
 async def test_with_a_second_server_of_the_files_nobody_says_that_the_project_was_judged(tmp_path: Path) -> None:
     servers = {"ty": partial(linker, judges_all=True), "one": complaining}
     more = {"one": {"command": ["/bin/true"], "extensions": [".py"]}}
-    async with service_on(tmp_path, servers, config("ty", **more)) as ground:
+    async with service_on(tmp_path, servers, config("ty", more)) as ground:
         begin(ground, "ty")
         ground.write("lib.py", "def name1\n")
         ground.write("near.py", "import lib\nuse name1\n")

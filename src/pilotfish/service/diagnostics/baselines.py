@@ -55,7 +55,7 @@ class Baselines:
         return change
 
     def deleted(self, path: AbsPath) -> None:
-        """The file is gone: should it come back, everything in it is new."""
+        """The file is gone: what it had is no state of a file that comes back."""
         self._kept.drop(lambda key: key[0] == path)
         if self._real is not None:
             self._new = {key: state for key, state in self._new.items() if key[0] != path}

@@ -4,7 +4,7 @@ An edit is judged by what it changed. Where the file was not checked before the 
 and this is where that text comes from, the surest source first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import anyio.to_thread
 
@@ -24,6 +24,8 @@ Committed = Callable[[AbsPath], bytes | None]
 class EarlierTexts:
     def __init__(self) -> None:
         self._seen: Recent[AbsPath, str] = Recent(MAX_TEXTS)
+        self._gone: Recent[AbsPath, str] = Recent(MAX_TEXTS)
+        """The last texts of files that were deleted."""
 
     def saw(self, path: AbsPath, text: str) -> None:
         """A host is reading the file, or about to change it: this is what it has. Empty: there is no such file."""
@@ -35,9 +37,19 @@ class EarlierTexts:
         if self._seen.get(path) is None:
             self.saw(path, text)
 
+    def deleted(self, path: AbsPath, text: str) -> None:
+        """The file is gone, and this is what it had: should it come back, its old errors are not new."""
+        if len(text) <= MAX_CHARACTERS:
+            self._gone.put(path, text)
+
+    def with_deleted(self, before: Mapping[AbsPath, str | None]) -> dict[AbsPath, str | None]:
+        """The texts before an edit; of a file that had been deleted, the one before that."""
+        return {path: self._gone.get(path) or text if text == "" else text for path, text in before.items()}
+
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the texts of these files no longer."""
         self._seen.drop(is_meant)
+        self._gone.drop(is_meant)
 
     async def before(self, path: AbsPath, now: str, said: str | None, committed: Committed | None) -> str | None:
         """The text before the edit that made it `now`; None where nobody knows. Empty for a file that is new."""

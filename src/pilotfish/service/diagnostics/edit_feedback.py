@@ -233,6 +233,7 @@ class EditFeedback:
             text = text or await self._earlier.text_before(workspace, FileVerdict(path, "", ()), None)
             baselines.deleted(path)
             if text:
+                self._earlier.texts.deleted(path, text)
                 found[one.path] = EditedText(path, text, None)
         return found
 
@@ -258,7 +259,8 @@ class EditFeedback:
     ) -> Compared:
         """What changed in these files since they had the texts in `before`, where there is something to compare."""
         wanted = workspace.config.feedback.severities
-        known = {path: text for path, text in before.items() if text is not None}
+        texts_before = self._earlier.texts.with_deleted(before)
+        known = {path: text for path, text in texts_before.items() if text is not None}
         found = [one for one in edited if one.path in known and _has(one.diagnostics, wanted)]
         texts = {verdict.path: known[verdict.path] for verdict in found}
         return await self._earlier.compare(client, workspace, found, texts, seconds) if found else Compared()

@@ -194,6 +194,18 @@ def test_what_an_earlier_version_wrote_is_known_as_that(
 
 
 @pytest.mark.parametrize("host", EARLIER)
+def test_what_an_earlier_version_wrote_is_repaired(host: str, user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    give_earlier(user, host)
+    assert run(["setup", "--repair", "--dry-run"]) == 0
+    assert "/old/" in "".join(path.read_text() for path in user.home.rglob("*") if path.is_file())
+    assert run(["setup", "--repair"]) == 0
+    assert "/old/" not in "".join((user.home / name).read_text() for name in EARLIER[host])
+    capsys.readouterr()
+    assert run(["setup", "--repair"]) == 0
+    assert capsys.readouterr().out.startswith("Nothing to repair")
+
+
+@pytest.mark.parametrize("host", EARLIER)
 def test_what_an_earlier_version_wrote_can_be_replaced_and_removed(host: str, user: User) -> None:
     give_earlier(user, host)
     assert run(["setup", host, "--remove"]) == 0

@@ -94,3 +94,26 @@ def test_with_nothing_but_what_is_declared(words: str, code: int, said: str, ins
     assert done.returncode == code, done.stderr
     assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.proves("HOOK-1")
+@pytest.mark.parametrize("name", ["hook.py", "aider_lint.py"])
+def test_what_hosts_start_has_no_version_of_python_in_its_path(name: str, installed: Path, tmp_path: Path) -> None:
+    """So that another Python in the same environment does not break the hosts' files."""
+    script = installed.parent / "share" / "pilotfish" / name
+    home = {"HOME": str(tmp_path), "PILOTFISH_HOME": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    host = "aider" if name == "aider_lint.py" else "claude-code"
+    (tmp_path / ".aider.conf.yml").touch()
+    shown = subprocess.run(
+        [installed / "pilotfish", "setup", host, "--dry-run"], capture_output=True, text=True, env=home, check=True
+    ).stdout
+    assert f"{installed / 'python'} -I -S {script}" in shown
+    traced = subprocess.run(
+        [installed / "python", "-I", "-S", "-v", script, "claude-code"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**home, "PILOTFISH_HOME": "/proc/nowhere"},
+        check=True,
+    )
+    assert "import 'pilotfish.ipc.hook_program'" in traced.stderr

@@ -176,7 +176,8 @@ def _our_hooks(value: Json, path: JsonPath = ()) -> Iterator[JsonPath]:
 
 
 def _is_ours(word: str) -> bool:
-    return word == "hook_post_edit" or "/pilotfish/surfaces/hook.py" in word or word.startswith("pilotfish hook ")
+    scripts = ("/pilotfish/surfaces/hook.py", "/share/pilotfish/hook.py")
+    return word == "hook_post_edit" or word.startswith("pilotfish hook ") or any(name in word for name in scripts)
 
 
 def _at(value: Json, path: Sequence[str | int]) -> Json:

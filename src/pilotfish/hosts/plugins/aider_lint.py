@@ -16,7 +16,10 @@ def _give_up(_number: int, _frame: object) -> None:
 if __name__ == "__main__":
     status = 0
     try:
-        sys.path.append(os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3)))
+        above = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        # Of the file in the package, and of its copy in `share/pilotfish`.
+        version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        sys.path += [os.path.dirname(above), os.path.join(above, "lib", version, "site-packages")]
         from pilotfish.ipc.hook_program import DEADLINE_SECONDS, relay
 
         signal.signal(signal.SIGALRM, _give_up)

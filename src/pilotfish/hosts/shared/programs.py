@@ -51,6 +51,17 @@ class Programs(Struct, frozen=True):
         return [] if self.home is None else ["/usr/bin/env", f"PILOTFISH_HOME={self.home}"]
 
 
+def _scripts(package: str) -> tuple[str, str]:
+    """The hook program and Aider's linter: the copies of an installation, whose paths outlive its version of Python."""
+    shared = os.path.join(sys.prefix, "share", "pilotfish")
+    copies = os.path.join(shared, HOOK[-1]), os.path.join(shared, LINT[-1])
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    site_packages = os.path.join(sys.prefix, "lib", version, "site-packages")
+    if os.path.dirname(package) == site_packages and all(map(os.path.isfile, copies)):
+        return copies
+    return os.path.join(package, *HOOK), os.path.join(package, *LINT)
+
+
 def installed_programs(environment: Mapping[str, str]) -> Programs:
     """The programs of this installation."""
     package = os.path.dirname(os.path.abspath(pilotfish.__file__))
@@ -58,8 +69,7 @@ def installed_programs(environment: Mapping[str, str]) -> Programs:
     home = environment.get("PILOTFISH_HOME")
     return Programs(
         sys.executable,
-        os.path.join(package, *HOOK),
-        os.path.join(package, *LINT),
+        *_scripts(package),
         isolated=os.path.commonpath([os.path.realpath(package), users]) != users,
         home=os.path.abspath(home) if home else None,
     )

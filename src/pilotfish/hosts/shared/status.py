@@ -14,7 +14,7 @@ from pilotfish.protocol.wire import Json
 
 WORDS = {
     "wired": "wired",
-    "outdated": "wired by another installation or version: run setup again",
+    "outdated": "wired by another installation or version: run setup again, or pilotfish setup --repair",
     "missing": "not wired",
     "unused": "not wired: a file of this name exists and is not ours",
 }
@@ -65,10 +65,21 @@ def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus |
     return HostStatus(host.name, host.title, where.scope, files, tuple(trouble), installed, host.unseen)
 
 
+def wired_otherwise(host: HostSpec, where: Where, receipts: Receipts) -> Where | None:
+    """Where and how a host is wired by another installation or version; None when it is not."""
+    ways = {way: list(_read_way(host, replace(where, way=way), receipts).values()) for way in WAYS}
+    way = max(ways, key=lambda way: ways[way].count(WORDS["wired"]))
+    return replace(where, way=way) if WORDS["outdated"] in ways[way] else None
+
+
 def _read_files(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [{file.path: _read_state(file, receipts) for file in host.files(replace(where, way=way))} for way in WAYS]
+    said = [_read_way(host, replace(where, way=way), receipts) for way in WAYS]
     return max(said, key=lambda files: list(files.values()).count(WORDS["wired"]))
+
+
+def _read_way(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
+    return {file.path: _read_state(file, receipts) for file in host.files(where)}
 
 
 def _read_state(file: WiredFile, receipts: Receipts) -> str:

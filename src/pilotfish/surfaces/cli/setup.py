@@ -43,6 +43,7 @@ class SetupCommand(click.Command):
 @click.option("--yes", is_flag=True, help="With --all: do not ask before writing.")
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @click.option("--remove", is_flag=True, help="Take out what setup put in.")
+@click.option("--repair", is_flag=True, help="Write anew what another installation or version has wired.")
 @click.option("--status", is_flag=True, help="Show which files are wired, and try what they start.")
 @click.option(
     "--by",
@@ -66,6 +67,7 @@ def setup(
     yes: bool,
     dry_run: bool,
     remove: bool,
+    repair: bool,
     status: bool,
     as_json: bool,
 ) -> None:
@@ -77,9 +79,11 @@ def setup(
     from pilotfish.hosts.shared.receipts import Receipts
 
     receipts = Receipts(os.path.join(user_places(os.environ).state, "setup"))
-    chosen = _chosen_hosts(host, every=every or (status and host is None))
+    chosen = _chosen_hosts(host, every=every or ((status or repair) and host is None))
     if status:
         context.exit(_print_status(chosen, root, receipts, as_json=as_json))
+    if repair:
+        context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
     run = SetupRun(_where(scope or "global", root, way), receipts, dry_run=dry_run, remove=remove)
     if every:
         context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
@@ -246,6 +250,22 @@ def _show_files(plan: HostPlan) -> None:
     for change in plan.needed:
         what = "new" if change.now.content is None else "remove" if change.then is None else "change"
         click.echo(f"{plan.host.title}: {change.now.path} ({what})")
+
+
+# --- Repair ---------------------------------------------------------------------------------------------------------
+
+
+def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, dry_run: bool) -> int:
+    """Wire again what is wired, and would start another installation than this; the exit code."""
+    from pilotfish.hosts.shared.status import wired_otherwise
+
+    places = [(host, _where(scope, root)) for host in chosen for scope in host.scopes]
+    found = [(host, where) for host, place in places if (where := wired_otherwise(host, place, receipts)) is not None]
+    if not found:
+        click.echo("Nothing to repair: every host that is wired starts this installation.")
+    for host, where in found:
+        SetupRun(where, receipts, dry_run=dry_run, remove=False).change(host)
+    return 0
 
 
 # --- Status ---------------------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ def test_the_selection_moves(keys: tuple[str, ...], server: str) -> None:
         pytest.param(("/", "x", "escape"), None, id="Esc closes the filter first"),
         pytest.param(("/", "x", "enter", "escape"), None, id="and one that was entered"),
         pytest.param(("/", "x", "escape", "escape"), Close(), id="and then the panel"),
+        pytest.param(("enter", "escape"), None, id="Esc closes the details first"),
+        pytest.param(("enter", "escape", "escape"), Close(), id="and then the panel, from details"),
         pytest.param(("?", "escape"), None, id="Esc closes the help first"),
         pytest.param(("R",), None, id="R only asks"),
         pytest.param(("R", "y"), RestartServer("gopls"), id="R and yes restarts"),

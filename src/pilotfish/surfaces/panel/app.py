@@ -35,8 +35,6 @@ T = TypeVar("T")
 
 REFRESH_SECONDS = 2.0
 
-WIDTH = 82
-"""The most columns that the panel takes, its frame included."""
 
 FRAME = 4
 """Columns of the frame and the blanks beside it."""
@@ -172,6 +170,5 @@ class PanelApp(App[None]):
 
 
 def _room(size: Size) -> tuple[int, int]:
-    """Columns and lines inside the frame: at most 82 columns, 95 % of the width and 80 % of the height."""
-    width = min(WIDTH, size.width * 95 // 100)
-    return max(1, width - FRAME), max(1, size.height * 80 // 100 - 2)
+    """Columns and lines inside the frame, which is as large as the terminal."""
+    return max(1, size.width - FRAME), max(1, size.height - 2)

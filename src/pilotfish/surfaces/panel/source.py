@@ -6,6 +6,7 @@ from msgspec import Struct
 from pilotfish.api.status import InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
+from pilotfish.surfaces.cli.project import only_project
 from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon, snapshot
 from pilotfish.surfaces.cli.terminal.units import latency
 
@@ -15,10 +16,13 @@ class DaemonSource(Struct, frozen=True):
 
     root: str | None = None
     terms: Terms | None = None
+    used: frozenset[str] | None = None
+    """The servers of this project's languages; None for every server of the catalogue."""
 
     def snapshot(self) -> tuple[Snapshot, bool]:
-        """All servers, and whether a daemon runs. Raises `Failure`."""
-        return snapshot(self.root, self.terms)
+        """The servers, and whether a daemon runs. Raises `Failure`."""
+        found, daemon = snapshot(self.root, self.terms)
+        return (found if self.used is None else only_project(found, self.used)), daemon
 
     def details(self, server: str) -> tuple[InstanceDetails, ...]:
         """Empty without a daemon."""

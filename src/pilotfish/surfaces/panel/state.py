@@ -1,6 +1,6 @@
 """The state of the panel, and what a key does to it. Pure: effects are returned, not carried out.
 
-Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` filter, `Esc` closes the filter or the panel,
+Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` filter, `Esc` goes back one level,
 `r` and `Ctrl+R` refresh, `?` help, `R` restart and `S` stop after a question, `q` closes.
 """
 
@@ -139,7 +139,9 @@ def _toggled(panel: Panel) -> tuple[Panel, PanelEffect | None]:
 def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
     if panel.query:
         return replace(panel, query=""), None
-    return (replace(panel, help=False), None) if panel.help else (panel, Close())
+    if panel.help:
+        return replace(panel, help=False), None
+    return (replace(panel, expanded=None), None) if panel.expanded else (panel, Close())
 
 
 def _asked(make: "type[RestartServer | StopServer]") -> "Act":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import root_option
+from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
@@ -17,17 +18,20 @@ MAX_TROUBLES = 10
 
 
 @click.command()
+@click.option("--all", "everything", is_flag=True, help="Every server of the catalogue, not only this project's.")
 @root_option
-def panel(root: str | None) -> None:
+def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click passes flags
     """Show the same live, in the terminal.
 
-    Every language server of the workspace with its state, memory, latency and recent output; restart and stop them
+    Every language server of this project with its state, memory, latency and recent output; restart and stop them
     there. Press ? for the keys.
     """
     from pilotfish.errors import Code, Unavailable
+    from pilotfish.surfaces.cli.project import servers_in_use
     from pilotfish.surfaces.panel.source import DaemonSource
 
-    source = DaemonSource(root)
+    used = None if everything else servers_in_use(os.path.abspath(root_of(root)))
+    source = DaemonSource(root, used=used)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         snapshot, _ = source.snapshot()
         click.echo("\n".join(summary(snapshot)))

@@ -43,7 +43,7 @@ HELP = (
     "r Ctrl+R   refresh",
     "R          restart it",
     "S          stop it",
-    "Esc        close filter, panel",
+    "Esc        back one level",
     "q          close",
     "● active   ◌ starting",
     "○ idle     ✗ broken",

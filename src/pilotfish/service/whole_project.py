@@ -87,7 +87,7 @@ class WholeProject:
             return await anyio.to_thread.run_sync(_unserved, workspace, paths)
 
         chosen = await select(workspace.root, unserved, [workspace.root])
-        found = {one.path: one for one in await self._picture.standing(workspace, chosen.files)}
+        found = await self._picture.standing(workspace, chosen.files)
         waiting = iter([path for path in chosen.files if path not in found])
 
         def tell() -> None:

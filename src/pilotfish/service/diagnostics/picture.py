@@ -51,6 +51,10 @@ Judges = tuple[tuple[Key, float], ...]
 """The processes that judge a file: which server, and when it was started."""
 
 
+_Keys = dict[tuple[str, AbsPath], Key]
+"""By server and root, during one look at many files."""
+
+
 class _Known(Struct, frozen=True):
     """The verdict on one file."""
 
@@ -84,24 +88,23 @@ class Picture:
         self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file, from what is known where it stands; the workspace is in step with the disk."""
-        await self._follow(workspace)
-        found = {path: one for path in paths if (one := await self._standing(workspace, path)) is not None}
+        found = await self.standing(workspace, paths)
         left = [path for path in paths if path not in found]
         checked = await self._check(client, workspace, left, patience) if left else ()
         return (*found.values(), *checked)
 
-    async def standing(self, workspace: Workspace, paths: Sequence[str]) -> tuple[FileVerdict, ...]:
-        """What is known of these files and stands; the workspace is in step with the disk."""
+    async def standing(self, workspace: Workspace, paths: Sequence[str]) -> dict[str, FileVerdict]:
+        """What is known of these files, by the names that were given, and stands."""
         await self._follow(workspace)
-        found = [await self._standing(workspace, path) for path in paths]
-        return tuple(one for one in found if one is not None)
+        keys = _Keys()
+        return {path: one for path in paths if (one := await self._standing(workspace, path, keys)) is not None}
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""
         self._known.drop(is_meant)
         self._followed.drop(is_meant)
 
-    async def _standing(self, workspace: Workspace, path: str) -> FileVerdict | None:
+    async def _standing(self, workspace: Workspace, path: str, keys: _Keys) -> FileVerdict | None:
         try:
             real = admit(path, workspace.boundary).path
             known = self._known.get(real)
@@ -110,7 +113,7 @@ class Picture:
             return None
         if known is None or file is None or file.identity != known.identity:
             return None
-        if self._judges(workspace, file) != known.judges:
+        if self._judges(workspace, file, keys) != known.judges:
             return None
         return FileVerdict(real, file.text, known.outcomes)
 
@@ -130,7 +133,7 @@ class Picture:
             file = await self._texts.current(verdict.path)
         except Refused:
             return
-        judges, age = self._judges(workspace, file), self._texts.age(verdict.path)
+        judges, age = self._judges(workspace, file, {}), self._texts.age(verdict.path)
         if age is None or age < current_time() - started + SLACK_SECONDS:
             return
         # What is known of another text of the file tells what came and went: it stays until that was followed.
@@ -138,12 +141,16 @@ class Picture:
             known = _Known(file.identity, judges, verdict.outcomes, checksums(file.content))
             self._known.put(verdict.path, known)
 
-    def _judges(self, workspace: Workspace, file: FileText) -> Judges:
-        """Empty where one does not run, or where changes on disk would not be noticed."""
+    def _judges(self, workspace: Workspace, file: FileText, keys: _Keys) -> Judges:
+        """Empty where one does not run, or where changes on disk would not be noticed. `keys`: those found so far."""
         found = list[tuple[Key, float]]()
         entries = self._access.pool.entries()
         for candidate in workspace.servers_for(file.path, file.text.partition("\n")[0]).servers:
-            key = self._access.server(workspace, candidate).recipe.key
+            named = candidate.spec.id, candidate.root
+            if named not in keys:
+                # It looks at all that the server reads besides sources.
+                keys[named] = self._access.server(workspace, candidate).recipe.key
+            key = keys[named]
             entry = entries.get(key)
             session = entry.session if entry is not None and entry.usable else None
             if session is None or not self._is_followed(candidate.root):

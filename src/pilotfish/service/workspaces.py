@@ -97,7 +97,8 @@ class Workspaces:
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
             self._revoked(made.workspace)
         if known is not None:
-            self._changed(known.workspace, self._current())
+            # What was just read is in force, though its file may have changed meanwhile: then it is read once more.
+            self._changed(known.workspace, (made.workspace, *self._current()))
         return made.workspace
 
     def _current(self) -> Sequence[Workspace]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -76,3 +77,34 @@ def test_its_servers_are_stopped_before_anybody_asks_again(
     capsys.readouterr()
     assert run(["check", "a.own", "--json"]) == 2
     assert servers(home) == []
+
+
+@pytest.mark.proves("TRUST-7", "F81")
+def test_trust_that_a_host_takes_back_stops_programs_of_the_project_at_once(
+    home: DaemonHome, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(home.root)
+    for name in ("HOME", "PILOTFISH_HOME"):
+        monkeypatch.setenv(name, home.environment[name])
+    entry = fake_server("answering", extensions=[".own"])
+    program = home.root / "node_modules" / ".bin" / "toyls"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(entry['command'])}\n")
+    program.chmod(0o755)
+    home.configure(lsp={"own": {**entry, "command": ["toyls"]}})
+    home.write("a.own", "bad\n")
+    said = Path(home.environment["HOME"]) / ".claude.json"
+    said.write_text(json.dumps({"projects": {str(home.root): {"hasTrustDialogAccepted": True}}}))
+    assert run(["check", "a.own"]) == 2, "the host is not wired"
+    assert run(["setup", "claude-code"]) == 0
+    assert run(["check", "a.own"]) == 1
+    running = servers(home)
+    assert running
+    settings = json.loads(said.read_text())
+    settings["projects"][str(home.root)]["hasTrustDialogAccepted"] = False
+    said.write_text(json.dumps(settings))
+    assert all(map(ended, running))
+    assert "trust revoked" in home.log
+    capsys.readouterr()
+    assert run(["check", "a.own"]) == 2
+    assert "which is not trusted" in capsys.readouterr().out

@@ -90,6 +90,11 @@ class Config:
         commands = {path[1]: origin for path, origin in self.origins.items() if path[::2] == ("lsp", "command")}
         return {server for server, origin in commands.items() if origin.source is not ConfigSource.CATALOGUE}
 
+    @property
+    def withholds(self) -> bool:
+        """Whether the project's file may not say what runs."""
+        return not isinstance(self.trust, Trusted) or self.trust.is_adopted
+
 
 class Circumstances(Struct, frozen=True):
     """What decides besides the layers."""

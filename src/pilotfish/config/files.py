@@ -41,7 +41,7 @@ class UserFile:
     tampering: str | None
 
 
-def read_user_file(path: AbsPath) -> UserFile | None:
+def read_user_file(path: AbsPath, max_bytes: int = MAX_BYTES) -> UserFile | None:
     """The file at `path`, or None when it does not exist; raises `UnreadableFile`."""
     try:
         descriptor = os.open(path, OPEN_FILE)
@@ -51,7 +51,7 @@ def read_user_file(path: AbsPath) -> UserFile | None:
         raise UnreadableFile(_reason(error)) from None
     try:
         status = os.fstat(descriptor)
-        return UserFile(_read_all(descriptor, status), _tampering(status))
+        return UserFile(_read_all(descriptor, status, max_bytes), _tampering(status))
     finally:
         os.close(descriptor)
 
@@ -124,16 +124,16 @@ def _is_link(name: str, folder: int) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _read_all(descriptor: int, status: os.stat_result) -> bytes:
+def _read_all(descriptor: int, status: os.stat_result, max_bytes: int = MAX_BYTES) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableFile("it is not a regular file")
     chunks: list[bytes] = []
-    left = MAX_BYTES + 1
+    left = max_bytes + 1
     while left and (chunk := os.read(descriptor, left)):
         chunks.append(chunk)
         left -= len(chunk)
     if not left:
-        raise UnreadableFile(f"it is larger than {MAX_BYTES} bytes")
+        raise UnreadableFile(f"it is larger than {max_bytes} bytes")
     return b"".join(chunks)
 
 

@@ -17,6 +17,7 @@ from pilotfish.config.defaults import DEFAULTS, HOST_DEFAULTS
 from pilotfish.config.effective import Circumstances, Config, effective
 from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
+from pilotfish.config.host_trust import deciding_files
 from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin, merge
 from pilotfish.config.pins import pin_file
 from pilotfish.config.places import Places, project_files, user_files
@@ -87,7 +88,7 @@ def load(request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
 def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loaded | None = None) -> Loaded:
     """The same for a workspace that is open already."""
     reading = _read_files(workspace, request, dict(previous.good) if previous else {})
-    trusted = isinstance(reading.trust, Trusted)
+    trusted = isinstance(reading.trust, Trusted) and not reading.trust.is_adopted
     withheld = () if trusted else reading.parts.gated
     layers = _layers(request, reading, reading.parts.whole if trusted else reading.parts.open)
     merged = merge(layers)
@@ -205,12 +206,14 @@ def _ignored(reading: _Reading, withheld: tuple[GatedValue, ...], root: AbsPath)
     """One warning for each value that is ignored, with how to change that (TRUST-4)."""
     if reading.project is None:
         return
-    why = f"ignored: {reading.trust.why}; `pilotfish trust {printable(root)}` shows what would run, and asks"
+    trust = reading.trust
+    why = "trust that was given in a host does not count for it" if isinstance(trust, Trusted) else trust.why
+    why = f"ignored: {why}; `pilotfish trust {printable(root)}` shows what would run, and asks"
     for gated in reading.parts.refused:
         yield _warning(reading.project, gated, "ignored: no project may set this variable")
     for gated in withheld:
         yield _warning(reading.project, gated, why)
-    for line in reading.trust.differences if isinstance(reading.trust, Stale) else ():
+    for line in trust.differences if isinstance(trust, Stale) else ():
         yield Problem(ProblemGrade.WARNING, reading.project.file, (), f"changed since it was trusted: {line}")
 
 
@@ -224,4 +227,5 @@ def watched_files(request: ConfigRequest, root: AbsPath) -> tuple[AbsPath, ...]:
         *(path for _, path in user_files(request.places, request.host)),
         *(AbsPath(os.path.join(root, name)) for _, name in project_files()),
         pin_file(request.places.pins, root),
+        *deciding_files(request.places),
     )

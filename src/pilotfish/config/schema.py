@@ -204,6 +204,9 @@ class SecuritySettings(Section, frozen=True):
         ProjectConfigPolicy.TRUSTED_ONLY
     )
     trusted_project_roots: Annotated[tuple[TrustEntry, ...], _about("Absolute folders or globs; ~ is the home.")] = ()
+    host_trust: Annotated[
+        bool, _about("Let trust that was given in Claude Code, Gemini CLI or Pi count for programs of a project.")
+    ] = True
     allow_external_paths: Annotated[bool, _about("Serve files outside of the workspace, too.")] = False
     remote_schemas: Annotated[bool, _about("Let servers fetch schemas that files name.")] = False
 

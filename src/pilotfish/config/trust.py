@@ -1,9 +1,9 @@
-"""Whether what a workspace names may run (TRUST-1 … TRUST-6, T1 … T6).
+"""Whether what a workspace names may run (TRUST-1 … TRUST-7, T1 … T6).
 
 Two steps, in this order. `read_grant` decides from the user's own data alone: the policy, the list of roots, the record
-that `pilotfish trust` left. It runs before a byte below the workspace is read, so nothing in there can influence it.
-`settle` can only take away: where the grant is a record, what the project's file asks for now must be what was
-approved then.
+that `pilotfish trust` left, those of coding agents. It runs before a byte below the workspace is read, so nothing in
+there can influence it. `settle` can only take away: where the grant is a record of ours, what the project's file asks
+for now must be what was approved then.
 
 Anything that goes wrong on the way means untrusted. A workspace that holds the files that decide (a home folder opened
 as a project) is never trusted, because who may edit it may edit those.
@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from pilotfish.config.files import WorkspaceFiles
 from pilotfish.config.gate import Split
+from pilotfish.config.host_trust import read_host_trust
 from pilotfish.config.named_files import TooManyNames, named_files
 from pilotfish.config.pins import BadPin, Pin, read_pin
 from pilotfish.config.places import Places, user_files
@@ -45,6 +46,8 @@ class Trusted(Struct, frozen=True):
 
     why: str
     approval: Approval | None = None
+    is_adopted: bool = False
+    """Given in a host: it counts for programs of the project, and not for what the project's file says to run."""
 
 
 class Untrusted(Struct, frozen=True):
@@ -86,13 +89,19 @@ class Pinned(Struct, frozen=True):
     pin: Pin
 
 
+class Adopted(Struct, frozen=True):
+    """The user trusts this folder in a coding agent, which has not shown what it asks to run."""
+
+    why: str
+
+
 class Closed(Struct, frozen=True):
     """The user's data does not trust this folder."""
 
     why: str
 
 
-TrustGrant = Open | Pinned | Closed
+TrustGrant = Open | Pinned | Adopted | Closed
 
 
 class TrustOffer(Struct, frozen=True):
@@ -162,6 +171,8 @@ def settle(grant: TrustGrant, offer: Callable[[], TrustOffer]) -> Trust:
     match grant:
         case Open():
             return Trusted(grant.why)
+        case Adopted():
+            return Trusted(grant.why, is_adopted=True)
         case Closed():
             return Untrusted(grant.why)
         case Pinned():
@@ -203,10 +214,17 @@ def _read_grant(
             return Open(f"security.trustedProjectRoots has {entry}")
     pin = read_pin(places.pins, workspace.path)
     if pin is None:
-        return Closed("you have not trusted this workspace")
+        return _adopted(workspace, security, places)
     if (pin.device, pin.inode, pin.incarnation) != (workspace.device, workspace.inode, workspace.incarnation()):
         return Closed("the folder that was trusted has been replaced by another one of the same name")
     return Pinned(pin)
+
+
+def _adopted(workspace: WorkspaceFiles, security: SecuritySettings, places: Places) -> TrustGrant:
+    said = read_host_trust(workspace.path, places) if security.host_trust else None
+    if said is None:
+        return Closed("you have not trusted this workspace")
+    return Adopted(said.why) if said.trusted else Closed(said.why)
 
 
 def _compare(pin: Pin, offer: TrustOffer) -> Trust:

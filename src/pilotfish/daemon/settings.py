@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from pilotfish.config.host_trust import deciding_files
 from pilotfish.config.places import Places
 from pilotfish.config.schema import PoolSettings
 from pilotfish.config.sheets import read_user_sheet
@@ -37,7 +38,7 @@ def settings_of(places: Places, environment: Mapping[str, str]) -> Settings:
 
 
 async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], None]) -> None:
-    """Call `reload` when the user's configuration or the records of approval may have changed, for ever.
+    """Call `reload` when the user's configuration or a record of trust, ours or a host's, may have changed, for ever.
 
     Servers of a project that is no longer trusted are then stopped at once, not at the next request (F81).
     """
@@ -45,7 +46,8 @@ async def watch_trust(watch: OpenWatcher, places: Places, reload: Callable[[], N
     make_private_folders(places.pins)
     async with watch() as watcher:
         while True:
-            await watcher.cover(Interest((), folders=frozenset({places.pins, _there(places.global_file)})))
+            deciding = (places.global_file, *filter(os.path.exists, deciding_files(places)))
+            await watcher.cover(Interest((), folders=frozenset({places.pins, *map(_there, deciding)})))
             await watcher.drain()
             reload()
             await watcher.wait_for_changes()

@@ -457,7 +457,7 @@ class Workspace:
         command = sidecar(self._filled(allowed, root, server))
         if command is None:
             return None
-        if spec.watch is None and not self.config.trusted:
+        if spec.watch is None and self.config.withholds:
             # It comes from options that an untrusted project may set.
             return Unavailable(Code.UNTRUSTED, f"{command[0]} does not run: the workspace is not trusted", scene=scene)
         try:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from pilotfish.config.host_trust import receipt_name
 from pilotfish.errors import Code, Unavailable
 from pilotfish.protocol.codec import Malformed, decode, encode
 
@@ -89,8 +90,7 @@ class Receipts:
                 os.unlink(self._place(file, kind))
 
     def _place(self, file: str, kind: str) -> str:
-        name = hashlib.sha256(os.fsencode(file)).hexdigest()[:24]
-        return os.path.join(self._folder, f"{name}.{kind}")
+        return os.path.join(self._folder, f"{receipt_name(file)}.{kind}")
 
 
 def digest(content: bytes) -> str:

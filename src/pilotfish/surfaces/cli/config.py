@@ -22,6 +22,7 @@ from pilotfish.surfaces.cli.workspace import root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.config.files import WorkspaceFiles
+    from pilotfish.config.host_trust import HostTrust
     from pilotfish.config.load import ConfigRequest, Loaded
     from pilotfish.config.places import Places
     from pilotfish.config.trust import Trust, TrustOffer
@@ -109,7 +110,10 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
     _print({"root": workspace, "removed": removed} if as_json else text)
     if isinstance(still := _read_trust(workspace), Trusted):
         message = f"{name} is still trusted: {still.why}"
-        raise Refused(Code.INVALID_CONFIG, message, hint=f"Edit {places.global_file}.")
+        hint = f"Edit {places.global_file}."
+        if still.is_adopted:
+            hint = f"Take it back there, or set security.hostTrust to false in {places.global_file}."
+        raise Refused(Code.INVALID_CONFIG, message, hint=hint)
 
 
 def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None:
@@ -128,7 +132,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
         verdict = loaded.config.trust
         lines = "\n".join(offer_lines(offer, workspace.path))
         _print(offer_json(offer, workspace.path, verdict) if as_json else lines)
-        if isinstance(verdict, Trusted):
+        if isinstance(verdict, Trusted) and not verdict.is_adopted:
             click.echo(f"Already trusted: {verdict.why}.", err=True)
             return
         if reason := find_obstacle(workspace, loaded.user_rules, request.places, request.host):
@@ -180,16 +184,32 @@ def _ask(places: Places, workspace: WorkspaceFiles, offer: TrustOffer, verdict: 
 
 
 def _list_lines() -> list[str]:
+    from pilotfish.config.problems import printable
     from pilotfish.surfaces.cli.terminal.config_text import pin_line
 
     entries = [f"{entry}  trusted (security.trustedProjectRoots)" for entry in _read_trusted_roots()]
+    entries += [f"{printable(folder)}  {printable(said.why)}" for folder, said in _read_host_trust()]
     return [*entries, *(pin_line(pin, verdict) for pin, verdict in _read_pins())] or ["Nothing is trusted."]
 
 
 def _list_json() -> dict[str, Any]:
     from pilotfish.surfaces.cli.terminal.config_text import pin_json
 
-    return {"entries": _read_trusted_roots(), "approved": [pin_json(pin, verdict) for pin, verdict in _read_pins()]}
+    hosts = [{"root": folder, "host": said.title, "file": said.file} for folder, said in _read_host_trust()]
+    approved = [pin_json(pin, verdict) for pin, verdict in _read_pins()]
+    return {"entries": _read_trusted_roots(), "approved": approved, "hosts": hosts}
+
+
+def _read_host_trust() -> list[tuple[str, HostTrust]]:
+    """The folders that hosts trust, where that counts."""
+    from pilotfish.config.host_trust import host_trusted_folders
+    from pilotfish.config.trust import Trusted
+
+    def counts(folder: str) -> bool:
+        trust = _read_trust(folder)
+        return isinstance(trust, Trusted) and trust.is_adopted
+
+    return [(folder, said) for folder, said in host_trusted_folders(_places()) if counts(folder)]
 
 
 def _read_trusted_roots() -> list[str]:

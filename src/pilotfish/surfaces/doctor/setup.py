@@ -58,17 +58,16 @@ def _configuration(loaded: Loaded) -> Iterator[SetupFinding]:
 
 def _trust(loaded: Loaded) -> Iterator[SetupFinding]:
     trust, root = loaded.config.trust, loaded.config.root
-    if isinstance(trust, Trusted):
+    withheld = [f"{server}.{path}" for server, one in loaded.config.servers.items() for path in one.withheld]
+    if isinstance(trust, Trusted) and not withheld:
         yield SetupFinding("trust", "ok", trust.why)
         return
-    withheld = [f"{server}.{path}" for server, one in loaded.config.servers.items() for path in one.withheld]
     step = f"pilotfish trust {shlex.quote(root)}"
     if isinstance(trust, Stale):
         yield SetupFinding("trust", "todo", f"{trust.why}: {'; '.join(trust.differences)}", (step,))
     elif withheld:
-        yield SetupFinding(
-            "trust", "todo", f"{trust.why}, so these settings are ignored: {', '.join(withheld)}", (step,)
-        )
+        why = f"{trust.why}, which does not count for all" if isinstance(trust, Trusted) else trust.why
+        yield SetupFinding("trust", "todo", f"{why}, so these settings are ignored: {', '.join(withheld)}", (step,))
     else:
         yield SetupFinding("trust", "ok", "not trusted; no settings are ignored")
 

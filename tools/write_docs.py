@@ -11,13 +11,16 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import click
 
 from pilotfish.api.questions import Operation
+from pilotfish.config.host_trust import RECORDS
 from pilotfish.config.schema import json_schema
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.operations.rows import ROWS
@@ -221,6 +224,71 @@ def tools(probes: tuple[str, ...]) -> str:
     return "MCP" if "mcp" in probes else "by the plugin" if "daemon" in probes else "none"
 
 
+HOST_TESTS = {
+    "feedback": (
+        ("test_real_edits", "test_the_model_is_told_what_its_edit_broke_and_nothing_once_it_is_mended"),
+        ("test_real_opencode", "test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended"),
+        ("test_real_pi", "test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended"),
+    ),
+    "other files": (
+        (
+            "test_real_other_files",
+            "test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_they_are_mended",
+        ),
+    ),
+    "late results": (("test_real_turns", "test_errors_that_come_late_arrive_with_the_next_tool_result"),),
+    "before it stops": (("test_real_turns", "test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends"),),
+    "tools": (
+        ("test_real_tools", "test_answers_are_compact_text_of_a_bounded_size"),
+        ("test_real_opencode", "test_the_results_of_mcp_servers_are_left_alone"),
+        ("test_real_pi", "test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended"),
+    ),
+}
+"""What is shown of hosts → the tests that run the real program for it."""
+
+
+def shown_hosts() -> str:
+    """What a run of the real program has shown of each host, by the tests that run it."""
+    manifest = json.loads((TOP / "tools" / "hosts.json").read_text())
+    shown = {what: {host for test in tests for host in hosts_run_by(*test)} for what, tests in HOST_TESTS.items()}
+    granting = {record.host for record in RECORDS if record.wired}
+    head = f"| host | version | {' | '.join(shown)} | its trust counts |\n{'|---' * (len(shown) + 3)}|\n"
+    return head + "\n".join(
+        f"| {row.title} | {run_version(manifest.get(row.name))} | "
+        + " | ".join("run" if row.name in hosts else "–" for hosts in shown.values())
+        + f" | {'yes' if row.name in granting else '–'} |"
+        for row in sorted(load_hosts().values(), key=lambda row: row.title.lower())
+    )
+
+
+def run_version(host: dict[str, Any] | None) -> str:
+    packages: dict[str, str] = {} if host is None else host.get("npm") or host["pypi"]
+    return next(iter(packages.values()), "not run; by its documentation")
+
+
+def hosts_run_by(file: str, name: str) -> set[str]:
+    """The hosts that a test runs, by its marks and those of its parameters."""
+    module = test_module(file)
+    marks: list[Any] = [*getattr(module, "pytestmark", ()), *getattr(module, name).pytestmark]
+    for mark in [mark for mark in marks if mark.name == "parametrize"]:
+        marks += [inner for row in mark.args[1] for inner in getattr(row, "marks", ())]
+    return {host for mark in marks if mark.name == "host" for host in mark.args}
+
+
+@cache
+def test_module(name: str) -> ModuleType:
+    tests = str(TOP / "tests")
+    if tests not in sys.path:
+        sys.path.append(tests)
+    spec = spec_from_file_location(name, TOP / "tests" / "hosts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def servers() -> str:
     """What was shown of each server of the catalogue."""
     proven = proofs()
@@ -286,6 +354,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "changing-verbs": partial(listed_verbs, writes=True),
     "lsp-tool": lsp_tool,
     "hosts": hosts,
+    "shown-hosts": shown_hosts,
     "servers": servers,
     "lifecycle": lifecycle,
     "tests": tests,

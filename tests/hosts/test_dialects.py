@@ -62,6 +62,14 @@ EDIT = {
     "tool_response": {"filePath": "/w/a.py", "structuredPatch": [{"oldStart": 1, "lines": ["-x", "+y"]}]},
 }
 READ = {"tool_name": "Read", "tool_input": {"file_path": "/w/a.py"}, "tool_response": {"type": "text"}}
+COPILOT = {
+    "session_id": "s1",
+    "cwd": "/w",
+    "hook_event_name": "PostToolUse",
+    "tool_name": "Write",
+    "tool_input": {"path": "/w/a.py", "file_text": "x"},
+}
+
 CODEX = {
     "session_id": "s1",
     "turn_id": "t",
@@ -212,6 +220,31 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     ),
     "codex begins": ("codex", {**CODEX, "hook_event_name": "SessionStart"}, StartEvent("s1", "/w")),
     "codex ends": ("codex", {**CODEX, "hook_event_name": "SessionEnd"}, EndEvent("s1")),
+    "copilot create": (
+        "copilot",
+        {**COPILOT, "tool_result": {"text_result_for_llm": "Created file /w/a.py with 1 characters"}},
+        after(A, "write", before={"/w/a.py": ""}),
+    ),
+    "copilot write": ("copilot", {**COPILOT, "tool_result": {"text_result_for_llm": "Updated"}}, after(A, "write")),
+    "copilot patch": ("copilot", {**COPILOT, "tool_name": "Edit", "tool_input": PATCH}, after(PATCHED, "edit", **OLD)),
+    "copilot shell": (
+        "copilot",
+        {**COPILOT, "tool_name": "Bash", "tool_input": {"command": "ls"}},
+        moment("call"),
+    ),
+    "copilot failed edit": ("copilot", {**COPILOT, "hook_event_name": "PostToolUseFailure"}, OtherEvent()),
+    "copilot prompt": (
+        "copilot",
+        {**COPILOT, "hook_event_name": "UserPromptSubmit", "prompt": "p"},
+        moment("prompt", event="UserPromptSubmit"),
+    ),
+    "copilot stops": (
+        "copilot",
+        {**COPILOT, "hook_event_name": "Stop", "stop_hook_active": True},
+        moment("stop", event="Stop", again=True),
+    ),
+    "copilot begins": ("copilot", {**COPILOT, "hook_event_name": "SessionStart"}, StartEvent("s1", "/w")),
+    "copilot ends": ("copilot", {**COPILOT, "hook_event_name": "SessionEnd"}, EndEvent("s1")),
     "gemini write": ("gemini", GEMINI, after(("a.py",), "write", event="AfterTool", plain=True)),
     "gemini edit": (
         "gemini",
@@ -319,6 +352,7 @@ def test_hosts_with_tool_hooks_hear_context_and_nothing_that_decides(host: str, 
         ("claude-code", "Stop", "block"),
         ("claude-code", "SubagentStop", "block"),
         ("codex", "Stop", "block"),
+        ("copilot", "Stop", "block"),
         ("gemini", "AfterAgent", "deny"),
         ("qwen", "Stop", "block"),
     ],
@@ -332,6 +366,7 @@ def test_a_stop_is_put_off_in_the_words_of_the_host(host: str, event: str, word:
     ("host", "heard"),
     [
         pytest.param("cline", b'{"contextModification":"a"}', id="cline"),
+        pytest.param("copilot", b'{"additionalContext":"a"}', id="copilot"),
         pytest.param("aider", b"a\n", id="aider"),
         pytest.param("opencode", b"a", id="opencode"),
         pytest.param("pi", b"a", id="pi"),

@@ -9,6 +9,8 @@ import pytest
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, ERROR, MENDED, UPDATING
 from support.hosts.model_server import Call, ModelServer, Say, Turn
+from support.hosts.opencode import opencode
+from support.hosts.pi import pi
 from support.hosts.real import Agent, pilotfish, run
 
 BROKEN_NAME = 'def g() -> int:\n    return "x"\n'
@@ -19,8 +21,7 @@ MISSING = "has no member `f`"
 
 ROWS = [
     pytest.param(agent, id=agent.host, marks=pytest.mark.host(agent.host, "node", gate=False))
-    for agent in AGENTS
-    if agent.own_words  # with tools of their own
+    for agent in (*AGENTS, opencode(), pi("pi"))
 ]
 
 
@@ -34,17 +35,22 @@ def test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_the
         home.write(name, USING)
     pilotfish(home, "setup", agent.host, "--global")
     file = home.root / "a.py"
-    creating = _with_texts(agent.breaking(file), lambda text: text.replace('return "x"', "return 1"))
-    turns = [creating, _editing(agent, home, MENDED, BROKEN_NAME), _editing(agent, home, BROKEN_NAME, MENDED)]
+    turns = [_editing(agent, home, MENDED, BROKEN_NAME), _editing(agent, home, BROKEN_NAME, MENDED)]
+    if agent.own_words:
+        turns.insert(0, _with_texts(agent.breaking(file), lambda text: text.replace('return "x"', "return 1")))
+    else:
+        # It has no tools: its turn ends with the first edit that breaks nothing.
+        home.write("a.py", MENDED)
     with ModelServer([*turns, Say("Done."), Say("Done.")]) as model:
         run(agent, home, model)
     assert file.read_text().rstrip() == MENDED.rstrip()
-    assert MISSING not in model.after(1).text
-    told = model.after(2).text
+    broken = len(turns) - 1
+    assert MISSING not in model.after(broken - 1).text
+    told = model.after(broken).text
     assert (told.count(ERROR), told.count(MISSING)) == (1, 2)
     assert all(f"{name}" in told for name in OTHERS)
     # A host that has nothing to fix any more may not even ask.
-    for later in (request.text for request in model.requests if request.position > 2):
+    for later in (request.text for request in model.requests if request.position > broken):
         assert (later.count(ERROR), later.count(MISSING)) == (1, 2)
 
 

@@ -55,6 +55,18 @@ def codex(home: DaemonHome, url: str) -> list[str]:
     return [program("codex"), "exec", "--skip-git-repo-check", *trust, *options, PROMPT]
 
 
+def copilot(home: DaemonHome, url: str) -> list[str]:
+    home.environment.update(
+        COPILOT_PROVIDER_BASE_URL=f"{url}/v1",
+        COPILOT_PROVIDER_API_KEY="none",
+        COPILOT_MODEL="scripted",
+        COPILOT_OFFLINE="true",
+        COPILOT_AUTO_UPDATE="false",
+    )
+    # What a person says when it asks; without that it does not read the hooks of a project.
+    return [program("copilot"), "--allow-all-tools", "--allow-all-paths", "--trust-folder", "-p", PROMPT]
+
+
 def gemini(home: DaemonHome, url: str) -> list[str]:
     home.environment.update(GEMINI_API_KEY="none", GOOGLE_GEMINI_BASE_URL=url)
     settings = {
@@ -107,6 +119,13 @@ AGENTS = (
         lambda _: Call("apply_patch", ADDING),
         lambda _: Call("apply_patch", UPDATING),
         ("Success. Updated the following files:\nA a.py", "Success. Updated the following files:\nM a.py"),
+    ),
+    Agent(
+        "copilot",
+        copilot,
+        call("create", path="{file}", file_text=BROKEN),
+        call("edit", path="{file}", old_str='"x"', new_str="1"),
+        ("Created file ", "updated with changes."),
     ),
     Agent(
         "gemini",

@@ -27,6 +27,7 @@ REPLACEMENT_KEYS = (
     ("old_string", "new_string"),
     ("oldString", "newString"),
     ("old_text", "new_text"),
+    ("old_str", "new_str"),
     ("oldText", "newText"),
 )
 

@@ -93,7 +93,9 @@ class ToolHooks(Struct, frozen=True):
     """Whether `after` comes once per call; False where another event ends it."""
 
     def read(self, event: bytes) -> HostEvent:
-        said = event_as(event, ToolHookEvent)
+        return self.event_of(event_as(event, ToolHookEvent))
+
+    def event_of(self, said: ToolHookEvent) -> HostEvent:
         match said.hook_event_name:
             case "SessionStart":
                 return StartEvent(said.session_id, said.cwd)

@@ -1,0 +1,101 @@
+"""GitHub Copilot CLI: hooks with the names and the shape of Claude Code's, in a file of their own.
+
+- Run: 1.0.102, without an account: `COPILOT_PROVIDER_BASE_URL` names a model of one's own, `COPILOT_OFFLINE` keeps it
+  from the network.
+- Hooks whose events are written `PostToolUse` get `hook_event_name`, `tool_name` and `tool_input`; those written
+  `postToolUse` get another shape. Tools are called `Write` and `Edit` there, their arguments keep Copilot's names, and
+  what came of them is `tool_result`.
+- The answer's `additionalContext` is not in `hookSpecificOutput`. It is appended to the tool's result, after
+  "Additional guidance from postToolUse hooks:", as it is. 10 KB are kept.
+- GPT models get `apply_patch`: its event is an `Edit` whose input is the patch itself.
+- A `Stop` hook that answers `decision: "block"` makes the agent go on with the `reason` as a prompt, which is reported
+  as one.
+- After a tool that failed there is another event, `PostToolUseFailure`.
+- Timeouts: seconds.
+- Hooks and MCP servers of a project are used only in a folder that the person trusts.
+"""
+
+import json
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.hosts.edits.json_edit import JsonEdit, Member
+from pilotfish.hosts.edits.whole_file import WholeFile
+from pilotfish.hosts.shared.dialect import HostEvent
+from pilotfish.hosts.shared.hook_settings import (
+    RESTART,
+    SILENT_EVENTS,
+    SILENT_MILLISECONDS,
+    TIMEOUT_SECONDS,
+    mcp_server,
+)
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.programs import shell
+from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHookEvent, ToolHooks, event_as
+from pilotfish.protocol.codec import encode
+
+CREATED = "Created file "
+"""What it says about a file that was not there."""
+
+NEW_FILE = {"type": "create", "originalFile": None}
+"""The same in the words of Claude Code."""
+
+EVENTS = ("PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd")
+
+
+class CopilotResult(Struct, frozen=True):
+    text_result_for_llm: str = ""
+
+
+class CopilotEvent(ToolHookEvent, frozen=True):
+    tool_result: CopilotResult | None = None
+
+
+class CopilotHooks(ToolHooks, frozen=True):
+    def read(self, event: bytes) -> HostEvent:
+        said = event_as(event, CopilotEvent)
+        given = {"patch": said.tool_input} if isinstance(said.tool_input, str) else said.tool_input
+        is_new = said.tool_result is not None and said.tool_result.text_result_for_llm.startswith(CREATED)
+        return self.event_of(replace(said, tool_input=given, tool_response=NEW_FILE if is_new else None))
+
+    def written(self, feedback: str, event: str) -> bytes:
+        return super().written(feedback, event) if event in self.stops else encode({"additionalContext": feedback})
+
+
+DIALECT = CopilotHooks(
+    {
+        "Write": HostTool("write", ("path",)),
+        "Edit": HostTool("edit", ("path",), patch="patch"),
+        "Read": HostTool("read", ("path",)),
+    }
+)
+
+
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    folder = where.folder(".copilot", "COPILOT_HOME", project=".github")
+    hooks = folder.file("hooks/pilotfish.json", WholeFile(_hooks(where)))
+    if not where.is_global:
+        return (hooks,)
+    server = mcp_server(where.programs.mcp, type="local", tools=["*"])
+    return (hooks, folder.file("mcp-config.json", JsonEdit((Member(("mcpServers", "pilotfish"), server),))))
+
+
+def _hooks(where: Where) -> str:
+    def hook(event: str) -> dict[str, object]:
+        deadline = ["--deadline-ms", str(SILENT_MILLISECONDS)] if event in SILENT_EVENTS else []
+        command = shell([*where.programs.hook("copilot"), *deadline])
+        return {"type": "command", "bash": command, "timeoutSec": TIMEOUT_SECONDS}
+
+    return json.dumps({"version": 1, "hooks": {event: [hook(event)] for event in EVENTS}}, indent=2) + "\n"
+
+
+HOST = HostSpec(
+    name="copilot",
+    title="GitHub Copilot CLI",
+    files=wired_files,
+    programs=("copilot",),
+    folders=(".copilot",),
+    dialect=DIALECT,
+    afterwards=(RESTART,),
+)

@@ -33,6 +33,9 @@ FROM_NPM = (
     "typescript", "typescript-native", "typespec", "vim", "vtsls", "vue", "yaml",
 )  # fmt: skip
 
+BEFORE = {"graphql": "2026-10-01"}
+"""What these need is taken as it was on that day: of what was released since, parts are missing."""
+
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 COMPILED = re.compile(r"-cp3\d+-cp3\d+-")
 
@@ -67,7 +70,7 @@ def main() -> None:
         bundles.setdefault((manager, spec.install[manager]), []).append(spec)
     for (manager, packages), specs in bundles.items():
         name = re.split(r"[\[=@]", packages[0].lstrip("@"))[0].replace("/", "-")
-        pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages)
+        pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages, BEFORE.get(specs[0].id))
         programs = {spec.id: spec.command[0] for spec in specs}
         table = {"servers": programs, "asked": list(packages), **pinned}
         (PINS / f"{name}.json").write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
@@ -110,11 +113,12 @@ def resolved(packages: tuple[str, ...], tags: list[str], python: str) -> list[tu
     ]
 
 
-def from_npm(packages: tuple[str, ...]) -> dict[str, object]:
+def from_npm(packages: tuple[str, ...], day: str | None) -> dict[str, object]:
     """npm's own lock, without the addresses of a registry: whichever is configured has the same packages."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "package.json").write_text(json.dumps({"private": True}))
         argv = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
+        argv += [f"--before={day}"] if day else []
         subprocess.run([*argv, "--no-audit", "--no-fund", *packages], cwd=folder, check=True, capture_output=True)
         lock = json.loads((Path(folder) / "package-lock.json").read_text())
     for entry in lock["packages"].values():

@@ -313,7 +313,8 @@ def servers() -> str:
 def proven_row(spec: ServerSpec, proof: Proof) -> str:
     right = sum(outcome == "right" for outcome in proof.questions.values())
     kinds = f"{right} right, {len(proof.questions) - right} answered" if proof.questions else "none offered"
-    wrong = "; ".join(f"{kind}: {why}" for kind, why in proof.exceptions.items())
+    limits = {"partial": proof.not_checked} if proof.not_checked else {}
+    wrong = "; ".join(f"{kind}: {why}" for kind, why in {**proof.exceptions, **limits}.items())
     memory = "" if proof.memory_mib is None else f", {proof.memory_mib} MiB"
     languages = ", ".join(spec.languages[:MAX_LANGUAGES]) + (", …" if len(spec.languages) > MAX_LANGUAGES else "")
     cells = [

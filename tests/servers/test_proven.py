@@ -16,7 +16,7 @@ from support.servers.real import PYPI, require
 
 pytestmark = pytest.mark.proves("REG-9")
 
-ENOUGH = 20
+ENOUGH = 60
 
 
 @pytest.mark.parametrize("row", rows().values(), ids=rows())

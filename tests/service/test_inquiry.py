@@ -56,6 +56,37 @@ async def test_a_clean_file_is_answered_as_fast_as_a_broken_one() -> None:
     assert outcome.seconds == pytest.approx(0.2)
 
 
+@pytest.mark.proves("DIAG-2")
+async def test_a_server_that_reads_the_text_only_for_other_questions_is_asked_one_first() -> None:
+    freshness = Freshness(pull=PullSupport.STATIC, ask_first="textDocument/documentSymbol")
+    async with bench(freshness, **PULLED, documentSymbolProvider=True) as ground:
+        parsed = list[str]()
+
+        def parse(params: Any) -> list[Any]:
+            parsed.append(params["textDocument"]["uri"])
+            return []
+
+        def diagnosed(_params: Any) -> Any:
+            return full("wrong") if parsed else full()
+
+        ground.answers("textDocument/documentSymbol", parse)
+        ground.answers("textDocument/diagnostic", diagnosed)
+        outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+    assert parsed == [URI]
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_a_pull_that_is_known_to_mean_nothing_is_not_asked() -> None:
+    async with bench(Freshness(pull=PullSupport.EMPTY), **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        async with later((0.3, lambda: ground.publish("wrong", version=1))):
+            outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert not ground.sent("textDocument/diagnostic")
+
+
 @pytest.mark.proves("DIAG-2", "C24")
 async def test_a_pull_that_is_registered_late_is_waited_for_and_a_publish_before_it_is_no_answer() -> None:
     async with bench(Freshness(pull=PullSupport.DYNAMIC)) as ground:

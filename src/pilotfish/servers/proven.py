@@ -16,7 +16,7 @@ from pilotfish.servers.spec import Manager, ServerSpec
 FILE = os.path.join(os.path.dirname(__file__), "proven.json")
 
 
-class Proof(Struct, frozen=True, kw_only=True, rename="camel"):
+class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What was shown of one server."""
 
     version: str
@@ -34,6 +34,8 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel"):
     """The kinds of questions that it offers: `right` where the answer was judged, `answered` where one came."""
     exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])
     """Kinds that it offers and does not answer rightly, and why."""
+    not_checked: str | None = None
+    """What it never checks: its verdicts are partial, and say so."""
 
 
 @cache

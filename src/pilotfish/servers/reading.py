@@ -231,6 +231,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         pull=table.choice("pull", PullSupport),
         unopened_pull=table.flag("unopenedPull") or False,
         phases=table.choice("phases", Phases) or Phases.UNKNOWN,
+        ask_first=table.text("askFirst"),
         barrier=table.text("barrier"),
         publishes_unchanged=table.flag("publishesUnchanged"),
         debounce_ms=table.number("debounceMs"),

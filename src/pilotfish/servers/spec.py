@@ -86,6 +86,8 @@ class PullSupport(StrEnum):
     """Registered some time after the start: until then its absence says nothing."""
     UNDECLARED = "undeclared"
     """It answers, although it does not say that it would."""
+    EMPTY = "empty"
+    """It offers it, and answers with nothing or about some older text: only what it publishes counts."""
 
 
 class Phases(StrEnum):
@@ -119,6 +121,8 @@ class Freshness(Struct, frozen=True):
     """A pull for a file that is not open is answered with what the file has on disk. Others answer with nothing, as if
     it were clean."""
     phases: Phases = Phases.UNKNOWN
+    ask_first: str | None = None
+    """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
     barrier: str | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
     publishes_unchanged: bool | None = None

@@ -25,7 +25,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.diagnostics import Push
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.proven import Proof
-from pilotfish.servers.spec import ScopeKind, ServerSpec
+from pilotfish.servers.spec import PullSupport, ScopeKind, ServerSpec
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from support.process_tree import below, ends
@@ -51,6 +51,14 @@ class FreshAndWrong(NotProven):
     """An answer that calls itself fresh, and is wrong."""
 
 
+class Verdict(Struct, frozen=True):
+    """What was said of a file."""
+
+    state: State
+    said: str
+    reason: str
+
+
 class Stage(Struct, frozen=True):
     """A server at work on its row."""
 
@@ -74,6 +82,11 @@ class Stage(Struct, frozen=True):
         if not found:
             raise NotProven("it does not run")
         return found[0]
+
+    def is_whole(self, verdict: Verdict) -> bool:
+        """Whether it is all that can be said: fresh, or partial for what the catalogue says that it never checks."""
+        limit = self.spec.freshness.not_checked
+        return verdict.state is State.FRESH or (limit is not None and limit in verdict.reason)
 
     def write(self, text: str) -> None:
         (self.root / self.row.file).write_text(text)
@@ -111,6 +124,7 @@ async def prove(row: ProofRow, user: User, version: str) -> Proof:
         memory_mib=memory,
         questions=questions,
         exceptions=dict(row.exceptions),
+        not_checked=load()[row.server].freshness.not_checked,
     )
 
 
@@ -134,31 +148,31 @@ async def _comes_and_goes(stage: Stage) -> None:
 
 async def _judged(stage: Stage, text: str, *, broken: bool, tries: int = 1, file: str | None = None) -> None:
     stage.write(text)
-    state, said, reason = State.UNAVAILABLE, "", ""
+    verdict = Verdict(State.UNAVAILABLE, "", "")
     for _ in range(tries):
         answer = await stage.service.check(stage.client, (file or stage.row.file,))
         found = [one.message for items in (answer.data or {}).values() for one in items]
-        state, said, reason = answer.meta.state, "; ".join(found), answer.meta.reason or ""
-        if state is State.FRESH:
+        verdict = Verdict(answer.meta.state, "; ".join(found), answer.meta.reason or "")
+        if stage.is_whole(verdict):
             break
     pattern = stage.row.error if file is None or stage.row.elsewhere is None else stage.row.elsewhere.error
-    _hold("check", state, bool(re.search(pattern, said)) is broken, broken=broken, said=said or reason)
+    _hold(stage, "check", verdict, pattern, broken=broken)
 
 
 async def _felt(stage: Stage, text: str, *, broken: bool) -> None:
     stage.write(text)
     feedback = await stage.service.touched(Touch((stage.row.file,), "edit"), stage.client)
-    holds = bool(re.search(stage.row.error, feedback.text)) is broken
-    _hold("hook", feedback.state, holds, broken=broken, said=feedback.text or feedback.reason or "")
+    verdict = Verdict(feedback.state, feedback.text, feedback.reason or "")
+    _hold(stage, "hook", verdict, stage.row.error, broken=broken)
 
 
-def _hold(way: str, state: State, holds: bool, *, broken: bool, said: str) -> None:
-    words = " ".join(said.split())[:MAX_WORDS] or "nothing"
+def _hold(stage: Stage, way: str, verdict: Verdict, pattern: str, *, broken: bool) -> None:
+    words = " ".join((verdict.said or verdict.reason).split())[:MAX_WORDS] or "nothing"
     after = "an edit that breaks" if broken else "the file without errors"
-    if state is not State.FRESH:
-        raise NotProven(f"{way} after {after}: {state}: {words}")
-    if not holds:
-        raise FreshAndWrong(f"{way} after {after}: fresh and wrong: {words}")
+    if not stage.is_whole(verdict):
+        raise NotProven(f"{way} after {after}: {verdict.state}: {words}")
+    if bool(re.search(pattern, verdict.said)) is not broken:
+        raise FreshAndWrong(f"{way} after {after}: {verdict.state} and wrong: {words}")
 
 
 # --- What is known of it ---------------------------------------------------------------------------------------------
@@ -167,7 +181,7 @@ def _hold(way: str, state: State, holds: bool, *, broken: bool, said: str) -> No
 def _way(stage: Stage) -> str:
     """How a fresh answer of this server is told from an old one; the best way that it offers, as `inquiry` has it."""
     session, freshness, path = stage.session, stage.spec.freshness, stage.path
-    if session.supports("textDocument/diagnostic", path):
+    if session.supports("textDocument/diagnostic", path) and freshness.pull is not PullSupport.EMPTY:
         return "it is asked"
     if freshness.on_demand is not None:
         return "it is asked by a command"
@@ -188,9 +202,14 @@ async def _reach(stage: Stage) -> str:
     other = stage.row.elsewhere
     if other is None:
         return "one file"
-    await _judged(stage, stage.row.fine, broken=False, tries=MAX_TRIES, file=other.file)
-    await _judged(stage, replaced(stage.row.fine, other.edit), broken=True, file=other.file)
-    await _judged(stage, stage.row.fine, broken=False, file=other.file)
+    try:
+        await _judged(stage, stage.row.fine, broken=False, tries=MAX_TRIES, file=other.file)
+        await _judged(stage, replaced(stage.row.fine, other.edit), broken=True, file=other.file)
+        await _judged(stage, stage.row.fine, broken=False, file=other.file)
+    except FreshAndWrong:
+        raise
+    except NotProven:
+        return "one file"  # what it says of others is not fresh, and says so
     return seen
 
 

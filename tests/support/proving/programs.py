@@ -36,8 +36,11 @@ ESSENTIAL = ("dash", "coreutils", "bash", "sed", "grep")
 """Packages that others need without saying so."""
 
 ENTER = """#!/bin/sh
+[ "$WITHIN" = {root} ] && exec {program} "$@"
+export WITHIN={root}
 exec unshare {flags}--mount /bin/sh -c 'mount --bind "$0" /usr && exec "$@"' {root}/usr {program} "$@"
 """
+"""A program that another one of the same folder starts is in that namespace already."""
 
 
 class Installed(Struct, frozen=True):

@@ -413,11 +413,38 @@ class Commanded(Honest):
 ON_DEMAND = OnDemand("check", ("syntactic", "semantic"), "tsserver")
 BARRIER = "textDocument/documentSymbol"
 
+
+class Parsing(Pulled):
+    """Answers with what it has parsed last, and parses when it is asked for symbols."""
+
+    def __init__(self, world: Surroundings, script: ScriptedServer) -> None:
+        super().__init__(world, script)
+        self.parsed: Mapping[AbsPath, str] = {}
+        script.on(BARRIER, self.parse)
+
+    def parse(self, _params: Any) -> object:
+        self.parsed = dict(self.texts)
+        return []
+
+    def pull(self, params: Any) -> object:
+        identifier, path = self.asked(), path_of(params["textDocument"]["uri"])
+        assert path is not None
+        parsed, part = self.parsed, params.get("identifier")
+
+        def answer() -> None:
+            self.script.reply(identifier, self.report(parsed, path, part, None))
+
+        self.later(self.whims.delay(6.0), answer)
+        return SILENCE
+
+
 KINDS = (
     Kind("pull", Freshness(pull=PullSupport.STATIC), Pulled, {"diagnosticProvider": {}}, asked=True),
     Kind("pull registered late", Freshness(pull=PullSupport.DYNAMIC), Registering, asked=True),
     Kind("pull, quiescent", Freshness(pull=PullSupport.STATIC, phases=Phases.UNTIL_QUIESCENT), Quiescing,
          {"diagnosticProvider": {}}, asked=True),
+    Kind("pull, parsing when asked", Freshness(pull=PullSupport.STATIC, ask_first=BARRIER), Parsing,
+         {"diagnosticProvider": {}, "documentSymbolProvider": True}, asked=True),
     Kind("pull, ailing", Freshness(pull=PullSupport.STATIC), Ailing, {"diagnosticProvider": {}}, asked=True),
     Kind("pull, compiling after a save", Freshness(pull=PullSupport.STATIC, save_progress="compile"), Compiling,
          {"diagnosticProvider": {}}, asked=True),

@@ -65,7 +65,7 @@ class Target(Struct, frozen=True):
         return self.session.readiness.health != "error"
 
     def can_be_pulled(self) -> bool:
-        return self.session.supports(PULL, self.path)
+        return self.freshness.pull is not PullSupport.EMPTY and self.session.supports(PULL, self.path)
 
     def can_be_commanded(self) -> bool:
         return self.freshness.on_demand is not None and self.session.supports(COMMAND)
@@ -180,6 +180,9 @@ class Inquiry:
         """One report of each provider; None when they may be of different states."""
         session, path, before = self._target.session, self._target.path, self._target.coverage()
         identifiers = session.capabilities.pull_identifiers(path, session.documents.language_id(path))
+        first = self._target.freshness.ask_first
+        if first is not None and session.supports(first, path):
+            await session.request(first, {"textDocument": {"uri": uri_of(path)}}, about=path, timeout=timeout)
         told = await session.pull(path, timeout=timeout)
         if not identifiers or not await self._is_one_state(before, len(identifiers)):
             return None

@@ -91,6 +91,7 @@ def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
         "fresh is": proof.freshness,
         "it reaches": proof.reach,
         "its start": f"{proof.start_ms / 1000:.1f} s to the first verdict on a small project{memory}",
+        "partial": proof.not_checked,
         "right": ", ".join(kind for kind, outcome in proof.questions.items() if outcome == "right"),
         "answered": ", ".join(kind for kind, outcome in proof.questions.items() if outcome != "right"),
         "not right": "; ".join(f"{kind} ({why})" for kind, why in proof.exceptions.items()),

@@ -21,6 +21,13 @@ from rich.text import Text
 CLONE = Path(__file__).resolve().parent.parent
 PICTURE = CLONE / "docs" / "squiggle.svg"
 WIDTH = 92
+LINE_SECONDS, HEADING_SECONDS = 0.3, 1.5
+ANIMATION = """
+    @media (prefers-reduced-motion: no-preference) {
+      [clip-path^="url(#squiggle-line"] { animation: appear .25s both }
+    }
+    @keyframes appear { from { opacity: 0 } to { opacity: 1 } }"""
+
 PILOTFISH = [sys.executable, "-m", "pilotfish"]
 
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
@@ -91,7 +98,18 @@ def drawn(answer: str, found: Mapping[str, int]) -> str:
         show(Text(f"  {line}", "bold red" if line.startswith("ERROR") else "cyan"))
     # No font is fetched from elsewhere: whoever looks at it has one that will do.
     plain = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    return console.export_svg(title="pilotfish", code_format=plain, unique_id="squiggle")
+    return animated(console.export_svg(title="pilotfish", code_format=plain, unique_id="squiggle"))
+
+
+def animated(picture: str) -> str:
+    """Its lines appear one after the other, with a pause before each heading; who wants no motion sees all at once."""
+    lines = sorted({int(number) for number in re.findall(r"url\(#squiggle-line-(\d+)\)", picture)})
+    headings = {int(found[1]) for found in re.finditer(r"squiggle-line-(\d+)\)\">(?:The|An|With)&#160;", picture)}
+    rules, seconds = [ANIMATION], 0.0
+    for line in lines:
+        seconds += HEADING_SECONDS if line in headings and line != lines[0] else LINE_SECONDS
+        rules.append(f'    [clip-path="url(#squiggle-line-{line})"] {{ animation-delay: {seconds:.1f}s }}')
+    return picture.replace("    </style>", "\n".join(rules) + "\n    </style>", 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Builds all that is published into `dist/`: `.venv/bin/python tools/package.py --repository ADDRESS`.
+
+A wheel and a source archive for PyPI, whose README has absolute links and pictures, and one npm package each for the
+plugins of Pi and OpenCode. The address of the repository is that of who publishes it: the release workflow knows its
+own, and this project names none. `.claude-plugin/marketplace.json` is read by Claude Code from the repository itself.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from pilotfish.hosts.shared.packaged import read_plugin
+from pilotfish.version import VERSION
+
+CLONE = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)#][^)]*)\)")
+PLUGINS = {
+    "pi": ("Pi", {"keywords": ["pi-package"], "pi": {"extensions": ["./pilotfish.ts"]}}),
+    "opencode": ("OpenCode", {"keywords": ["opencode-plugin"], "exports": {".": "./pilotfish.ts"}}),
+}
+"""What tells a host that a package is for it."""
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument(
+        "--repository", required=True, metavar="ADDRESS", help="such as https://example.org/you/pilotfish"
+    )
+    parser.add_argument("--out", type=Path, default=CLONE / "dist", metavar="DIR")
+    asked = parser.parse_args(arguments)
+    out: Path = asked.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pilotfish-package-") as folder:
+        build_python(Path(folder) / "clone", asked.repository.rstrip("/"), out)
+        for host in PLUGINS:
+            build_npm(host, Path(folder) / host, asked.repository, out)
+    for made in sorted(out.iterdir()):
+        print(made.name)
+
+
+def build_python(clone: Path, repository: str, out: Path) -> None:
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=CLONE, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CLONE / name, clone / name)
+    (clone / "README.md").write_text(absolute((CLONE / "README.md").read_text(), repository))
+    project = (CLONE / "pyproject.toml").read_text()
+    (clone / "pyproject.toml").write_text(
+        project.replace("[project.scripts]", f"{urls(repository)}\n[project.scripts]", 1)
+    )
+    argv = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(clone)]
+    subprocess.run(argv, check=True, capture_output=True)
+
+
+def absolute(page: str, repository: str) -> str:
+    """The page with links that work outside of the repository."""
+
+    def replaced(found: re.Match[str]) -> str:
+        target = found["target"]
+        if "://" in target:
+            return found[0]
+        kind = "raw" if found["picture"] else "blob"
+        return f"{found['picture']}[{found['text']}]({repository}/{kind}/v{VERSION}/{target})"
+
+    return LINK.sub(replaced, page)
+
+
+def urls(repository: str) -> str:
+    pages = {"Source": "", "Issues": "/issues", "Changelog": f"/blob/v{VERSION}/docs/CHANGELOG.md"}
+    return "[project.urls]\n" + "".join(f'{name} = "{repository}{path}"\n' for name, path in pages.items())
+
+
+def build_npm(host: str, folder: Path, repository: str, out: Path) -> None:
+    """A plugin that finds `pilotfish` on the `PATH`."""
+    title, own = PLUGINS[host]
+    folder.mkdir()
+    manifest = {
+        "name": f"pilotfish-{host}",
+        "version": VERSION,
+        "description": f"Pilotfish in {title}: after every edit, the errors it caused. Needs pilotfish on the PATH.",
+        "license": "MIT",
+        "type": "module",
+        "files": ["pilotfish.ts"],
+        "repository": {"type": "git", "url": f"git+{repository}.git"},
+        **own,
+    }
+    (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    (folder / "pilotfish.ts").write_text(read_plugin(host))
+    shutil.copy(CLONE / "LICENSE", folder / "LICENSE")
+    argv = ["npm", "pack", "--silent", "--pack-destination", str(out)]
+    subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -304,8 +304,9 @@ def servers() -> str:
         for why, ids in sorted(reasons.items(), key=lambda one: -len(one[1]))
     ]
     machines = sorted({f"{proof.machine}, {proof.date}" for proof in proven.values()})
+    minutes = sum(proof.seconds for proof in proven.values()) / 60
     return (
-        f"**{len(proven)} proven** ({'; '.join(machines)}):\n\n{table}\n\n"
+        f"**{len(proven)} proven** ({'; '.join(machines)}; {minutes:.0f} minutes one after the other):\n\n{table}\n\n"
         f"**{len(listed)} listed**, and why no run has shown them:\n\n" + "\n".join(lines)
     )
 

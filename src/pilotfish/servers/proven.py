@@ -30,6 +30,8 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     start_ms: int
     """From nothing to the first verdict on a small project."""
     memory_mib: int | None = None
+    seconds: float = 0.0
+    """What the proof took, with the installation where that was needed."""
     questions: Mapping[str, str] = field(default_factory=dict[str, str])
     """The kinds of questions that it offers: `right` where the answer was judged, `answered` where one came."""
     exceptions: Mapping[str, str] = field(name="except", default_factory=dict[str, str])

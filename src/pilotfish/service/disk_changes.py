@@ -224,16 +224,21 @@ class _Root:
         self._life.cancel()
 
     def _let_in(self) -> None:
-        """Let checks use the sessions that have been sent what changed since their start."""
+        """Let checks use new sessions that have been sent what changed since their start.
+
+        What is to be said of the others stands until the next question: only that reads the watcher again.
+        """
         if self._watcher is None and self.failure is None:
             return
         for session, member in self._members.items():
             in_step = self._ledgers.of(session).in_step
-            if self.failure is None and not (member.has_news or self._outdated):
-                self._release(session, self._behind())
-            elif self.failure is not None and in_step is not None and not in_step.is_set():
+            if in_step is None or in_step.is_set():
+                continue
+            if self.failure is not None:
                 # It has just read the disk itself; what it misses from now on, the next question finds out.
                 self._release(session, None)
+            elif not (member.has_news or self._outdated):
+                self._release(session, self._behind())
 
     async def accompany(self, session: Session) -> None:
         """Watch what one session asks for, until it ends."""

@@ -1,8 +1,9 @@
 """Schedules of the model of freshness that were once answered wrongly; each is played in every gate."""
 
-from support.oracles.freshness import Crash, Edit, Foreign, Input, Schedule
+from support.oracles.freshness import Crash, Edit, Foreign, Input, Lose, Schedule
 from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE
 from support.servers.honest_kinds import KINDS
+from support.watching.virtual import Loss
 
 _KINDS = {kind.name: kind for kind in KINDS}
 
@@ -54,5 +55,17 @@ FOUND = {
             Edit(6.00006, {"a": 4, "c": 0}, given=True),
         ),
         (1, 23, 5, 23, 5, 22, 21, 12, 11, 18, 1, 15, 21, 19, 11, 20, 15, 19, 4, 20, 4, 6, 0),
+    ),
+    "a watcher that breaks before a question, and then a document that is opened": Schedule(
+        _KINDS["silent, barrier, versioned"],
+        (
+            Foreign(0.06, {"a": 3, "b": 0}),
+            Edit(0.00051, {"b": 2, "a": None}, given=True),
+            Input(0.00102, PACKAGE, 1),
+            Foreign(0.40003, {"b": 3, "a": 2}),
+            Lose(0.00104, Loss.BROKEN),
+            Edit(0.00055, {"c": 1, "b": 4}),
+        ),
+        (3, 4, 22, 23, 1, 18, 20, 16, 13, 14, 14, 1, 23, 16, 13, 10, 22, 4, 8, 1, 14),
     ),
 }

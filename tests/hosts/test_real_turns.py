@@ -48,7 +48,7 @@ KNOWN = {agent.host: agent for agent in AGENTS}
 HOSTS = {
     "claude-code": Host(KNOWN["claude-code"], shell("Bash")),
     "codex": Host(KNOWN["codex"], shell("exec_command", "cmd", yield_time_ms=30_000)),
-    "copilot": Host(KNOWN["copilot"], shell("bash", description="run")),
+    "copilot": Host(KNOWN["copilot"], shell("bash", description="run", initial_wait=300)),
     "gemini": Host(KNOWN["gemini"], shell("run_shell_command")),
     "qwen": Host(
         KNOWN["qwen"], shell("run_shell_command", is_background=False), read=call("read_file", file_path="{file}")

@@ -25,8 +25,8 @@ HOSTS = REPOSITORY / ".tools" / "hosts"
 CPU = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 MANIFEST: dict[str, Any] = json.loads((REPOSITORY / "tools" / "hosts.json").read_text().replace("{cpu}", CPU))
 
-RUN_SECONDS = 100
-"""For a host to end by itself; most take five."""
+RUN_SECONDS = 300
+"""For a host to end by itself; most take five, and Aider half a minute, of which it computes most."""
 
 NETWORK = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 

@@ -260,12 +260,14 @@ def test_the_list_names_the_host_and_untrust_says_where_to_take_it_back(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wire(home, *WIRED)
-    file = claude(home, home.workspace, home.path / "gone")
-    gemini(home, {str(home.workspace): "TRUST_FOLDER"})
-    pi(home, {str(home.workspace): True})
     monkeypatch.setenv("HOME", str(home.path))
     for name in ("PILOTFISH_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    assert run(["trust", "--list"]) == 0
+    assert capsys.readouterr().out == "Nothing is trusted.\n"
+    file = claude(home, home.workspace, home.path / "gone")
+    gemini(home, {str(home.workspace): "TRUST_FOLDER"})
+    pi(home, {str(home.workspace): True})
     assert run(["trust", "--list"]) == 0
     said = capsys.readouterr().out
     assert f"{home.workspace}  trusted in Claude Code ({file})" in said

@@ -103,6 +103,7 @@ SILENT: dict[str, Callable[[Home], object]] = {
     "Gemini CLI, switched off": lambda home: gemini(
         home, {str(home.workspace): "TRUST_FOLDER"}, folderTrust={"enabled": False}
     ),
+    "Gemini CLI, a word that nobody knows": lambda home: gemini(home, {str(home.workspace): "TRUST_ME"}),
     "Pi, the folder above": lambda home: pi(home, {str(home.workspace.parent): True}),
     "Pi, not decided": lambda home: pi(home, {str(home.workspace): None}),
     "Codex, where a flag writes it": lambda home: home.user(
@@ -183,8 +184,11 @@ def test_a_record_that_others_can_write_grants_nothing(forged: Callable[[Home], 
 
 
 def test_a_home_that_is_opened_as_a_project_is_not_trusted(home: Home) -> None:
+    # With our own files elsewhere, so that nothing but the home itself speaks against it.
+    elsewhere = {f"XDG_{name}_HOME": str(home.workspace / name) for name in ("CONFIG", "STATE")}
+    home = Home(home.path, home.workspace, {**home.environment, **elsewhere})
     wire(home, "claude-code")
-    claude(home, home.path)
+    claude(home, home.path, home.workspace)
     assert not trusted(home, home.path)
 
 

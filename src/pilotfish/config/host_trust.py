@@ -156,10 +156,9 @@ def _judged(record: TrustRecord, places: Places, territory: Territory) -> tuple[
     if read is None:
         return None, False
     files, own = read
-    if {territory.folder, territory.repository} & {places.home, own_home(), "/"}:
-        own = False
+    is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), "/"})
     elsewhere = not is_inside(os.path.realpath(record.path(places)), territory.repository)
-    return record.judge(files, territory), own and elsewhere
+    return record.judge(files, territory), own and elsewhere and not is_home
 
 
 def _read(record: TrustRecord, places: Places) -> tuple[HostFiles, bool] | None:

@@ -238,3 +238,17 @@ def test_the_package_offers_the_library_and_nothing_by_chance() -> None:
     assert {name for name in pilotfish.__all__ if getattr(pilotfish, name, None) is None} == set()
     with pytest.raises(AttributeError, match="no attribute 'opne'"):
         pilotfish.opne  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018 -- a slip of the pen
+
+
+async def test_a_folder_is_checked_file_by_file(shell: ScriptedShell) -> None:
+    (shell.root / "sub").mkdir()
+    (shell.root / "empty").mkdir()
+    for name in ("a.toy", "sub/b.toy", "sub/notes.unknown"):
+        (shell.root / name).write_text("bad\n")
+    async with pilotfish.open(shell.root, shell=shell.system) as workspace:
+        whole = await workspace.check(".")
+        assert {path: len(found) for path, found in (whole.unwrap() or {}).items()} == {"a.toy": 1, "sub/b.toy": 1}
+        below = await workspace.check("sub")
+        assert set(below.unwrap() or ()) == {"sub/b.toy"}
+        nothing = await workspace.check("empty")
+        assert nothing.meta.state is not State.FRESH

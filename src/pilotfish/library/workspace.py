@@ -20,6 +20,8 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio.to_thread
+
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, answer_from, error_of
 from pilotfish.api.questions import Operation, Question, Touch
 from pilotfish.api.status import Snapshot
@@ -39,6 +41,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.process import spawn
+from pilotfish.system.source_files import files_below
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import sharing_watchers
 
@@ -121,8 +124,34 @@ class Workspace(Questions):
         return await self._service.touched(touch, self._client)
 
     async def check(self, *paths: FilePath, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
-        """The verdict on files, by path; a text in `texts` is judged instead of what is on disk."""
-        return await self._service.check(self._client, _spelled(paths), texts=texts)
+        """The verdict on files, and on those below folders; a text in `texts` is judged instead of what is on disk."""
+        files = _spelled(paths)
+        if self._has_folder(files):
+            files = await anyio.to_thread.run_sync(self._files_of, files)
+        if paths and not files:
+            return answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=("no file here can be checked",)))
+        return await self._service.check(self._client, files, texts=texts)
+
+    def _has_folder(self, paths: tuple[str, ...]) -> bool:
+        return any(os.path.isdir(os.path.join(self._client.cwd, path)) for path in paths)
+
+    def _files_of(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """The files; of folders those that a server is for, and of a server that is missing one file, which says so."""
+        found: dict[str, None] = {}
+        missing: set[str] = set()
+        for path in paths:
+            folder = os.path.join(self._client.cwd, path)
+            if not os.path.isdir(folder):
+                found[path] = None
+                continue
+            for file in files_below(AbsPath(os.path.realpath(folder))):
+                why = None if self.is_served(file) else self.missing(file)
+                if why is not None and why.message not in missing:
+                    missing.add(why.message)
+                    found[file] = None
+                elif why is None and self.is_served(file):
+                    found[file] = None
+        return tuple(found)
 
     async def warm(self, *paths: FilePath) -> None:
         """Start the servers of these files and wait until each has answered once, whatever it says."""

@@ -322,7 +322,7 @@ def test_slow_starters_have_a_minute(name: str) -> None:
         ("typescript", PullSupport.NONE),
         ("clangd", PullSupport.NONE),
         ("yaml", PullSupport.NONE),
-        ("robotcode", PullSupport.NONE),
+        ("robotcode", PullSupport.EMPTY),
     ],
 )
 def test_how_a_server_shows_freshness_is_as_it_was_measured(name: str, pull: PullSupport) -> None:

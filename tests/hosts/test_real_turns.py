@@ -70,18 +70,20 @@ def hurried(tmp_path: Path) -> Iterator[DaemonHome]:
         yield home
 
 
-def until(words: str) -> str:
-    """A command that ends when the status has these words."""
-    return f"until {STATUS} | tr -d ' \\n' | grep -qF '{words}'; do true; done"
+def until(*words: str) -> str:
+    """A command that ends when the status has one of these words."""
+    either = " ".join(f"-e '{one}'" for one in words)
+    return f"until {STATUS} | tr -d ' \\n' | grep -qF {either}; do true; done"
 
 
 @pytest.mark.parametrize("host", ROWS)
 def test_errors_that_come_late_arrive_with_the_next_tool_result(host: Host, hurried: DaemonHome) -> None:
     pilotfish(hurried, "setup", host.agent.host, "--global")
-    waiting = host.shell(until('"late":1'))
+    # Some hosts ask when a call is over and before the next one, too: what was found by then is told with that.
+    waiting = host.shell(until('"late":1', '"told":1'))
     with ModelServer([host.agent.breaking(hurried.root / "a.py"), waiting, Say("Done."), Say("Yes.")]) as model:
         run(host.agent, hurried, model)
-    assert ERROR not in model.after(1).text
+    assert ERROR not in model.after(1).text or LATE in model.after(1).text
     assert model.after(2).text.count(LATE) == 1
     assert ERROR in model.after(2).text
 

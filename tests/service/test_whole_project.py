@@ -108,3 +108,15 @@ async def test_nothing_changed_and_nobody_is_asked(tmp_path: Path) -> None:
 def _asked(ground: RealService) -> int:
     """How many files the server has checked."""
     return ground.service.pool.counters.checks["ty"]
+
+
+async def test_an_error_of_the_configuration_is_said_as_of_one_file(tmp_path: Path) -> None:
+    config = {**LINKED, "timing": {"diagnosticsWaitTimeoutMs": "soon"}}
+    async with service_on(tmp_path, {"one": linker}, config) as ground:
+        ground.write("a.rb", "def total\n")
+        for question in (
+            Question(operation=Operation.DIAGNOSTICS),
+            Question(operation=Operation.DIAGNOSTICS, file_path="a.rb"),
+        ):
+            answer = await ground.service.ask(question, ground.client)
+            assert any(note.startswith("the configuration has an error: ") for note in answer.meta.warnings)

@@ -360,7 +360,7 @@ class Service:
         )
         data = {named(path, workspace.root): listed[path] for path in found_in}
         effort = found.effort(started)
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.blocked(*changes))
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))
 
     async def _check_files(
         self, client: ClientSession, paths: Sequence[str], workspace: Workspace

@@ -18,6 +18,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.system.ownership import is_foreign
+from pilotfish.system.real_path import real_path
 
 MAX_BYTES = 262_144
 """A hand-written config file is a few KiB; this bounds what one load costs."""
@@ -94,7 +95,7 @@ class WorkspaceFiles:
 @contextmanager
 def open_workspace(root: str) -> Generator[WorkspaceFiles]:
     """The real folder behind `root`, open for as long as the block lasts; raises `Refused` when it cannot be opened."""
-    path = os.path.realpath(root)
+    path = real_path(root)
     try:
         descriptor = os.open(path, OPEN_FOLDER | os.O_NOFOLLOW)
     except OSError as error:
@@ -142,7 +143,7 @@ def content_hash(workspace: str, path: str) -> str | None:
 
     A link counts by what it leads to: the content of a file of the workspace, otherwise the place.
     """
-    real = os.path.realpath(path)
+    real = real_path(path)
     if not is_inside(real, workspace):
         return f"leads to {real}" if os.path.lexists(real) else None
     try:

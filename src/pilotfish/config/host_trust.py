@@ -27,6 +27,7 @@ from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.system.ownership import is_foreign, is_own_folder, own_home
+from pilotfish.system.real_path import real_path
 
 MAX_BYTES = 33_554_432
 """Of a host's file: that of Claude Code holds the history of every project."""
@@ -77,7 +78,7 @@ class TrustRecord(Struct, frozen=True):
     def receipts(self, places: Places, *folders: AbsPath) -> tuple[AbsPath, ...]:
         """What `setup` leaves behind where it has wired the host: for every project, or for one of these."""
         files = (os.path.join(base, name) for base in (places.home, *folders) for name in self.wired)
-        return tuple(receipt_of(places, os.path.realpath(file)) for file in files)
+        return tuple(receipt_of(places, real_path(file)) for file in files)
 
     def is_wired(self, places: Places, *folders: AbsPath) -> bool:
         return any(map(os.path.isfile, self.receipts(places, *folders)))
@@ -157,7 +158,7 @@ def _judged(record: TrustRecord, places: Places, territory: Territory) -> tuple[
         return None, False
     files, own = read
     is_home = bool({territory.folder, territory.repository} & {places.home, own_home(), "/"})
-    elsewhere = not is_inside(os.path.realpath(record.path(places)), territory.repository)
+    elsewhere = not is_inside(real_path(record.path(places)), territory.repository)
     return record.judge(files, territory), own and elsewhere and not is_home
 
 
@@ -173,7 +174,7 @@ def _read(record: TrustRecord, places: Places) -> tuple[HostFiles, bool] | None:
 
 
 def _is_own(path: AbsPath, file: UserFile) -> bool:
-    real = os.path.realpath(path)
+    real = real_path(path)
     shared = os.stat(real).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return file.tampering is None and not shared and is_own_folder(os.path.dirname(real))
 
@@ -210,7 +211,7 @@ def _points_to(file: str, worktree: AbsPath) -> bool:
             said = os.fsdecode(stream.read(MAX_GITDIR_BYTES)).strip()
     except OSError:
         return False
-    return os.path.isabs(said) and os.path.realpath(os.path.dirname(said)) == worktree
+    return os.path.isabs(said) and real_path(os.path.dirname(said)) == worktree
 
 
 # --- Gemini CLI and Qwen Code ---------------------------------------------------------------------------------------
@@ -245,7 +246,7 @@ def _qwen(files: HostFiles, territory: Territory) -> bool | None:
 
 def _rules(files: HostFiles) -> Iterator[FolderRule]:
     for path, level in _table(parse(files.record).value).items():
-        real = os.path.realpath(path)
+        real = real_path(path)
         if os.path.isabs(path) and level in (*TRUSTING, "DO_NOT_TRUST"):
             yield FolderRule(path, os.path.dirname(real) if level == "TRUST_PARENT" else real, level in TRUSTING)
 
@@ -278,7 +279,7 @@ def _pi_folders(files: HostFiles) -> Iterator[str]:
 def _codex(files: HostFiles, territory: Territory) -> bool | None:
     projects = _table(tomllib.loads(files.record.decode()).get("projects"))
     refused = {path for path, said in projects.items() if _table(said).get("trust_level") == "untrusted"}
-    refused |= set(map(os.path.realpath, refused))
+    refused |= set(map(real_path, refused))
     return False if refused & {territory.folder, territory.repository} else None
 
 

@@ -29,6 +29,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
 from pilotfish.system.ownership import own_home
+from pilotfish.system.real_path import real_path
 
 
 class Catalogue(Struct, frozen=True):
@@ -155,7 +156,7 @@ def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[Ab
 
 def _outside(sheet: Sheet | None, workspace: AbsPath) -> Sheet | None:
     """The user's file, unless a variable led to one of the project's: then it is no word of the user (T47)."""
-    if sheet is None or not is_inside(os.path.realpath(sheet.file), workspace) or is_inside(own_home(), workspace):
+    if sheet is None or not is_inside(real_path(sheet.file), workspace) or is_inside(own_home(), workspace):
         return sheet
     problem = Problem(ProblemGrade.ERROR, sheet.file, (), "does not count: the user's file is inside the workspace")
     return replace(sheet, value={}, problems=(problem,), sound=False, believable=False)

@@ -11,7 +11,6 @@ as a project) is never trusted, because who may edit it may edit those.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
@@ -29,6 +28,7 @@ from pilotfish.config.trusted_roots import covers
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
+from pilotfish.system.real_path import real_path
 
 DIGEST = b"pilotfish trust 2"
 """The prefix of every digest, so that a later way of computing it never gives the same one."""
@@ -137,7 +137,7 @@ def find_obstacle(
 ) -> str | None:
     """Why an approval would not count here, or None when it would."""
     for decisive in (places.pins, *(path for _, path in user_files(places, host))):
-        if is_inside(os.path.realpath(decisive), workspace.path):
+        if is_inside(real_path(decisive), workspace.path):
             return f"{decisive} decides trust and is inside this workspace"
     if security is None:
         return "the user's config file has errors, so nothing can grant trust"

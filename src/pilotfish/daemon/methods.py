@@ -41,6 +41,7 @@ from pilotfish.servers.environment import inheritable
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Variables
+from pilotfish.system.real_path import real_path
 
 logger = logging.getLogger(__name__)
 
@@ -336,7 +337,7 @@ def _service_of(workspace: Workspace, client: ClientSession, path: str) -> Serve
     named = os.path.join(client.cwd, path)
     if not workspace.serves(AbsPath(named)):
         return ServedFile(served=False)
-    choice = workspace.servers_for(AbsPath(os.path.realpath(named)))
+    choice = workspace.servers_for(AbsPath(real_path(named)))
     if choice.servers or choice.missing is None:
         return ServedFile(served=bool(choice.servers))
     return ServedFile(served=True, error=error_of(workspace.why_unavailable(choice.missing)))

@@ -32,6 +32,7 @@ from pilotfish.protocol.rpc import Answered, Failed, Notified, Peer, RequestId, 
 from pilotfish.system.clock import current_time
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
+from pilotfish.system.real_path import real_path
 from pilotfish.system.send_queue import SendQueue
 from pilotfish.system.tasks import owned_tasks
 
@@ -72,7 +73,7 @@ class RemoteWorkspace(Questions):
     @property
     def root(self) -> AbsPath:
         """The folder itself, symbolic links resolved."""
-        return AbsPath(os.path.realpath(self._root))
+        return AbsPath(real_path(self._root))
 
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         """Any operation, its fields named as on the wire (`filePath`, `newName`); what is None counts as absent."""

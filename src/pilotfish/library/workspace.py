@@ -41,6 +41,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.process import spawn
+from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import files_below
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import sharing_watchers
@@ -144,7 +145,7 @@ class Workspace(Questions):
             if not os.path.isdir(folder):
                 found[path] = None
                 continue
-            for file in files_below(AbsPath(os.path.realpath(folder))):
+            for file in files_below(AbsPath(real_path(folder))):
                 why = None if self.is_served(file) else self.missing(file)
                 if why is not None and why.message not in missing:
                     missing.add(why.message)
@@ -164,13 +165,13 @@ class Workspace(Questions):
     def is_served(self, path: FilePath) -> bool:
         """Whether a server that is here checks this file."""
         workspace = self._service.workspaces.of(self._client)
-        real = AbsPath(os.path.realpath(os.path.join(self._client.cwd, path)))
+        real = AbsPath(real_path(os.path.join(self._client.cwd, path)))
         return bool(workspace.servers_for(real).servers)
 
     def missing(self, path: FilePath) -> Unavailable | None:
         """Why the server for a file is not there, and what to do; None when somebody serves it, or nobody would."""
         workspace = self._service.workspaces.of(self._client)
-        choice = workspace.servers_for(AbsPath(os.path.realpath(os.path.join(self._client.cwd, path))))
+        choice = workspace.servers_for(AbsPath(real_path(os.path.join(self._client.cwd, path))))
         if choice.servers or choice.missing is None:
             return None
         return workspace.why_unavailable(choice.missing)

@@ -20,6 +20,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import below, is_dependency, is_inside, is_library
 from pilotfish.policy.openat import open_beneath
 from pilotfish.policy.protected import protected
+from pilotfish.system.real_path import real_path
 from pilotfish.system.worktree import top_of
 
 MAX_PATH = 4_096
@@ -84,7 +85,7 @@ def boundary_of(
     workspace: str, cwd: str | None = None, *, allow_external: bool = False, private: Sequence[str] = ()
 ) -> Boundary:
     """The boundary of a workspace; raises `Refused` when that is not a folder."""
-    real = os.path.realpath(workspace)
+    real = real_path(workspace)
     if not os.path.isdir(real):
         raise Refused(Code.ROOT_GONE, f"the workspace {workspace} is not a folder")
     return Boundary(
@@ -92,7 +93,7 @@ def boundary_of(
         worktree=AbsPath(top_of(real)),
         cwd=AbsPath(os.path.normpath(cwd) if cwd and os.path.isabs(cwd) else real),
         allow_external=allow_external,
-        private=tuple(AbsPath(os.path.realpath(folder)) for folder in private),
+        private=tuple(AbsPath(real_path(folder)) for folder in private),
         ignores_case=_ignores_case(real),
     )
 
@@ -175,11 +176,11 @@ def _real(named: str, boundary: Boundary) -> str:
 def _resolved(path: str) -> str:
     """`path` without symbolic links. What is there, Linux names at once: `realpath` asks it once per folder."""
     if not LOOK_FLAGS:
-        return os.path.realpath(path)
+        return real_path(path)
     try:
         descriptor = os.open(path, LOOK_FLAGS)
     except (OSError, ValueError):
-        return os.path.realpath(path)
+        return real_path(path)
     try:
         real = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
@@ -187,7 +188,7 @@ def _resolved(path: str) -> str:
     finally:
         os.close(descriptor)
     is_plain = real.startswith("/") and not real.endswith(GONE)
-    return real if is_plain else os.path.realpath(path)
+    return real if is_plain else real_path(path)
 
 
 def _placed(real: str, boundary: Boundary) -> Admitted | None:

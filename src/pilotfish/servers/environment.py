@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pilotfish.model import AbsPath
 from pilotfish.servers.leading import leads_into, lies_in, outside_entries
 from pilotfish.system.ownership import is_own_folder
+from pilotfish.system.real_path import real_path
 
 PERSON = frozenset({
     "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "TERM",
@@ -112,7 +113,7 @@ def beside_us(path: Iterable[AbsPath], territory: Iterable[AbsPath], *, trusted:
     """
     links = (os.path.join(folder, "pilotfish") for folder in path)
     found = next((link for link in links if os.path.islink(link) and os.path.isfile(link)), None)
-    return () if found is None else search_path(os.path.dirname(os.path.realpath(found)), territory, trusted=trusted)
+    return () if found is None else search_path(os.path.dirname(real_path(found)), territory, trusted=trusted)
 
 
 def foreign_path(path: str) -> tuple[AbsPath, ...]:

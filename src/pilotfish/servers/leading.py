@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote  # noqa: TID251 -- a part of a variable, of which nobody knows what it is
 
 from pilotfish.paths import is_inside
+from pilotfish.system.real_path import real_path
 
 SEARCHED = frozenset({
     "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH", "ERL_LIBS", "GEM_PATH", "JULIA_DEPOT_PATH", "LD_LIBRARY_PATH",
@@ -55,7 +56,7 @@ _PIECE = re.compile(r"""[^:;,\s"'=]+""")
 
 def lies_in(path: str, territory: Iterable[str]) -> bool:
     """Whether `path` is inside one of the folders, by its name or by where it really leads."""
-    real = os.path.realpath(path)
+    real = real_path(path)
     if any(one.startswith(MOVING) for one in (path, real)):
         return True
     return any(is_inside(one, folder) for folder in territory for one in (path, real))
@@ -82,7 +83,7 @@ def leads_into(name: str, value: str, folders: tuple[str, ...]) -> bool:
 
 
 def _reaches(entry: str, folders: tuple[str, ...]) -> bool:
-    real = os.path.realpath(entry)
+    real = real_path(entry)
     return lies_in(entry, folders) or any(is_inside(folder, real) for folder in folders)
 
 

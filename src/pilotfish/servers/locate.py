@@ -19,6 +19,7 @@ from pilotfish.model import AbsPath
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors
 from pilotfish.servers.leading import lies_in
 from pilotfish.system.ownership import is_foreign
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
@@ -132,7 +133,7 @@ def _node_folders(root: AbsPath, lookup: Lookup, beside: AbsPath | None) -> Iter
     for tools in lookup.tools:
         yield from ancestors(tools, "/")
     if beside is not None:
-        yield from ancestors(os.path.dirname(os.path.realpath(beside)), "/")
+        yield from ancestors(os.path.dirname(real_path(beside)), "/")
 
 
 def _up(root: AbsPath, territory: Iterable[AbsPath]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.tree import ProjectTree
+from pilotfish.system.real_path import real_path
 
 FOLDERS = (".venv", "venv", "env", ".env")
 """What environments in a project's folder are called, the most usual first."""
@@ -130,7 +131,7 @@ def _in_project(folder: AbsPath, tree: ProjectTree) -> Iterator[str]:
 def _elsewhere(folder: AbsPath, project: Project, tree: ProjectTree) -> Iterator[str]:
     """Environments that tools keep outside of the project, under names made from its path."""
     variables, home = project.variables, project.home
-    real = os.path.realpath(folder)
+    real = real_path(folder)
     cache = variables.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     data = variables.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
     if tree.exists(os.path.join(folder, "Pipfile")):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors
 from pilotfish.servers.spec import Manager, ServerSpec
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.servers.locate import ProgramFound
@@ -57,7 +58,7 @@ def _packages(spec: ServerSpec) -> tuple[frozenset[str], ...]:
 
 def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
     """From the nearest `package.json` above the program, if it is one of these packages."""
-    for folder in ancestors(os.path.dirname(os.path.realpath(program)), "/"):
+    for folder in ancestors(os.path.dirname(real_path(program)), "/"):
         try:
             with open(os.path.join(folder, "package.json"), "rb") as file:
                 package = cast("dict[str, object]", json.load(file))
@@ -70,7 +71,7 @@ def _of_npm(program: AbsPath, modules: frozenset[str]) -> str:
 
 def _of_wheel(program: AbsPath, wheels: frozenset[str]) -> str:
     """From the names of the packages that are installed beside a program of a Python environment."""
-    prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    prefix = os.path.dirname(os.path.dirname(real_path(program)))
     found = {version for name, version in _distributions(prefix) if _normalised(name) in wheels}
     return found.pop() if len(found) == 1 else ""
 
@@ -90,7 +91,7 @@ def _of_deb(program: AbsPath, debs: frozenset[str]) -> str:
     for deb in debs:
         try:
             with open(os.path.join(DPKG, "info", f"{deb}.list"), encoding="utf-8") as files:
-                if not {f"{program}\n", f"{os.path.realpath(program)}\n"} & set(files):
+                if not {f"{program}\n", f"{real_path(program)}\n"} & set(files):
                     continue
             with open(os.path.join(DPKG, "status"), encoding="utf-8") as status:
                 record = status.read().partition(f"\nPackage: {deb}\n")[2].partition("\n\n")[0]

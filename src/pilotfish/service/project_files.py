@@ -17,6 +17,7 @@ from pilotfish.counting import counted
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
+from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import Skipped, files_below
 
 MAX_NAMED = 5
@@ -90,19 +91,19 @@ class _Walk(Struct):
 
 def _walk(paths: Sequence[str], changed: Sequence[str] | None) -> _Walk:
     if changed is not None:
-        places = [AbsPath(os.path.realpath(path)) for path in paths]
-        real = (AbsPath(os.path.realpath(path)) for path in changed)
+        places = [AbsPath(real_path(path)) for path in paths]
+        real = (AbsPath(real_path(path)) for path in changed)
         return _Walk((), [path for path in real if any(is_inside(path, place) for place in places)])
     named = dict.fromkeys(path for path in paths if not os.path.isdir(path))
-    if any(os.path.realpath(path) == os.sep for path in paths):
+    if any(real_path(path) == os.sep for path in paths):
         hint = "Change to the folder of a project, or name files or folders."
         raise Refused(Code.INVALID_INPUT, f"{os.sep} is the whole file system.", hint=hint)
-    folders = [AbsPath(os.path.realpath(path)) for path in paths if path not in named]
+    folders = [AbsPath(real_path(path)) for path in paths if path not in named]
     skipped = Skipped()
     below = [*dict.fromkeys(file for folder in folders for file in files_below(folder, skipped))]
     odd: dict[AbsPath, tuple[AbsPath, ...]] = {path: (path,) for path in skipped.special}
     for link in skipped.links:
-        target = AbsPath(os.path.realpath(link))
+        target = AbsPath(real_path(link))
         # What is inside of the folders is checked there, under its own name.
         if not any(is_inside(target, folder) for folder in folders):
             odd[link] = _samples(link, target)

@@ -4,7 +4,6 @@ What stands is taken from the picture, and the rest is checked a few files at a 
 over. What is done by then is told, how much is not is said, and the next check goes on from there.
 """
 
-import os
 from collections.abc import Callable, Sequence
 
 import anyio
@@ -22,6 +21,7 @@ from pilotfish.service.project_files import FilesToCheck, select
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
+from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
 
 PROJECT_SECONDS = 45.0
@@ -115,7 +115,7 @@ def _unserved(workspace: Workspace, paths: Sequence[str]) -> dict[str, Error | N
         if not workspace.serves(AbsPath(path)):
             found[path] = None
             continue
-        choice = workspace.servers_for(AbsPath(os.path.realpath(path)))
+        choice = workspace.servers_for(AbsPath(real_path(path)))
         if not choice.servers:
             found[path] = None if choice.missing is None else error_of(workspace.why_unavailable(choice.missing))
     return found

@@ -70,6 +70,7 @@ from pilotfish.service.python_environments import PythonEnvironments
 from pilotfish.service.recent import Recent
 from pilotfish.system.ownership import make_private_folders, own_home
 from pilotfish.system.ports import Confinement, Launch
+from pilotfish.system.real_path import real_path
 
 MAX_CHOICES = 1_000
 """Files whose servers are kept, about 2 KB each; for others the folders are searched again."""
@@ -557,7 +558,7 @@ class Workspace:
 
     def _temporary(self, spec: ServerSpec, root: AbsPath) -> Mapping[str, str]:
         """A place for temporary files where a confined server may create some: not the folder that a root lies in."""
-        usual = os.path.realpath(self._environment.get("TMPDIR") or "/tmp")  # noqa: S108 - only compared
+        usual = real_path(self._environment.get("TMPDIR") or "/tmp")  # noqa: S108 - only compared
         beside = not any(is_inside(one, usual) or is_inside(usual, one) for one in self._lookup.territory)
         if self.config.trusted or beside:
             return {}

@@ -23,6 +23,7 @@ from pilotfish.servers.catalogue import builtin_layer, canonical_id
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.ownership import own_home
+from pilotfish.system.real_path import real_path
 
 logger = logging.getLogger(__name__)
 
@@ -84,11 +85,11 @@ class Workspaces:
         known = self._known.get(key)
         if known is not None and known.is_current():
             return known.workspace
-        self._require_outside(AbsPath(os.path.realpath(client.root)))
+        self._require_outside(AbsPath(real_path(client.root)))
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
         # Taken before the files are read: a write during the read is then noticed at the next use.
-        files = signature_of(watched_files(request, AbsPath(os.path.realpath(client.root))))
+        files = signature_of(watched_files(request, AbsPath(real_path(client.root))))
         loaded = load(request, known.loaded if known else None)
         workspace = self._workspace(client, loaded)
         made = _Known(loaded, workspace, files, signature_of(workspace.approved_files))
@@ -107,7 +108,7 @@ class Workspaces:
 
     def _require_outside(self, root: AbsPath) -> None:
         """Raise `Refused` where our own state would be the project's: programs and records that count are there."""
-        state = os.path.realpath(self._places.state)
+        state = real_path(self._places.state)
         if is_inside(state, root) and not is_inside(own_home(), root):
             hint = "Set PILOTFISH_HOME, XDG_STATE_HOME or HOME to a folder outside of the project."
             raise Refused(Code.UNTRUSTED, f"the folder of pilotfish's state, {state}, is inside {root}", hint=hint)

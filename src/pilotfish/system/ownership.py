@@ -5,6 +5,8 @@ import pwd
 import stat
 from functools import cache
 
+from pilotfish.system.real_path import real_path
+
 
 def is_foreign(status: os.stat_result) -> bool:
     """Whether neither this user nor the system owns a file."""
@@ -13,7 +15,7 @@ def is_foreign(status: os.stat_result) -> bool:
 
 def is_own_folder(path: str) -> bool:
     """Whether only this user and the system decide what is in a folder, now or by swapping one above it."""
-    folder = os.path.realpath(path)
+    folder = real_path(path)
     try:
         if os.stat(folder).st_mode & stat.S_IWOTH:
             return False

@@ -3,6 +3,7 @@
 import os
 
 from pilotfish.system.ownership import is_foreign
+from pilotfish.system.real_path import real_path
 
 
 def top_of(folder: str) -> str:
@@ -11,7 +12,7 @@ def top_of(folder: str) -> str:
     A home kept in git is none, and neither is what another user made: in a place that all may write to, their `.git`
     above our folder would decide what belongs to it (T56).
     """
-    homes = {os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~")), "/"}
+    homes = {os.path.expanduser("~"), real_path(os.path.expanduser("~")), "/"}
     candidate = folder
     while candidate not in homes:
         if _is_own_repository(candidate):

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.system.real_path import real_path
 
 MAX_BYTES = 16 * 1024 * 1024
 """Of a host's file. Claude Code keeps its history in the file that its MCP servers are in, and that may be large."""
@@ -32,8 +33,8 @@ class HostFile:
 
 def read_host_file(path: str, within: str) -> HostFile:
     """Read a file; raises `Refused` for what is not a file, leads out of `within`, or is too large."""
-    target = os.path.realpath(path)
-    border = os.path.realpath(within)
+    target = real_path(path)
+    border = real_path(within)
     if os.path.commonpath([target, border]) != border:
         hint = f"It must lead to a file below {border}. Change {target} by hand, or replace the link."
         raise Refused(Code.OUTSIDE_WORKSPACE, f"{path} leads to {target}", hint=hint)

@@ -5,6 +5,7 @@ import shutil
 
 from pilotfish.hosts.shared.host_spec import HostSpec, Where
 from pilotfish.hosts.shared.receipts import Receipts
+from pilotfish.system.real_path import real_path
 
 
 def is_installed(host: HostSpec, where: Where, receipts: Receipts) -> bool:
@@ -16,7 +17,7 @@ def is_installed(host: HostSpec, where: Where, receipts: Receipts) -> bool:
 
 
 def _has_others_files(path: str, receipts: Receipts) -> bool:
-    path = os.path.realpath(path)
+    path = real_path(path)
     if path not in receipts.folders():
         return os.path.exists(path) and not _is_ours(path, receipts)
     try:

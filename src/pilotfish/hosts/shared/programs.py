@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 import pilotfish
+from pilotfish.system.real_path import real_path
 
 HOOK = ("surfaces", "hook.py")
 """Below the package. Hosts' files hold this path, so it does not change with our folders."""
@@ -65,12 +66,12 @@ def _scripts(package: str) -> tuple[str, str]:
 def installed_programs(environment: Mapping[str, str]) -> Programs:
     """The programs of this installation."""
     package = os.path.dirname(os.path.abspath(pilotfish.__file__))
-    users = os.path.realpath(site.getusersitepackages())
+    users = real_path(site.getusersitepackages())
     home = environment.get("PILOTFISH_HOME")
     return Programs(
         sys.executable,
         *_scripts(package),
-        isolated=os.path.commonpath([os.path.realpath(package), users]) != users,
+        isolated=os.path.commonpath([real_path(package), users]) != users,
         home=os.path.abspath(home) if home else None,
     )
 

@@ -4,7 +4,6 @@ An edit of a server is about texts that it was sent. It is staged strictly, writ
 servers are notified, and the changed files are checked: the answer has the changes and the feedback.
 """
 
-import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -46,6 +45,7 @@ from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import EditableFiles
+from pilotfish.system.real_path import real_path
 
 PREPARE_RENAME = "textDocument/prepareRename"
 
@@ -255,7 +255,7 @@ def _view(job: Job, intent: Intent) -> View:
 
 def _changed_files(plan: EditPlan) -> set[AbsPath]:
     changed = {one.resource.path for one in plan.operations if isinstance(one, TextChange)}
-    return {AbsPath(os.path.realpath(path)) for path in changed if path is not None}
+    return {AbsPath(real_path(path)) for path in changed if path is not None}
 
 
 def _rename_request() -> Request:

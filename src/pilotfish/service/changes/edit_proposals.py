@@ -5,7 +5,6 @@ on disk, and the server is asked again, so that the places are in texts that we 
 it was never sent may be years old.
 """
 
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.use_server import Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
 
 MAX_ASKS = 3
@@ -212,7 +212,7 @@ def _open_texts(session: Session, plan: EditPlan) -> list[AbsPath]:
 def _open_path(session: Session, change: TextChange) -> AbsPath | None:
     if change.resource.path is None:
         return None
-    real = AbsPath(os.path.realpath(change.resource.path))
+    real = AbsPath(real_path(change.resource.path))
     return real if session.documents.is_open(real) else None
 
 

@@ -14,6 +14,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import files_below
 
 MAX_FILES = 20_000
@@ -59,7 +60,7 @@ async def with_existing_file(question: Question, client: ClientSession) -> Quest
 
 def _found(named: str, root: AbsPath) -> str:
     """The file that is meant; reads folders, so run it in a worker thread."""
-    real = AbsPath(os.path.realpath(root))
+    real = AbsPath(real_path(root))
     files = list(islice(files_below(real), MAX_FILES))
     found = candidates(named.removeprefix("@"), (os.path.relpath(path, real) for path in files))
     if len(found.ending) == 1 and len(files) < MAX_FILES and not os.path.isabs(named):

@@ -25,6 +25,7 @@ from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check, refusal
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, root_option
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
@@ -289,4 +290,4 @@ def _interest(paths: Sequence[str]) -> Interest:
 
 
 def _real(path: str) -> AbsPath:
-    return AbsPath(os.path.realpath(path))
+    return AbsPath(real_path(path))

@@ -19,6 +19,7 @@ import click
 
 from pilotfish.errors import Code, Refused
 from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.config.files import WorkspaceFiles
@@ -102,7 +103,7 @@ def untrust(directory: str | None, root: str | None, as_json: bool) -> None:  # 
 
     places = _places()
     # By name only: trust in a workspace that is gone can be withdrawn, too.
-    workspace = AbsPath(os.path.realpath(directory or root_of(root)))
+    workspace = AbsPath(real_path(directory or root_of(root)))
     removed = remove_pin(places.pins, workspace)
     forget_shown(places, workspace)
     name = printable(workspace)

@@ -6,7 +6,6 @@ Its methods are `async` like those of every workspace, but they block and never 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -21,6 +20,7 @@ from pilotfish.ipc.client import Link, introduction, open_link
 from pilotfish.ipc.messages import ServedFile
 from pilotfish.operations.answers import answer_of
 from pilotfish.sanitise import sanitised
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
@@ -64,7 +64,7 @@ class DaemonWorkspace:
 
     @property
     def root(self) -> str:
-        return os.path.realpath(str(self._link.welcome["root"]))
+        return real_path(str(self._link.welcome["root"]))
 
     async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
         return answer_of(self._link.request("ask", {"operation": operation, **arguments}))

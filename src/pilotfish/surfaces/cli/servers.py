@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pilotfish.surfaces.cli.workspace import json_option, root_of, root_option
+from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,7 @@ def servers(context: click.Context, words: tuple[str, ...], root: str | None, as
     """
     from pilotfish.surfaces.cli.terminal.servers_text import choice_lines, proof_lines, rows_json, table_lines
 
-    top = os.path.realpath(root_of(root))
+    top = real_path(root_of(root))
     rows, trusted = _rows(top, words)
     choice = _choice(top, rows, words[0], trusted=trusted) if len(words) == 1 else ()
     if as_json:

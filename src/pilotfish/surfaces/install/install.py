@@ -32,6 +32,7 @@ from pilotfish.servers.environment import search_path
 from pilotfish.servers.install import Bundle, ToolsFolder
 from pilotfish.system.ports import Launch
 from pilotfish.system.process import spawn
+from pilotfish.system.real_path import real_path
 
 TAIL_LINES = 15
 """Of the output of pip or npm, when it failed."""
@@ -139,8 +140,8 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
 
 def _project() -> tuple[AbsPath, ...]:
     """The folder that this program runs in, whose programs are not the user's own; `/` and a home are no project."""
-    folder = os.path.realpath(os.getcwd())
-    return () if is_inside(os.path.realpath(os.path.expanduser("~")), folder) else (AbsPath(folder),)
+    folder = real_path(os.getcwd())
+    return () if is_inside(real_path(os.path.expanduser("~")), folder) else (AbsPath(folder),)
 
 
 def _check(bundle: Bundle, tools: ToolsFolder) -> None:

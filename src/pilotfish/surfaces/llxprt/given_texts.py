@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from pilotfish.model import AbsPath
 from pilotfish.service.recent import Recent
+from pilotfish.system.real_path import real_path
 
 MAX_TEXTS = 100
 
@@ -22,7 +23,7 @@ class GivenTexts:
 
     def put(self, path: str, text: str | None) -> None:
         """The text of a file from now on; None: what is on disk."""
-        real = AbsPath(os.path.realpath(os.path.join(self._cwd, path)))
+        real = AbsPath(real_path(os.path.join(self._cwd, path)))
         if text is None:
             self._texts.drop(lambda known: known == real)
         else:

@@ -21,6 +21,7 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.uris import path_of
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.real_path import real_path
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +74,8 @@ class ClientRoots:
         if not named or len(sessions) == 1:
             return sessions[0]
         if os.path.isabs(named):
-            real = os.path.realpath(named)
-            holding = [session for session in sessions if is_inside(real, os.path.realpath(session.root))]
+            real = real_path(named)
+            holding = [session for session in sessions if is_inside(real, real_path(session.root))]
             return max(holding, key=lambda session: len(session.root), default=sessions[0])
         here = (session for session in sessions if os.path.lexists(os.path.join(session.cwd, named)))
         return next(here, sessions[0])

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.system.real_path import real_path
 
 PACKAGE_FOLDERS = frozenset({"dist-packages", "node_modules", "site-packages"})
 """uv and pnpm give every file in these a second name in their store, where files are replaced and never written."""
@@ -70,7 +71,7 @@ def target_stamp(path: AbsPath) -> int:
 
 def linked_folder(path: AbsPath) -> str | None:
     """The real path of the folder that a link leads to; None for anything else."""
-    return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else None
+    return real_path(path) if os.path.islink(path) and os.path.isdir(path) else None
 
 
 def inode_of(folder: AbsPath) -> int | None:

@@ -23,6 +23,7 @@ from msgspec import Struct, field
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.system.real_path import real_path
 from pilotfish.system.watching.ignoring import IGNORE_FILE
 from pilotfish.system.watching.listing import (
     Listing,
@@ -387,7 +388,7 @@ class WatchedTree:
         if real is None or below is None:
             return
         if self._linked.get(link) != real:
-            known = (*self._linked.values(), *map(os.path.realpath, self._tops))
+            known = (*self._linked.values(), *map(real_path, self._tops))
             if any(link.startswith(other + os.sep) for other in self._linked):
                 return
             if any(is_inside(real, other) or is_inside(other, real) for other in known):

@@ -7,13 +7,14 @@ import msgspec
 
 from pilotfish.api.answers import Answer
 from pilotfish.operations.answers import answer_of
+from pilotfish.system.real_path import real_path
 
 PATHS = frozenset({"path", "newPath"})
 
 
 def relative_to(cwd: str, answer: Answer[Any], root: str) -> Answer[Any]:
     """The same answer, every path inside the workspace relative to `cwd`; diffs stay relative to the root."""
-    here = os.path.realpath(cwd)
+    here = real_path(cwd)
     if here == root or answer.data is None:
         return answer
 

@@ -2,6 +2,7 @@
 
 The catalogue names the packages and their versions; this adds every package that those need and the hashes of all of
 them, and writes `src/pilotfish/servers/pins/NAME.json`. Servers that are made of the same packages share one file.
+The programs that servers run (`helpers` in the catalogue) come from PyPI.
 A server is left out when it does not come from PyPI or npm, or needs an install script to work.
 """
 
@@ -51,44 +52,53 @@ def manylinux(processor: str) -> list[str]:
 
 
 PLATFORMS = {
-    "linux x86_64": ["manylinux1_x86_64", "manylinux2010_x86_64", *manylinux("x86_64")],
-    "linux aarch64": manylinux("aarch64"),
-    "macos arm64": ["macosx_11_0_arm64", "macosx_12_0_arm64", "macosx_13_0_arm64", "macosx_11_0_universal2"],
-    "macos x86_64": ["macosx_10_12_x86_64", "macosx_10_15_x86_64", "macosx_11_0_x86_64", "macosx_10_9_universal2"],
-    "windows": ["win_amd64"],
+    "linux x64": ["manylinux1_x86_64", "manylinux2010_x86_64", *manylinux("x86_64")],
+    "linux arm64": manylinux("aarch64"),
+    "darwin arm64": ["macosx_11_0_arm64", "macosx_12_0_arm64", "macosx_13_0_arm64", "macosx_11_0_universal2"],
+    "darwin x64": ["macosx_10_12_x86_64", "macosx_10_15_x86_64", "macosx_11_0_x86_64", "macosx_10_9_universal2"],
+    "win32 x64": ["win_amd64"],
 }
-"""A wheel that fits none of these is not installed: pip says so."""
+"""In npm's words. A wheel that fits none of these is not installed: pip says so."""
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or [*FROM_PYPI, *FROM_NPM]
+    helpers = {name: package for spec in load().values() for name, package in spec.helpers.items()}
+    wanted = sys.argv[1:] or [*FROM_PYPI, *FROM_NPM, *helpers]
     PINS.mkdir(exist_ok=True)
+    for name in filter(helpers.__contains__, wanted):
+        write(helpers[name].partition("==")[0], {name: name}, (helpers[name],), from_pypi((helpers[name],)))
     bundles: dict[tuple[Manager, tuple[str, ...]], list[ServerSpec]] = {}
-    for server in wanted:
+    for server in (name for name in wanted if name not in helpers):
         spec = load()[server]
         manager = Manager.PIP if server in FROM_PYPI else Manager.NPM
         bundles.setdefault((manager, spec.install[manager]), []).append(spec)
     for (manager, packages), specs in bundles.items():
         name = re.split(r"[\[=@]", packages[0].lstrip("@"))[0].replace("/", "-")
         pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages, BEFORE.get(specs[0].id))
-        programs = {spec.id: spec.command[0] for spec in specs}
-        table = {"servers": programs, "asked": list(packages), **pinned}
-        (PINS / f"{name}.json").write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
-        print(f"{name}: {', '.join(programs)}", flush=True)
+        write(name, {spec.id: spec.command[0] for spec in specs}, packages, pinned)
+
+
+def write(name: str, programs: Mapping[str, str], packages: tuple[str, ...], pinned: Mapping[str, object]) -> None:
+    table = {"servers": programs, "asked": list(packages), **pinned}
+    (PINS / f"{name}.json").write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+    print(f"{name}: {', '.join(programs)}", flush=True)
 
 
 def from_pypi(packages: tuple[str, ...]) -> dict[str, object]:
     """Every wheel that the packages need on any of the platforms, in the versions of the first."""
     pinned: dict[str, set[str]] = {}
-    for tags in PLATFORMS.values():
+    platforms: list[str] = []
+    for platform, tags in PLATFORMS.items():
         found = resolved((*packages, *pinned), tags, PYTHONS[0])
+        platforms += [platform] if found else []
         # Most wheels are for every Python; one that is compiled for this one is there for each.
         others = PYTHONS[1:] if any(COMPILED.search(file) for _, _, file in found) else ()
         for version in others:
             found += resolved((*packages, *pinned), tags, version)
         for name, digest, _ in found:
             pinned.setdefault(name, set()).add(digest)
-    return {"pip": {name: sorted(digests) for name, digests in sorted(pinned.items())}}
+    only = {"platforms": sorted(platforms)} if len(platforms) < len(PLATFORMS) else {}
+    return {"pip": {name: sorted(digests) for name, digests in sorted(pinned.items())}, **only}
 
 
 def resolved(packages: tuple[str, ...], tags: list[str], python: str) -> list[tuple[str, str, str]]:

@@ -18,6 +18,7 @@ from pilotfish.surfaces.cli.setup import setup
 from pilotfish.surfaces.doctor.verb import doctor
 from pilotfish.surfaces.redaction import redacted, redacted_text
 from support.daemon.homes import TESTS, DaemonHome, daemon_home, fake_server
+from support.servers import real
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -133,6 +134,29 @@ def test_a_companion_that_only_trust_keeps_from_running_is_to_do(machine: Daemon
     assert report["ok"] is False
     assert f". pilotfish trust {machine.root}" in run(doctor).output
     assert not (machine.root / "pwned").exists()
+
+
+@pytest.fixture
+def bash_server() -> dict[str, Path]:
+    """Found before the machine is empty."""
+    real.require(["bash"])
+    return real.programs_of("bash")
+
+
+def test_a_program_without_which_a_server_finds_no_errors_is_to_do(
+    bash_server: dict[str, Path], machine: DaemonHome
+) -> None:
+    programs = Path(os.environ["PATH"])
+    for name, program in bash_server.items():
+        (programs / name).symlink_to(program)
+    machine.write("a.sh", "#!/bin/bash\necho $1\n")
+    done = run(doctor)
+    assert done.exit_code == 1
+    assert "needs shellcheck for nearly all diagnostics, and it is not installed" in done.output
+    assert done.output.endswith("1 thing to do:\n  1. pilotfish install shellcheck\n")
+    (programs / "shellcheck").write_text("#!/bin/sh\n")
+    (programs / "shellcheck").chmod(0o755)
+    assert run(doctor).output.endswith("Everything works.\n")
 
 
 def test_a_folder_without_sources_has_nothing_to_do(machine: DaemonHome) -> None:

@@ -32,7 +32,7 @@ class Bundle(Struct, frozen=True):
 
     name: str
     programs: Mapping[str, str]
-    """The program that each server starts with, by the server's id."""
+    """The program that each server starts with, by the server's id; a program that servers run, by its own name."""
     asked: tuple[str, ...]
     """The packages that the catalogue names; the others are what those need."""
     wheels: Mapping[str, tuple[str, ...]]
@@ -41,7 +41,7 @@ class Bundle(Struct, frozen=True):
     """From npm: its lock file."""
     digest: str
     platforms: tuple[str, ...] = ()
-    """Where it works, in npm's words (`linux arm64`); empty: everywhere."""
+    """Where it can be installed, in npm's words (`linux arm64`); empty: everywhere."""
 
     @property
     def source(self) -> Source:

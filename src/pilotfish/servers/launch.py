@@ -2,7 +2,8 @@
 
 A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
 part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),
-`${pid}` (ours) and `${npm:package/file}` (a file of an npm package).
+`${pid}` (ours), `${npm:package/file}` (a file of an npm package) and `${program:name}` (the path of a program that is
+not the project's, else its bare name).
 For Python there are `${python}` (an interpreter that is not the project's), `${pythonEnvironment}` (a program of ours
 that answers as the interpreter of the project's environment would; `${python}` where there is no environment),
 `${pythonPackages}` (the folders of that environment's packages, a list) and `${pythonPrefix}` (its folder).

@@ -143,6 +143,8 @@ class Freshness(Struct, frozen=True):
     """Members beside the standard ones of `didChange`, an extension of this server."""
     cannot_check: tuple[str, ...] = ()
     """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
+    remedy: str | None = None
+    """What a person does about such a message."""
     failed_check: tuple[str, ...] = ()
     """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
     not_checked: str | None = None
@@ -382,6 +384,8 @@ class ServerSpec(Struct, frozen=True):
     install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
     needs: tuple[str, ...] = ()
     """Programs that it needs beside itself, in words for people."""
+    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those of them that `pilotfish install` can install, and the package of each on PyPI."""
     version_args: tuple[str, ...] = ()
     death_signs: tuple[str, ...] = ()
     """What it logs when a process that does its work has died while it lives on and answers with nothing."""

@@ -363,7 +363,8 @@ class Workspace:
         if place not in self._whereabouts.keys:
             located = self._located(spec, root)
             program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
-            config = f"{self._rules(spec.id)} {program} {python}"
+            helpers = " ".join(self.program(name) or "" for name in spec.helpers)
+            config = f"{self._rules(spec.id)} {program} {python} {helpers}"
             self._whereabouts.keys[place] = Key(spec.id, root, config, self._surroundings())
         return self._whereabouts.keys[place]
 
@@ -477,6 +478,8 @@ class Workspace:
             kind, _, rest = name.partition(":")
             if kind == "npm":
                 return find_npm_file(rest, root, self._lookup, located.path)
+            if kind == "program":
+                return self.program(rest) or rest
             if name in PYTHON_PLACEHOLDERS:
                 return self._python_of(name, root)
             known = {

@@ -39,7 +39,7 @@ class User:
 
 def require(servers: Iterable[str]) -> None:
     """Skip the test where a server is missing; in CI that is a failure, or the test would prove nothing."""
-    missing = [server for server in servers if not _programs(server)]
+    missing = [server for server in servers if not programs_of(server)]
     if missing:
         reason = f"not installed: {', '.join(missing)} (python3 tools/setup.py check)"
         if os.environ.get("CI") == "true":
@@ -54,7 +54,7 @@ def make_user(base: Path, servers: Iterable[str], config: Mapping[str, Any], *, 
     for folder in (workspace, home, tools):
         folder.mkdir()
     wanted = set(servers)
-    for name, program in {name: path for server in wanted for name, path in _programs(server).items()}.items():
+    for name, program in {name: path for server in wanted for name, path in programs_of(server).items()}.items():
         (tools / name).symlink_to(program)
     environment = {
         "HOME": str(home),
@@ -76,7 +76,7 @@ def make_user(base: Path, servers: Iterable[str], config: Mapping[str, Any], *, 
     return user
 
 
-def _programs(server: str) -> dict[str, Path]:
+def programs_of(server: str) -> dict[str, Path]:
     """What has to be on the `PATH` for a server, by name; nothing where something of it is missing."""
     spec = load()[server]
     name = spec.command[0]

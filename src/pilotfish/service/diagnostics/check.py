@@ -320,7 +320,8 @@ class Check:
         if refusal is None:
             return None
         message = f"{session.server} reports that it cannot check: {refusal}"
-        return ServerFailed(Code.SERVER_ERROR, message, scene=Scene(server=session.server, root=session.root))
+        scene = Scene(server=session.server, root=session.root)
+        return ServerFailed(Code.SERVER_ERROR, message, hint=self._freshness.remedy, scene=scene)
 
     def _lack(self) -> str | None:
         """What the server does not check, as the catalogue or the server itself says."""

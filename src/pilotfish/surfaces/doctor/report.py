@@ -47,7 +47,7 @@ class ServerReport(Struct, frozen=True):
     given_up: str | None = None
     """What it does without, because the workspace is not trusted."""
     incomplete: bool = False
-    """Whether it misses errors without that."""
+    """Whether it misses errors without that, or without what it `needs`."""
     looked_in: tuple[str, ...] = ()
     """Where a missing program was looked for."""
     advice: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.protocol.documents import Documents
 from pilotfish.sanitise import sanitised
+from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
@@ -165,23 +166,29 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         return replace(
             blank, state="broken", problem=failure.message, last_words=failure.scene.stderr, advice=(*by_hand, *steps)
         )
+    lacking = dict(_lacking(workspace, candidate.spec))
+    steps = (_trust(workspace),) if blank.incomplete else ()
+    if lacking:
+        steps = (f"pilotfish install {' '.join(lacking)}",) if lacking.keys() <= bundles().keys() else ()
     return replace(
         blank,
         state="works",
         version=sanitised(version, MAX_VERSION) or None,
         initialize_ms=round(took * 1000),
         confined=held,
-        needs=tuple(_lacking(workspace, candidate.spec)),
-        advice=(_trust(workspace),) if blank.incomplete else (),
+        problem=f"{', '.join(lacking)} is not installed" if lacking else None,
+        needs=tuple(f"{need}, and it is not installed" for need in lacking.values()),
+        incomplete=blank.incomplete or bool(lacking),
+        advice=steps,
     )
 
 
-def _lacking(workspace: Workspace, spec: ServerSpec) -> Iterator[str]:
-    """What a server works without, and does less (`shellcheck for nearly all diagnostics`)."""
+def _lacking(workspace: Workspace, spec: ServerSpec) -> Iterator[tuple[str, str]]:
+    """The programs without which a server starts and misses errors, and what for."""
     for need in spec.needs:
-        program, purpose = need.partition(" for ")[::2]
-        if purpose and " " not in program and workspace.program(program) is None:
-            yield f"{need}, and it is not installed"
+        program = need.partition(" for ")[0]
+        if program in spec.helpers and workspace.program(program) is None:
+            yield program, need
 
 
 async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:

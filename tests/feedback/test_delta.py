@@ -193,6 +193,13 @@ def test_what_explains_a_message_may_change() -> None:
 
 
 @pytest.mark.proves("DIAG-8")
+def test_a_fix_may_be_offered_later() -> None:
+    old, new = diagnostic("Unknown type name 'context'"), diagnostic("Unknown type name 'context' (fix available)")
+    introduced, older, fixed = change("x\n", [old], "x\n", [new])
+    assert (introduced, len(older), fixed) == ([], 1, [])
+
+
+@pytest.mark.proves("DIAG-8")
 def test_another_number_inside_a_message_may_not() -> None:
     old, new = diagnostic("expected 2 arguments"), diagnostic("expected 3 arguments")
     assert change("f()\n", [old], "f()\n", [new]) == (["0:0 expected 3 arguments"], [], ["0:0 expected 2 arguments"])

@@ -51,3 +51,9 @@ def test_what_another_server_says_is_not_known_to_be_new() -> None:
 
 def test_of_a_list_of_several_servers_only_ones_own_is_counted() -> None:
     assert said_of([finding("mine"), finding("lint", server="other")], "one") == counted("mine")
+
+
+def test_what_explains_a_message_may_change() -> None:
+    before, now = counted("bad override\ninfo: `a` is missing"), finding("bad override\ninfo: `b` is missing")
+    assert changed_files({A: before}, {A: said_of([now], "one")}) == ()
+    assert messages(since_said(before, [now], "one").introduced) == []

@@ -24,6 +24,9 @@ _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 _EXPLANATION = re.compile(r"\n\s*info:.*", re.DOTALL)
 """What is explained below a message may change with other files, and the error is the same."""
 
+_FIX_OFFERED = re.compile(r" \(fix(?:es)? available\)")
+"""Said once an index is loaded that knows of one, and the error is the same."""
+
 
 class CheckedText(Struct, frozen=True):
     """A text and its diagnostics."""

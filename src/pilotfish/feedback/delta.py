@@ -87,6 +87,11 @@ def in_either(first: Comparison, second: Comparison) -> Comparison:
     )
 
 
+def lasting_words(message: str) -> str:
+    """What stays of a message while lines move and what explains it changes."""
+    return _FIX_OFFERED.sub("", _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", message)))
+
+
 def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:
     """Sort key: line, column, severity, message."""
     start = diagnostic.range.start
@@ -125,7 +130,7 @@ def _new_signs(diagnostic: Diagnostic, lines: LineMap, texts: Sequence[str]) -> 
 
 def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Sequence[str]) -> Signs:
     start = diagnostic.range.start
-    message = _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", diagnostic.message))
+    message = lasting_words(diagnostic.message)
     same = (message, diagnostic.code, diagnostic.source, diagnostic.severity, diagnostic.server)
     return (
         # The same message in the same place, of any server: of two servers that agree only one is kept, and not always

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
-from pilotfish.feedback.delta import Delta, place
+from pilotfish.feedback.delta import Delta, lasting_words, place
 from pilotfish.model import AbsPath, Diagnostic
 
 FileAccount = Counter[int]
@@ -19,7 +19,7 @@ Account = Mapping[AbsPath, FileAccount]
 
 def said(words: Iterable[tuple[str | None, str]]) -> FileAccount:
     """Of codes and messages."""
-    return Counter(crc32(f"{code}\0{message}".encode(errors="replace")) for code, message in words)
+    return Counter(crc32(f"{code}\0{lasting_words(message)}".encode(errors="replace")) for code, message in words)
 
 
 def said_of(diagnostics: Iterable[Diagnostic], server: str) -> FileAccount:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from lsprotocol import converters, types
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
 from pilotfish.protocol import diagnostics
@@ -337,3 +338,18 @@ def test_the_same_message_at_the_same_range_is_said_once_by_the_first() -> None:
 def test_another_range_is_kept_and_the_list_is_ordered_by_place() -> None:
     both = merged([[diagnostic("m", line=5), diagnostic("m", line=2)], [diagnostic("w", 2, severity=Severity.WARNING)]])
     assert [(each.message, each.range.start.line) for each in both] == [("m", 2), ("w", 2), ("m", 5)]
+
+
+@pytest.mark.proves("DIAG-1")
+def test_a_code_on_a_line_of_two_sources_is_said_in_the_words_of_the_later() -> None:
+    own = replace(diagnostic("no such module", line=3), code="E1", source="server")
+    other_line, other_code = replace(own, range=diagnostic("", 4).range), replace(own, code="E2", message="another")
+    compiled = replace(diagnostic("file not found for module", line=3), code="E1", source="compiler")
+    assert merged([[own, other_line, other_code], [compiled]]) == (other_code, compiled, other_line)
+
+
+@pytest.mark.proves("DIAG-1")
+def test_without_a_code_or_a_source_two_messages_are_two() -> None:
+    plain = [replace(diagnostic(message, line=1), source=source) for message, source in (("a", "x"), ("b", "y"))]
+    coded = [replace(diagnostic(message, line=2), code="E1") for message in "cd"]
+    assert merged([plain, coded]) == (*plain, *coded)

@@ -210,12 +210,22 @@ def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: st
 
 
 def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
-    """One list, by place: the same message at the same range is listed once, from the server that reported it first."""
+    """One list, by place: the same message at the same range is listed once, from the server that reported it first.
+
+    Where a server has one code on a line from two sources, its own analysis and then the compiler that it runs, these
+    are one error in two wordings, and the later source's is listed.
+    """
     seen: dict[tuple[Range, str], Diagnostic] = {}
     for diagnostics in lists:
         for diagnostic in diagnostics:
             seen.setdefault((diagnostic.range, diagnostic.message), diagnostic)
-    return tuple(sorted(seen.values(), key=lambda item: (item.range.start, item.severity, item.range.end)))
+    last = {_coded_line(one): one.source for one in seen.values() if one.code and one.source}
+    kept = (one for one in seen.values() if not one.source or last.get(_coded_line(one), one.source) == one.source)
+    return tuple(sorted(kept, key=lambda item: (item.range.start, item.severity, item.range.end)))
+
+
+def _coded_line(diagnostic: Diagnostic) -> tuple[str, str | None, int]:
+    return diagnostic.server, diagnostic.code, diagnostic.range.start.line
 
 
 def _same_provider(other: Channel, newer: Channel) -> bool:

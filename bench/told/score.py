@@ -120,6 +120,7 @@ class Judge:
         old, rest = _matched(rest, after)
         told = {id(problem) for _, problem in (*right, *late)}
         untold = [problem for problem in new if id(problem) not in told]
+        told |= {id(problem) for _, problem in pending if problem.file not in edited and _names(feedback, problem.file)}
         since = [(number, problem.file) for number, problem in pending if id(problem) in told]
         self._pending = [(number, problem) for number, problem in pending if id(problem) not in told]
         self._pending += [(edit.number, problem) for problem in untold]

@@ -478,6 +478,14 @@ def test_what_is_told_with_a_later_edit_is_late_and_not_false_as_long_as_it_is_t
     assert (row.harmless, row.harmless_bytes, row.false_unknown) == (1, 4.0, 1)
 
 
+def test_a_file_that_a_later_feedback_names_in_a_list_is_late() -> None:
+    judge, broken = score.Judge(), [problem("b.py", "x")]
+    judge.verdict(EDIT, true([], broken), told())
+    later = Edit(2, "comment", "harmless", "edit", (Change("z.py", "x", "y"),), "")
+    listed = score.said("1 other file has errors that may be older than this edit: b.py", "/root")
+    assert judge.verdict(later, true(broken, broken), listed).late_for == ((1, "b.py"),)
+
+
 def test_long_messages_that_were_cut_are_the_same_and_short_ones_that_begin_alike_are_not() -> None:
     long = "Argument of type A cannot be assigned to parameter B because " + "of many reasons " * 20
     assert score.same(problem("a", long[:80] + "…"), problem("a", long))

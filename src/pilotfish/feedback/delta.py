@@ -59,6 +59,8 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
     new = sorted(after.diagnostics, key=place)
     if before is None:
         return NoBaseline(tuple(new))
+    if before == after:
+        return Delta(introduced=(), older=tuple(new), fixed=())
     old = sorted(before.diagnostics, key=place)
     if not old or not new:
         # Nothing to pair, so no line map is needed.

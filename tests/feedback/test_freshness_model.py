@@ -13,6 +13,7 @@ import gc
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -34,9 +35,9 @@ from support.oracles.freshness import (
     seed_scheduling,
     wrong,
 )
-from support.oracles.schedules import CANCELS, LONGEST_TAPE, MOST_STEPS, WAITS, apart, numbered
+from support.oracles.schedules import CANCELS, LONGEST_TAPE, MOST_STEPS, WAITS, apart, drawn, numbered
 from support.servers.honest import CONFIGURATION, IGNORED, PACKAGE, Kind
-from support.servers.honest_kinds import KINDS
+from support.servers.honest_kinds import KINDS, MORE_KINDS
 from support.watching.virtual import Loss
 
 IN_THE_GATE, SEED = 2_002, 13
@@ -111,6 +112,18 @@ def test_what_is_called_fresh_is_what_the_server_says_of_that_text_or_a_newer_on
         assert wrong(play(schedule, str(root))) == [], f"number {number}: {schedule}"
 
 
+@pytest.mark.slow
+@pytest.mark.proves("P7", "P8", "DIAG-2", "DIAG-3", "C85")
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("kind", MORE_KINDS, ids=lambda kind: kind.name)
+def test_so_it_is_of_kinds_that_were_found_later(kind: Kind, root: Path, no_collections: None) -> None:
+    for number in range(IN_THE_GATE // len(KINDS)):
+        random = Random(f"{SEED} {kind.name} {number}")
+        seed_scheduling(random.random())
+        schedule = drawn(kind, random)
+        assert wrong(play(schedule, str(root))) == [], f"number {number}: {schedule}"
+
+
 @pytest.fixture
 def no_collections() -> Generator[None]:
     """A fifth of the time goes into collections of garbage otherwise."""
@@ -123,7 +136,7 @@ def no_collections() -> Generator[None]:
 @pytest.mark.slow
 @pytest.mark.proves("P7", "P8")
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS], ids=lambda kind: kind.name)
 def test_so_it_is_in_schedules_that_can_be_made_small(kind: Kind, root: Path, examples: int) -> None:
     def judge(schedule: Schedule) -> None:
         world = play(schedule, str(root))
@@ -150,7 +163,7 @@ def _word(checked: Checked) -> str:
 
 
 @pytest.mark.proves("DIAG-2", "C85")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS], ids=lambda kind: kind.name)
 def test_a_prompt_server_that_nothing_happens_to_is_believed(kind: Kind, root: Path) -> None:
     """The other half: who always says "I do not know" is never wrong either."""
 

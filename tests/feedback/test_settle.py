@@ -24,6 +24,8 @@ SENT, NOW, DEADLINE = 100.0, 101.0, 103.0
 FACTS = Facts(version=5, sent_at=SENT, ready=True, working=False, finished=False)
 PHASED = Traits(phases=Phases.UNTIL_PROGRESS_ENDS)
 QUIET = Traits(silent_when_unchanged=True)
+VOIDING = Traits(phases=Phases.AFTER_PROGRESS)
+AT_ONCE = Traits(floor_seconds=0.25, floor_for_opened=False)
 
 
 def said(facts: Facts, traits: Traits | None = None, now: float = NOW) -> Verdict:
@@ -64,6 +66,32 @@ def published(version: int | None, at: float = 100.5) -> Facts:
             Waiting(DEADLINE),
             id="unversioned, sooner than the server can be",
         ),
+        pytest.param(
+            replace(published(None, at=100.2), opened=True),
+            AT_ONCE,
+            Fresh(),
+            id="opened, and it speaks at once of that",
+        ),
+        pytest.param(
+            replace(published(None, at=100.8), opened=True), AT_ONCE, Waiting(100.8 + 0.25), id="opened, not settled"
+        ),
+        pytest.param(published(None, at=100.2), AT_ONCE, Waiting(DEADLINE), id="changed, and it pauses"),
+        pytest.param(
+            replace(published(None, at=100.2), opened=True),
+            Traits(floor_seconds=0.25),
+            Waiting(DEADLINE),
+            id="opened, and it pauses for that too",
+        ),
+        pytest.param(
+            replace(published(None), ended_at=100.6),
+            VOIDING,
+            Waiting(DEADLINE),
+            id="unversioned, before its work ended",
+        ),
+        pytest.param(replace(published(5), ended_at=100.6), VOIDING, Waiting(DEADLINE), id="and so with a version"),
+        pytest.param(replace(published(None), ended_at=100.4), VOIDING, Fresh(), id="published after its work"),
+        pytest.param(replace(published(None), working=True), VOIDING, Waiting(DEADLINE), id="it has begun anew"),
+        pytest.param(replace(published(None), ended_at=100.6), None, Fresh(), id="its work has nothing to do with it"),
         pytest.param(
             replace(published(5, at=100.95), disturbed_at=100.9, stirred_at=97.8),
             None,
@@ -214,6 +242,8 @@ any_facts = st.builds(
     ready=st.booleans(),
     working=st.booleans(),
     finished=st.booleans(),
+    ended_at=times,
+    opened=st.booleans(),
     asked=st.sampled_from(Asked),
     published=channels,
     barrier=st.sampled_from(Behind),
@@ -224,6 +254,7 @@ any_traits = st.builds(
     Traits,
     phases=st.sampled_from(Phases),
     floor_seconds=st.sampled_from((0.0, 0.25)),
+    floor_for_opened=st.booleans(),
     gap_seconds=st.sampled_from((0.15, 0.6)),
     silent_when_unchanged=st.booleans(),
     silence_seconds=st.none() | st.floats(0, 2),

@@ -30,6 +30,15 @@ def test_work_that_began_and_has_not_ended_means_busy() -> None:
 
 
 @pytest.mark.proves("C54")
+def test_it_is_known_when_the_last_work_ended() -> None:
+    readiness = Readiness()
+    assert readiness.ended_at == -inf
+    for token, kind, now in ((1, "begin", 1.0), (2, "begin", 2.0), (1, "end", 3.0), (2, "end", 4.0), (2, "end", 5.0)):
+        readiness.progress(raw({"token": token, "value": {"kind": kind, "title": "t"}}), now)
+    assert readiness.ended_at == 4
+
+
+@pytest.mark.proves("C54")
 def test_a_report_before_begin_counts_and_an_end_counts_once() -> None:
     readiness = Readiness()
     progress(readiness, "t", kind="report", percentage=1)

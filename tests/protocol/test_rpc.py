@@ -267,14 +267,8 @@ def test_a_cancellation_of_nothing_is_dropped(params: object, reason: DropReason
             {"error": {"message": "no"}}, Failed(0, "m", ResponseError(-32001, '{"message": "no"}')), id="no code"
         ),
         pytest.param({"error": {"code": 1}}, Failed(0, "m", ResponseError(-32001, '{"code": 1}')), id="no message"),
-        pytest.param(
-            {}, Failed(0, "m", UnusableResponse(-32700, "the response has neither a result nor an error")), id="neither"
-        ),
-        pytest.param(
-            {"error": None},
-            Failed(0, "m", UnusableResponse(-32700, "the response has neither a result nor an error")),
-            id="null error only",
-        ),
+        pytest.param({}, Answered(0, "m", NULL), id="an absent result is null"),
+        pytest.param({"error": None}, Answered(0, "m", NULL), id="a null error only"),
     ],
 )
 def test_a_response_settles_its_request_like_this(members: dict[str, object], expected: Event) -> None:

@@ -154,6 +154,51 @@ async def test_of_a_server_that_publishes_in_phases_the_last_one_counts() -> Non
     assert outcome.seconds == pytest.approx(0.7)
 
 
+@pytest.mark.proves("DIAG-2")
+async def test_what_was_published_before_its_loading_has_ended_is_void() -> None:
+    def work(ground: Bench, kind: str) -> None:
+        ground.server.notify("$/progress", {"token": 1, "value": {"kind": kind, "title": "indexing"}})
+
+    async with (
+        bench(Freshness(pull=PullSupport.NONE, phases=Phases.AFTER_PROGRESS)) as ground,
+        later(
+            (0.1, ground.publish),
+            (0.6, lambda: work(ground, "begin")),
+            (0.7, lambda: work(ground, "end")),
+            (1.5, lambda: ground.publish("wrong")),
+        ),
+    ):
+        outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+    assert outcome.seconds == pytest.approx(1.5 + FIRST_GAP_SECONDS)
+
+
+@pytest.mark.proves("DIAG-2")
+async def test_work_without_an_end_holds_up_only_a_server_whose_diagnostics_wait_for_it() -> None:
+    seen = list[list[str] | None]()
+    for waits in (False, True):
+        async with bench(Freshness(pull=PullSupport.NONE, waits_for_work=waits)) as ground:
+            ground.server.notify("$/progress", {"token": 1, "value": {"kind": "begin", "title": "indexing"}})
+            async with later((0.1, lambda ground=ground: ground.publish("wrong"))):
+                outcome = await ground.check("x", seconds=2.0)
+            seen.append(messages(outcome))
+    assert seen == [["wrong"], None]
+
+
+@pytest.mark.proves("DIAG-2", "DIAG-3")
+async def test_a_server_that_pauses_after_edits_alone_is_heard_at_once_of_a_file_that_was_opened() -> None:
+    async with bench(Freshness(pull=PullSupport.NONE, debounce_ms=500, debounces_opens=False)) as ground:
+        async with later((0.05, lambda: ground.publish("opened"))):
+            opened = await ground.check("x")
+        async with later((0.05, lambda: ground.publish("old")), (0.6, lambda: ground.publish("changed"))):
+            changed = await ground.check("y")
+    assert (messages(opened), opened.seconds) == (["opened"], pytest.approx(0.05 + 0.25))
+    assert messages(changed) == ["changed"]
+    assert opened.is_fresh
+    assert changed.is_fresh
+
+
 @pytest.mark.proves("DIAG-3")
 async def test_a_publish_without_a_version_counts_once_it_stays_unreplaced() -> None:
     async with bench(PUSH) as ground, later((0.1, ground.publish), (0.2, lambda: ground.publish("wrong"))):

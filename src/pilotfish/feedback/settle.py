@@ -62,6 +62,10 @@ class Facts(Struct, frozen=True):
     """It has told of work that has not ended."""
     finished: bool
     """Some work that it told of has ended since the text was sent."""
+    ended_at: float = float("-inf")
+    """When the last work that it told of has ended."""
+    opened: bool = False
+    """The text is that with which the file was opened: the server has had no other one of it."""
     asked: Asked = Asked.IMPOSSIBLE
     published: Published | None = None
     barrier: Behind = Behind.NONE
@@ -78,6 +82,8 @@ class Traits(Struct, frozen=True):
     phases: Phases = Phases.ONE
     floor_seconds: float = 0.0
     """A publish without a version that comes sooner after the change is about an older text."""
+    floor_for_opened: bool = True
+    """Whether that is so of a file that was opened, too: else the first publish about it must stay for so long."""
     gap_seconds: float = FIRST_GAP_SECONDS
     """How long a publish must stay unreplaced that has no version, or that need not be the only one for its version."""
     silent_when_unchanged: bool = False
@@ -132,17 +138,23 @@ def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
             return forever
         case Asked.IMPOSSIBLE:
             pass
-    if _version_matches(facts):
+    if _version_matches(facts, traits):
         return _versioned(facts, traits, now)
     if _unversioned_answer(facts, traits):
         return _settled(facts, traits, now)
     return _silence(facts, traits, now)
 
 
-def _version_matches(facts: Facts) -> bool:
+def _version_matches(facts: Facts, traits: Traits) -> bool:
     """A newer version than ours is the answer to a newer text, which is as good; an older one never is."""
-    published = facts.published
+    published = _valid(facts, traits)
     return published is not None and published.version is not None and published.version >= facts.version
+
+
+def _valid(facts: Facts, traits: Traits) -> Published | None:
+    """The last publish, unless the end of some work has made it void."""
+    is_void = traits.phases is Phases.AFTER_PROGRESS and facts.published and facts.published.at < facts.ended_at
+    return None if is_void else facts.published
 
 
 def _versioned(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
@@ -171,7 +183,7 @@ def _may_be_replaced(facts: Facts, traits: Traits) -> bool:
 
 
 def _unsettled_version(facts: Facts, traits: Traits) -> bool:
-    return _version_matches(facts) and _may_be_replaced(facts, traits) and facts.disturbed_at is None
+    return _version_matches(facts, traits) and _may_be_replaced(facts, traits) and facts.disturbed_at is None
 
 
 def _quiet(disturbed_at: float, traits: Traits, now: float) -> Fresh | Waiting:
@@ -184,14 +196,19 @@ def _quiet(disturbed_at: float, traits: Traits, now: float) -> Fresh | Waiting:
 
 
 def _unversioned_answer(facts: Facts, traits: Traits) -> bool:
-    published = facts.published
+    published = _valid(facts, traits)
+    floor = 0.0 if _is_opened(facts, traits) else traits.floor_seconds
     return (
         facts.ready
         and facts.asked is Asked.IMPOSSIBLE
         and published is not None
         and published.version is None
-        and published.at > facts.sent_at + traits.floor_seconds
+        and published.at > facts.sent_at + floor
     )
+
+
+def _is_opened(facts: Facts, traits: Traits) -> bool:
+    return facts.opened and not traits.floor_for_opened
 
 
 def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
@@ -201,7 +218,9 @@ def _settled(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
     disturbed_at = facts.disturbed_at
     if disturbed_at is not None and facts.published.at <= disturbed_at + traits.floor_seconds:
         return _quiet(disturbed_at, traits, now)
-    quiet_at = facts.published.at + traits.gap_seconds
+    # Where a file was closed before, the list that is emptied then comes first.
+    pause = max(traits.gap_seconds, traits.floor_seconds) if _is_opened(facts, traits) else traits.gap_seconds
+    quiet_at = facts.published.at + pause
     return Fresh() if facts.barrier is Behind.PASSED or now >= quiet_at else Waiting(quiet_at)
 
 
@@ -222,7 +241,7 @@ def _silence(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
 
 
 def _phases_over(facts: Facts, traits: Traits) -> bool:
-    return traits.phases not in {Phases.UNTIL_PROGRESS_ENDS, Phases.UNTIL_QUIESCENT} or not facts.working
+    return traits.phases in {Phases.UNKNOWN, Phases.ONE} or not facts.working
 
 
 def _why(facts: Facts) -> str:

@@ -67,6 +67,8 @@ class Readiness:
         """Until then, work that has ended may begin once more."""
         self.ended = 0
         """How many pieces of work have ended so far; a rise means that something was finished."""
+        self.ended_at = -inf
+        """When the last of them did."""
 
     @property
     def busy(self) -> bool:
@@ -114,6 +116,7 @@ class Readiness:
         if work.kind == "end":
             if self._running.pop(note.token, None) is not None:
                 self.ended += 1
+                self.ended_at = now
                 self._done.add(str(note.token))
                 if str(note.token) in self._repeated:
                     self.sure_at = now + RESTART_SECONDS

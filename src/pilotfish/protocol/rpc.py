@@ -283,9 +283,7 @@ class Peer:
             return self._drop_response(identifier)
         if error is not UNSET and error != NULL:
             return Failed(identifier, method, _response_error(error))
-        if message.result is UNSET:
-            return _unusable(identifier, method, "the response has neither a result nor an error")
-        return Answered(identifier, method, message.result)
+        return Answered(identifier, method, NULL if message.result is UNSET else message.result)
 
     def _unaddressed(self, message: Envelope) -> Event:
         if message.error is not UNSET and message.error != NULL:

@@ -97,6 +97,9 @@ class Phases(StrEnum):
     """Another publish for the same version may replace it: it must stay for as long as this server has needed."""
     ONE = "one"
     UNTIL_PROGRESS_ENDS = "until-progress-ends"
+    AFTER_PROGRESS = "after-progress"
+    """It tells of its work, of its loading at every start too, and publishes for each open file when that has ended:
+    what it published before is void."""
     UNTIL_QUIESCENT = "until-quiescent"
     """Until `experimental/serverStatus` says `quiescent`."""
 
@@ -125,10 +128,14 @@ class Freshness(Struct, frozen=True):
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
     barrier: str | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
+    waits_for_work: bool = True
+    """False: its diagnostics do not wait for the work that it tells of, not even for that at its start."""
     publishes_unchanged: bool | None = None
     """False: an edit that changes no diagnostic is followed by silence."""
     debounce_ms: int | None = None
     """The server's own pause before it publishes: what comes sooner after a change is about an older text."""
+    debounces_opens: bool = True
+    """False: of a file that was opened it speaks at once, and what it says there must stay for half of that pause."""
     on_save_only: bool = False
     """It checks nothing before `didSave`."""
     save_progress: str | None = None

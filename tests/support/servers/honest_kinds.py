@@ -340,6 +340,58 @@ class Debounced(Unversioned):
     SLOWEST = 0.06
 
 
+class Indexing(Debounced):
+    """Indexes at its start and when it is told of a file that is not open, and publishes empty lists meanwhile.
+
+    It promises: each time it tells of that as work, before anything that it publishes because of the same file, and
+    when that has ended it publishes for every open file. Of a file that is opened at another time it speaks without its
+    pause. A file that is closed it clears.
+    """
+
+    works = 0
+    indexing = True
+    opening: AbsPath | None = None
+
+    def initialized(self) -> None:
+        self.later(self.whims.delay(0.4), self.index)
+
+    def index(self) -> None:
+        self.works += 1
+        token, self.indexing = f"index {self.works}", True
+        self.progress(token, "begin")
+        self.later(TICK + self.whims.delay(2.4), lambda: self.end(token))
+
+    def end(self, token: str) -> None:
+        self.indexing = token != f"index {self.works}"
+        self.progress(token, "end")
+        if not self.indexing:
+            for path in self.open:
+                self.later(TICK, lambda path=path: self.tell(path))
+
+    def tell(self, path: AbsPath) -> None:
+        if self.indexing:
+            self.publish(path, ())
+        elif path in self.open:
+            super().tell(path)
+
+    def changed(self, path: AbsPath) -> None:
+        if self.opening == path:
+            self.tell(path)
+        elif path in self.open:
+            super().changed(path)
+        elif not self.indexing:
+            self.index()
+
+    def _take(self, document: Any, content: Any) -> None:
+        path = path_of(document["uri"])
+        self.opening = None if path in self.open else path
+        super()._take(document, content)
+
+    def _close(self, document: Any) -> None:
+        super()._close(document)
+        self.script.publish(document["uri"], [])
+
+
 class Silent(Honest):
     """Publishes only what differs from what it published last, in order, and answers its barrier in that order.
 
@@ -460,3 +512,9 @@ KINDS = (
     Kind("on demand", Freshness(pull=PullSupport.NONE, on_demand=ON_DEMAND), Commanded,
          {"executeCommandProvider": {"commands": ["check"]}}, asked=True),
 )  # fmt: skip
+
+MORE_KINDS = (
+    Kind("unversioned, indexing", Freshness(pull=PullSupport.NONE, phases=Phases.AFTER_PROGRESS, debounce_ms=200,
+         debounces_opens=False), Indexing),
+)  # fmt: skip
+"""Not among those above, so that a number goes on to mean the schedule that it has meant."""

@@ -212,6 +212,8 @@ class Check:
             ready=self._target.is_ready(),
             working=readiness.busy,
             finished=readiness.ended > self._finished_before,
+            ended_at=readiness.ended_at,
+            opened=self._sent.opened,
             asked=self._inquiry.asked,
             published=None if push is None else Published(push.version, push.at),
             barrier=self._inquiry.barrier,

@@ -58,7 +58,9 @@ class Target(Struct, frozen=True):
         readiness = self.session.readiness
         if self.freshness.phases is Phases.UNTIL_QUIESCENT:
             return readiness.quiescent is True
-        return self.ledger.answered or not readiness.busy
+        if self.freshness.phases is Phases.AFTER_PROGRESS and not readiness.ended:
+            return False
+        return self.ledger.answered or not readiness.busy or not self.freshness.waits_for_work
 
     def is_well(self) -> bool:
         """Whether it says that it can check: else its answers mean nothing, also to a check that comes later."""

@@ -46,6 +46,8 @@ class Sent(Struct, frozen=True):
     """Its number among all changes that were sent."""
     at: float
     order: float
+    opened: bool = False
+    """The file was opened with it."""
 
 
 class Coverage(Struct, frozen=True):
@@ -155,10 +157,10 @@ class Ledger(Struct):
         version = session.documents.version(path)
         if known is None and file.is_old:
             # Not a change for other files: the server can only have read this text.
-            known = Sent(version, self.changes, current_time(), order)
+            known = Sent(version, self.changes, current_time(), order, opened=True)
             self._unsaved.add(path)
         elif known is None or known.version != version:
-            known = self._changed(version, order)
+            known = replace(self._changed(version, order), opened=known is None)
             if file.saved:
                 self._save(session, path)
         if known.order < max(newest, order):
@@ -184,7 +186,7 @@ class Ledger(Struct):
     def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
         """Open a document at a new process. It reads the same disk, so this is not a change for other files."""
         session.sync(path, language_id, text)
-        self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0)
+        self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0, opened=True)
         self._unsaved.add(path)
 
     def note_disk_change(self) -> None:

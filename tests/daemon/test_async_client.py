@@ -10,7 +10,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.ipc.async_client import open_remote
 from pilotfish.ipc.client import Introduction, Terms
-from pilotfish.surfaces.mcp.proxy import open_upgraded
+from pilotfish.surfaces.daemon_stream import open_upgraded
 from support.daemon.in_process import alive
 from support.daemon.scenarios import mute
 

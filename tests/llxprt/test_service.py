@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.llxprt.channel import MAX_AT_ONCE
+from pilotfish.surfaces.host_channel import MAX_AT_ONCE
 from pilotfish.surfaces.llxprt.service import run
 from support.clients.raw_llxprt import ServiceHost, framed, service_host
 from support.clients.wires import MemoryWire

@@ -10,10 +10,10 @@ import pytest
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.operations.schemas import ToolSet
+from pilotfish.surfaces.daemon_stream import relay
 from pilotfish.surfaces.mcp import options as mcp_options
 from pilotfish.surfaces.mcp import proxy as mcp_proxy
 from pilotfish.surfaces.mcp.options import McpOptions
-from pilotfish.surfaces.mcp.proxy import relay
 from support.clients.wires import MemoryWire
 
 

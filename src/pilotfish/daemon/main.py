@@ -38,6 +38,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.http.context import HttpContext
 from pilotfish.surfaces.http.serve import Serving
+from pilotfish.surfaces.lsp import face as lsp
 from pilotfish.surfaces.mcp import connection as mcp
 from pilotfish.system.clock import current_time
 
@@ -114,7 +115,12 @@ class Daemon:
         self._settings = settings
         self._store = Store(system.places.store)
         serving = Serving(HttpContext(self._store, self.about, system.clock, system.places.state))
-        own: Upgrades = {"mcp": mcp.upgrade, "trace": partial(trace, clock=system.clock), "serve": serving.upgrade}
+        own: Upgrades = {
+            "mcp": mcp.upgrade,
+            "lsp": lsp.upgrade,
+            "trace": partial(trace, clock=system.clock),
+            "serve": serving.upgrade,
+        }
         self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._system = system
         self._service = Service(replace(system, memory=self._store), settings.limits)

@@ -89,6 +89,8 @@ class Conversation(Struct):
     debts: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
     dropped: Counter[str] = field(default_factory=Counter[str])
     inherited: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    left: dict[AbsPath, tuple[Diagnostic, ...]] = field(default_factory=dict[AbsPath, tuple[Diagnostic, ...]])
+    """What it introduced in these files and was there when each was judged last."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
     """The files that it changed or broke in this turn."""
     stopped: set[str] = field(default_factory=set[str])
@@ -101,6 +103,7 @@ class Conversation(Struct):
             debts=dict(self.debts),
             dropped=Counter(self.dropped),
             inherited=dict(self.inherited),
+            left=dict(self.left),
             changed=set(self.changed),
             stopped=set(self.stopped),
         )
@@ -159,10 +162,12 @@ class Conversation(Struct):
     def judged(self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool) -> None:
         """A file has a fresh verdict that the conversation knows of from now on."""
         known = self.inherited.get(path)
+        introduced: tuple[Diagnostic, ...] = ()
         if known is not None:
-            older = introduced_since(known, now).older
+            since = introduced_since(known, now)
+            introduced, older = since.introduced, since.older
         elif isinstance(change, Delta):
-            older = change.older
+            introduced, older = change.introduced, change.older
         else:
             # Nobody knows what was there before: nothing is called its own.
             older = now.diagnostics
@@ -171,6 +176,12 @@ class Conversation(Struct):
         self.changed.add(path)
         if known is not None or len(self.inherited) < MAX_FILES:
             self.inherited[path] = CheckedText(now.text, older)
+            self.left[path] = introduced
+
+    def forget(self, path: AbsPath) -> None:
+        """Nothing of this file is of its making."""
+        self.inherited.pop(path, None)
+        self.left.pop(path, None)
 
     def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
         """What it introduced in a file and is there now."""

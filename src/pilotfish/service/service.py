@@ -39,6 +39,7 @@ from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key, Limits
 from pilotfish.pool.pool import Pool
+from pilotfish.protocol.positions import Text
 from pilotfish.protocol.watching import PathChange
 from pilotfish.protocol.wire import Json
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
@@ -299,6 +300,10 @@ class Service:
             return answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.add_operation(question.operation, current_time() - started)
+
+    async def text_of(self, client: ClientSession, path: str) -> Text:
+        """The text of a file on disk, for the places in it. Raises `Refused` where it may not, or cannot, be read."""
+        return await self._texts.text(admit(path, self.workspaces.of(client).boundary).path)
 
     async def offered(self, client: ClientSession) -> tuple[OperationRow, ...]:
         """The operations that a server of this workspace may answer. Nothing is started."""

@@ -116,6 +116,14 @@ class Conversations:
             # The next conversation starts from what is there now.
             self._late_checks.run_soon(self._take_for_granted, record)
 
+    def on_late(self, client: ClientSession, call: Callable[[], None]) -> None:
+        """Call this whenever a check in the background has ended: the next event may have something to tell."""
+        self._record(client).on_late = call
+
+    def left(self, client: ClientSession) -> Mapping[AbsPath, tuple[Diagnostic, ...]]:
+        """The files that it changed or broke, with what it introduced there, as they were judged last."""
+        return dict(self._record(client).state.left)
+
     def noticed(self, changes: Iterable[PathChange]) -> None:
         """These files were changed on disk, by whomever."""
         records = self._all()
@@ -420,6 +428,7 @@ class Conversations:
                 state.settle(path, Fate.NO_VERDICT)
         for path in judged.deleted:
             state.settle(path, Fate.JUDGED)
+            state.left.pop(path, None)
             if missing:
                 state.owe_others(path, judged.first.get(path), call=call)
         for verdict in judged.others.verdicts:
@@ -447,7 +456,7 @@ class Conversations:
             except Refused:
                 text = ""
             self._edit_feedback.start_from(client, path, text)
-            record.state.inherited.pop(path, None)
+            record.state.forget(path)
         record.written.clear()
 
     def _texts_of_created(self, record: ConversationRecord, changes: Mapping[AbsPath, Change]) -> dict[AbsPath, str]:

@@ -92,6 +92,8 @@ class LateChecks:
             record.background = None
         if not scope.cancelled_caught:
             self._found(record, judged, pending)
+            if record.on_late is not None:
+                record.on_late()
 
     def _found(self, record: ConversationRecord, judged: Judged | None, pending: Mapping[AbsPath, Debt]) -> None:
         """What the background knows now, about files that no event has judged meanwhile."""
@@ -124,3 +126,6 @@ class LateChecks:
             change = judged.others.changes.get(verdict.path) if judged is not None else None
             if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
                 state.found(verdict.path, without(checked_text(verdict), change.introduced), call=call, edited=False)
+            elif change is not None and verdict.path in state.left:
+                # Nothing is to be told of it, and what is left there may have gone.
+                state.judged(verdict.path, checked_text(verdict), change, edited=False)

@@ -1,5 +1,7 @@
 """One conversation as the service keeps it: what it was told, what changed on disk meanwhile, what goes on for it."""
 
+from collections.abc import Callable
+
 import anyio
 from msgspec import Struct, field
 
@@ -24,6 +26,8 @@ class ConversationRecord(Struct):
     """The check that goes on, if one does."""
     judging: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
     """What that is about."""
+    on_late: Callable[[], None] | None = None
+    """Called when that has ended, for clients that can be told at any time."""
 
     def call(self, *, counts: bool) -> int:
         """The number of the call that an event belongs to."""

@@ -100,6 +100,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
     "Run": {
         "daemon": Verb("cli.daemon", "Start, stop and inspect the daemon."),
         "mcp": Verb("mcp.verb", "Serve MCP over standard input and output."),
+        "lsp": Verb("lsp.verb", "Serve coding agents that have an LSP client."),
         "hook": Verb("cli.daemon", "The hook program that hosts run after an edit."),
         "serve": Verb("http.verb", "The HTTP API, MCP over HTTP and a live page."),
         "service": Verb("llxprt.verb", "Serve LLxprt over standard input and output."),

@@ -21,6 +21,7 @@ from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
 from pilotfish.service.status.reported import check_reported_files
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.host_channel import Notify
 from pilotfish.surfaces.llxprt.given_texts import GivenTexts
 from pilotfish.surfaces.llxprt.shapes import JsonObject, all_diagnostics, file_diagnostics, server_status
 
@@ -31,8 +32,6 @@ STOP_SECONDS = 2.5
 
 MAX_WAIT_SECONDS = 60.0
 """For a check that never comes."""
-
-Notify = Callable[[str, object], Awaitable[None]]
 
 
 class LlxprtMethods:

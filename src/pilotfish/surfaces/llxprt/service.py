@@ -22,8 +22,8 @@ from pilotfish.sanitise import sanitised
 from pilotfish.servers.catalogue import canonical_id
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.host_channel import HostChannel
 from pilotfish.surfaces.llxprt.bootstrap import HOST, VARIABLE, bootstrap_of
-from pilotfish.surfaces.llxprt.channel import HostChannel
 from pilotfish.surfaces.llxprt.descriptors import crossed_stream
 from pilotfish.surfaces.llxprt.methods import LlxprtMethods
 from pilotfish.surfaces.mcp.connection import load, serve

@@ -7,32 +7,23 @@ ends when either side does. Without a daemon, it serves in its own process.
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 from msgspec import to_builtins
 
 from pilotfish.errors import Unavailable
-from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.ipc.client import Introduction
 from pilotfish.model import AbsPath
+from pilotfish.surfaces.daemon_stream import open_upgraded, relay
 from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
-from pilotfish.system.clock import current_time
-from pilotfish.system.pipes import End
-from pilotfish.system.ports import BrokenPipe, Stalled
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
-from pilotfish.system.tasks import owned_tasks
 
 if TYPE_CHECKING:
     from pilotfish.service.workspaces import ClientSession
     from pilotfish.system.ports import ByteStream
-
-DRAIN_SECONDS = 2.0
-"""After the host has closed its end, for answers that are on their way."""
 
 
 def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
@@ -67,55 +58,3 @@ async def in_process(options: McpOptions, host: ByteStream) -> None:
 
     async with Service(computer(os.environ)).running() as service:
         await until_signalled(partial(serve, host, service, session, options))
-
-
-@asynccontextmanager
-async def open_upgraded(
-    introduction: Introduction, method: str, params: object = None, terms: Terms | None = None
-) -> AsyncGenerator[DaemonStream]:
-    """Connect to the daemon and upgrade the connection, which ends with the block. Raises `Failure`."""
-
-    def connect() -> socket.socket:
-        return open_link(introduction, terms).upgraded(method, params)
-
-    stream = DaemonStream(await anyio.to_thread.run_sync(connect))
-    try:
-        yield stream
-    finally:
-        stream.close()
-
-
-class DaemonStream(End):
-    """Our end of an upgraded connection to the daemon."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        super().__init__(connection)
-        self._connection = connection
-
-    async def end_sending(self) -> None:
-        """Nothing more will be sent; what is still to come is waited for."""
-        with suppress(OSError):  # the daemon has closed the connection already
-            self._connection.shutdown(socket.SHUT_WR)
-
-
-async def relay(here: ByteStream, there: ByteStream, end_there: Callable[[], Awaitable[None]]) -> None:
-    """Carry bytes both ways until either side ends; `end_there` tells the far side that nothing more will come."""
-    async with owned_tasks() as tasks:
-
-        async def back() -> None:
-            await _pump(there, here)
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(back)
-        await _pump(here, there)
-        await end_there()
-        tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
-
-
-async def _pump(source: ByteStream, sink: ByteStream) -> None:
-    try:
-        while data := await source.receive():
-            await sink.send(data)
-    except (BrokenPipe, Stalled):
-        # The reader is gone: the same as the end of the stream.
-        return

@@ -1,7 +1,8 @@
 """JSON-RPC with the host that started us: its requests run in parallel, each answered once.
 
-Framed by `Content-Length`, as the host's own library does. What is not a request is ignored; a malformed stream ends
-the connection. The end of the stream means that the host is gone.
+Framed by `Content-Length`, as the host's own library does. Notifications are taken in the order in which they come;
+one that nobody listens to is ignored. A malformed stream ends the connection. The end of the stream means that the host
+is gone.
 """
 
 import logging
@@ -36,6 +37,11 @@ MAX_AT_ONCE = 64
 
 MethodTable = Mapping[str, Callable[[Raw], Awaitable[object]]]
 
+NotificationTable = Mapping[str, Callable[[Raw], None]]
+
+Notify = Callable[[str, object], Awaitable[None]]
+"""As `HostChannel.notify`."""
+
 
 class HostChannel:
     """One host. `run` owns the tasks; `notify` may be called from any of them."""
@@ -43,19 +49,20 @@ class HostChannel:
     def __init__(self, stream: ByteStream, last_method: str) -> None:
         self._stream = stream
         self._last_method = last_method
-        """The connection ends after the answer to this request."""
+        """The connection ends after the answer to this request, or with this notification."""
         self._peer = Peer()
         self._writing = anyio.Lock()
         self._scopes: dict[RequestId, anyio.CancelScope] = {}
 
-    async def run(self, methods: MethodTable) -> None:
+    async def run(self, methods: MethodTable, notifications: NotificationTable | None = None) -> None:
         """Serve until the host is gone or has sent the last method; then cancel what is in progress."""
+        listeners = notifications or {}
         decoder = FrameDecoder()
         async with owned_tasks() as tasks:
             try:
                 while data := await self._stream.receive():
                     for body in decoder.feed(data):
-                        self._take(self._peer.receive(body), methods, tasks)
+                        self._take(self._peer.receive(body), methods, listeners, tasks)
             except FrameError as error:
                 logger.warning("malformed message from the host: %s", error)
             tasks.cancel_scope.cancel()
@@ -63,7 +70,7 @@ class HostChannel:
     async def notify(self, method: str, params: object = UNSET) -> None:
         await self._write(self._peer.notify(method, params))
 
-    def _take(self, event: Event, methods: MethodTable, tasks: TaskGroup) -> None:
+    def _take(self, event: Event, methods: MethodTable, listeners: NotificationTable, tasks: TaskGroup) -> None:
         match event:
             case Requested(identifier, method, params):
                 self._scopes[identifier] = anyio.CancelScope()
@@ -72,8 +79,12 @@ class HostChannel:
                 tasks.start_soon(self._answer, identifier, method, handler, params, tasks)
             case CancelRequested(identifier):
                 self._scopes[identifier].cancel()
-            case Notified() | Answered() | Failed() | Dropped():
-                # No notification is part of this protocol, and we ask nothing; the peer counts the rest.
+            case Notified(method, params):
+                _listen(method, listeners, params)
+                if method == self._last_method:
+                    tasks.cancel_scope.cancel()
+            case Answered() | Failed() | Dropped():
+                # We ask nothing; the peer counts the rest.
                 pass
 
     async def _answer(
@@ -113,6 +124,15 @@ async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], par
     except Exception as error:
         logger.exception("a request failed method=%s", method)
         return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+
+def _listen(method: str, listeners: NotificationTable, params: Raw) -> None:
+    try:
+        if method in listeners:
+            listeners[method](params)
+    except Refused as refusal:
+        # A notification has no answer.
+        logger.warning("ignored a notification method=%s: %s", method, refusal.message)
 
 
 async def _overloaded(_: Raw) -> object:

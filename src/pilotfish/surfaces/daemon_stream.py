@@ -1,0 +1,74 @@
+"""Bytes to and from the daemon, for programs that a host starts and that only copy them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.system.clock import current_time
+from pilotfish.system.pipes import End
+from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish.system.tasks import owned_tasks
+
+if TYPE_CHECKING:
+    from pilotfish.system.ports import ByteStream
+
+DRAIN_SECONDS = 2.0
+"""After the host has closed its end, for answers that are on their way."""
+
+
+@asynccontextmanager
+async def open_upgraded(
+    introduction: Introduction, method: str, params: object = None, terms: Terms | None = None
+) -> AsyncGenerator[DaemonStream]:
+    """Connect to the daemon and upgrade the connection, which ends with the block. Raises `Failure`."""
+
+    def connect() -> socket.socket:
+        return open_link(introduction, terms).upgraded(method, params)
+
+    stream = DaemonStream(await anyio.to_thread.run_sync(connect))
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+class DaemonStream(End):
+    """Our end of an upgraded connection to the daemon."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    async def end_sending(self) -> None:
+        """Nothing more will be sent; what is still to come is waited for."""
+        with suppress(OSError):  # the daemon has closed the connection already
+            self._connection.shutdown(socket.SHUT_WR)
+
+
+async def relay(here: ByteStream, there: ByteStream, end_there: Callable[[], Awaitable[None]]) -> None:
+    """Carry bytes both ways until either side ends; `end_there` tells the far side that nothing more will come."""
+    async with owned_tasks() as tasks:
+
+        async def back() -> None:
+            await _pump(there, here)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(back)
+        await _pump(here, there)
+        await end_there()
+        tasks.cancel_scope.deadline = current_time() + DRAIN_SECONDS
+
+
+async def _pump(source: ByteStream, sink: ByteStream) -> None:
+    try:
+        while data := await source.receive():
+            await sink.send(data)
+    except (BrokenPipe, Stalled):
+        # The reader is gone: the same as the end of the stream.
+        return

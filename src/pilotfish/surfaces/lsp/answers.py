@@ -1,0 +1,176 @@
+"""What a client asks: requests of the language server protocol, answered by our own operations."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from pilotfish.api.answers import Answer, Diagnostic, DiagnosticsAnswer, ItemReference, State, is_empty, of_severities
+from pilotfish.api.questions import Operation, Question
+from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.operations.selection import MAX_LIMIT
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.positions import Text
+from pilotfish.protocol.wire import JsonObject
+from pilotfish.service.service import Service
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.lsp import shapes
+from pilotfish.surfaces.lsp.documents import UNSAVED, OpenDocuments
+from pilotfish.surfaces.lsp.messages import (
+    HIERARCHY,
+    QUESTIONS,
+    DocumentParams,
+    ItemParams,
+    PositionParams,
+    QueryParams,
+    QuestionParams,
+    RenameParams,
+    document_path,
+    read,
+)
+from pilotfish.surfaces.lsp.places import read_places
+from pilotfish.surfaces.lsp.shapes import FilePlaces, paths_in, position_in
+
+_Render = Callable[[Any, FilePlaces], object]
+
+Method = Callable[["LspAnswers", Raw], Awaitable[object]]
+
+RESULTS: Mapping[Operation, _Render] = {
+    Operation.DEFINITION: shapes.locations,
+    Operation.DECLARATION: shapes.locations,
+    Operation.TYPE_DEFINITION: shapes.locations,
+    Operation.IMPLEMENTATION: shapes.locations,
+    Operation.REFERENCES: shapes.locations,
+    Operation.HOVER: lambda found, _: shapes.hover(found),
+    Operation.DOCUMENT_SYMBOL: shapes.symbol_tree,
+    Operation.WORKSPACE_SYMBOL: shapes.symbol_list,
+    Operation.PREPARE_CALLS: shapes.hierarchy_items,
+    Operation.INCOMING_CALLS: shapes.calls,
+    Operation.OUTGOING_CALLS: shapes.calls,
+    Operation.RENAME: shapes.workspace_edit,
+}
+"""How the data of an answer are written."""
+
+
+class LspAnswers:
+    """One client. A request about a document whose text is not on disk is refused."""
+
+    def __init__(self, service: Service, client: ClientSession, documents: OpenDocuments) -> None:
+        self._service = service
+        self._client = client
+        self._documents = documents
+
+    async def at_position(self, operation: Operation, params: Raw) -> object:
+        given = read(params, QuestionParams)
+        path, text = await self._document(given.text_document.uri)
+        line, character = position_in(text, given.position)
+        declaration = given.context.include_declaration
+        asked = Question(
+            operation=operation, file_path=path, line=line, character=character, include_declaration=declaration
+        )
+        return await self._ask(asked)
+
+    async def about_item(self, operation: Operation, params: Raw) -> object:
+        try:
+            item = decode(read(params, ItemParams).item.data, ItemReference)
+        except Malformed:
+            raise Refused(Code.INVALID_INPUT, "this item did not come from textDocument/prepareCallHierarchy") from None
+        return await self._ask(Question(operation=operation, call_hierarchy_item=item))
+
+    async def document_symbols(self, params: Raw) -> object:
+        path, _ = await self._document(read(params, DocumentParams).text_document.uri)
+        return await self._ask(Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path))
+
+    async def workspace_symbols(self, params: Raw) -> object:
+        return await self._ask(Question(operation=Operation.WORKSPACE_SYMBOL, query=read(params, QueryParams).query))
+
+    async def prepare_rename(self, params: Raw) -> object:
+        given = read(params, PositionParams)
+        _, text = await self._document(given.text_document.uri)
+        return shapes.word_at(text, given.position)
+
+    async def rename(self, params: Raw) -> object:
+        given = read(params, RenameParams)
+        path, text = await self._document(given.text_document.uri)
+        line, character = position_in(text, given.position)
+        return await self._ask(
+            Question(
+                operation=Operation.RENAME, file_path=path, line=line, character=character, new_name=given.new_name
+            )
+        )
+
+    async def diagnostics(self, params: Raw) -> JsonObject:
+        path, _ = await self._document(read(params, DocumentParams).text_document.uri)
+        files = self._wanted(await self._service.check(self._client, (path,)))
+        found = [one for listed in files.values() for one in listed]
+        places = await read_places(self._service, self._client, [path])
+        return {"kind": "full", "items": shapes.diagnostics(path, found, places)}
+
+    async def workspace_diagnostics(self, _: Raw) -> JsonObject:
+        files = self._wanted(await self._service.check_project(self._client))
+        places = await read_places(self._service, self._client, files)
+        items = [
+            {
+                "kind": "full",
+                "uri": places.uri(path),
+                "version": None,
+                "items": shapes.diagnostics(path, found, places),
+            }
+            for path, found in files.items()
+        ]
+        return {"items": items}
+
+    def _wanted(self, answer: DiagnosticsAnswer) -> Mapping[str, tuple[Diagnostic, ...]]:
+        """The diagnostics that the configuration lets models see. Raises `Unavailable` as `_ask` does."""
+        severities = self._service.workspaces.of(self._client).config.feedback.severities
+        files = of_severities(answer, severities).data or {}
+        if not any(files.values()):
+            _require_fresh(answer)
+        return files
+
+    async def _ask(self, question: Question) -> object:
+        """Raises `Unavailable` where nobody answered, or where nothing was found and not all were asked."""
+        answer = await self._service.ask(replace(question, limit=MAX_LIMIT), self._client)
+        if is_empty(answer.data):
+            _require_fresh(answer)
+            return None
+        places = await read_places(self._service, self._client, paths_in(answer.data))
+        return RESULTS[question.operation](answer.data, places)
+
+    async def _document(self, uri: str) -> tuple[AbsPath, Text]:
+        """A file and its text on disk. Raises `Refused` for one that the client holds another text of."""
+        path = document_path(uri)
+        text = await self._service.text_of(self._client, path)
+        if not self._documents.is_saved(path, text.string):
+            raise Unavailable(Code.UNSUPPORTED, UNSAVED.format(name=os.path.basename(path)))
+        return path, text
+
+
+def _require_fresh(answer: Answer[Any]) -> None:
+    """Nothing was found: that is an answer only when all that was asked has answered."""
+    if answer.meta.state is not State.FRESH:
+        code = answer.errors[0].code if answer.errors else Code.REQUEST_TIMEOUT
+        raise Unavailable(code, answer.meta.reason or "nobody answered")
+
+
+def _asking(operation: Operation, ask: Callable[[LspAnswers, Operation, Raw], Awaitable[object]]) -> Method:
+    async def answer(answers: LspAnswers, params: Raw) -> object:
+        return await ask(answers, operation, params)
+
+    return answer
+
+
+METHODS: Mapping[str, Method] = {
+    **{method: _asking(operation, LspAnswers.at_position) for method, operation in QUESTIONS.items()},
+    **{method: _asking(operation, LspAnswers.about_item) for method, operation in HIERARCHY.items()},
+    "textDocument/documentSymbol": LspAnswers.document_symbols,
+    "workspace/symbol": LspAnswers.workspace_symbols,
+    "textDocument/prepareRename": LspAnswers.prepare_rename,
+    "textDocument/rename": LspAnswers.rename,
+    "textDocument/diagnostic": LspAnswers.diagnostics,
+    "workspace/diagnostic": LspAnswers.workspace_diagnostics,
+}
+"""Every request that is answered, but for the life of the connection."""

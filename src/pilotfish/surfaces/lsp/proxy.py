@@ -1,0 +1,42 @@
+"""The program that a host starts: it copies bytes to and from the daemon, and ends when either side does."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pilotfish.errors import Unavailable
+from pilotfish.ipc.client import Introduction
+from pilotfish.model import AbsPath
+from pilotfish.surfaces.daemon_stream import open_upgraded, relay
+from pilotfish.system.standard_streams import until_signalled
+
+if TYPE_CHECKING:
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.system.ports import ByteStream
+
+
+async def by_daemon(cwd: str, host: str | None, client: ByteStream) -> None:
+    """Have the daemon serve, which is started when none runs."""
+    try:
+        async with open_upgraded(Introduction(cwd=cwd, host=host), "lsp") as daemon:
+            await until_signalled(partial(relay, client, daemon, daemon.end_sending))
+    except Unavailable:
+        # Nothing has been read from the client yet: only connecting fails so.
+        await in_process(cwd, host, client)
+
+
+async def in_process(cwd: str, host: str | None, client: ByteStream) -> None:
+    """Serve with a service of our own, whose servers end with it."""
+    from pilotfish.library.workspace import computer
+    from pilotfish.service.service import Service
+    from pilotfish.service.workspaces import ClientSession
+    from pilotfish.surfaces.lsp.face import serve
+    from pilotfish.system.worktree import top_of
+
+    def session(root: AbsPath | None) -> ClientSession:
+        return ClientSession(f"lsp {root}", root or AbsPath(top_of(cwd)), root or AbsPath(cwd), host)
+
+    async with Service(computer(os.environ)).running() as service:
+        await until_signalled(partial(serve, client, service, session))

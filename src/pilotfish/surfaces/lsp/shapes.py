@@ -1,0 +1,236 @@
+"""Our answers in the words of the language server protocol. Pure.
+
+Ours count lines and code points from 1, the protocol counts from 0, and characters in UTF-16 units; so the text of each
+file is at hand. A file outside the workspace is never read, and its characters are the server's own already.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from pilotfish.api.answers import (
+    Changes,
+    Diagnostic,
+    Edge,
+    Extent,
+    HierarchyItem,
+    Hover,
+    ItemReference,
+    Location,
+    Symbol,
+)
+from pilotfish.errors import Code, Refused
+from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME
+from pilotfish.operations.symbols import KINDS
+from pilotfish.protocol.positions import Text, position_from_wire, position_to_wire, range_to_wire
+from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.wire import JsonObject, WirePosition
+from pilotfish.sanitise import sanitised
+
+SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
+
+VARIABLE = KINDS.index("variable")
+"""The kind of a symbol whose own has no number."""
+
+_WORD = re.compile(r"\w+")
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+
+
+class FilePlaces(Struct, frozen=True):
+    """Where the files of an answer are, and what they hold."""
+
+    root: AbsPath
+    texts: Mapping[str, Text]
+    """By path as in the answer; files that may not be read are not in it."""
+
+    def uri(self, path: str) -> str:
+        """Of a path as answers have it: relative, absolute, or the URI of something that is no file."""
+        return path if _is_uri(path) else uri_of(AbsPath(os.path.join(self.root, path)))
+
+    def range(self, path: str, extent: Extent) -> JsonObject:
+        text = self.texts.get(path)
+        start = Position(extent.line - 1, extent.character - 1)
+        end = Position(extent.end_line - 1, extent.end_character - 1)
+        if text is None:
+            return _range(start.line, start.character, end.line, end.character)
+        return to_builtins(range_to_wire(Range(start, end), text, Encoding.UTF16))
+
+    def location(self, at: Location) -> JsonObject:
+        return {"uri": self.uri(at.path), "range": self.range(at.path, at)}
+
+
+def paths_in(data: object) -> Iterator[str]:
+    """The files that an answer has places in."""
+    if isinstance(data, tuple | list):
+        for each in data:  # pyright: ignore[reportUnknownVariableType] -- whatever it holds
+            yield from paths_in(each)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(data, Location):
+        yield data.path
+    elif isinstance(data, HierarchyItem):
+        yield data.location.path
+    elif isinstance(data, Edge):
+        yield from paths_in((*data.calls, *(end for end in (data.caller, data.callee) if end is not None)))
+
+
+def position_in(text: Text, at: WirePosition) -> tuple[int, int]:
+    """A client's position as line and character of a question."""
+    place = position_from_wire(at, text, Encoding.UTF16)
+    return place.line + 1, place.character + 1
+
+
+def word_at(text: Text, at: WirePosition) -> JsonObject | None:
+    """The range and the text of the name at a position; None where there is none."""
+    place = position_from_wire(at, text, Encoding.UTF16)
+    line = text.line(place.line)
+    word = next((word for word in _WORD.finditer(line) if word.start() <= place.character <= word.end()), None)
+    if word is None:
+        return None
+    extent = Range(Position(place.line, word.start()), Position(place.line, word.end()))
+    return {"range": to_builtins(range_to_wire(extent, text, Encoding.UTF16)), "placeholder": word[0]}
+
+
+# --- Diagnostics ------------------------------------------------------------------------------------------------------
+
+
+def diagnostics(path: str, found: Iterable[Diagnostic], places: FilePlaces) -> list[JsonObject]:
+    return [
+        {
+            "range": places.range(path, one),
+            "severity": SEVERITIES[one.severity],
+            **({} if one.code is None else {"code": sanitised(one.code, MAX_NAME)}),
+            "source": sanitised(one.source or one.server, MAX_NAME),
+            "message": sanitised(one.message, MAX_MESSAGE),
+        }
+        for one in found
+    ]
+
+
+# --- Answers ----------------------------------------------------------------------------------------------------------
+
+
+def locations(found: Sequence[Location], places: FilePlaces) -> list[JsonObject]:
+    return [places.location(at) for at in found]
+
+
+def hover(found: Hover | None) -> JsonObject | None:
+    if found is None or not found.contents:
+        return None
+    return {"contents": {"kind": "markdown", "value": "\n\n---\n\n".join(found.contents)}}
+
+
+def symbol_list(found: Sequence[Symbol], places: FilePlaces) -> list[JsonObject]:
+    """`SymbolInformation[]`."""
+    return [
+        {
+            "name": one.name,
+            "kind": _kind(one.kind),
+            "location": places.location(one),
+            **({} if one.container is None else {"containerName": one.container}),
+        }
+        for one in found
+    ]
+
+
+def symbol_tree(found: Sequence[Symbol], places: FilePlaces) -> list[JsonObject]:
+    """`DocumentSymbol[]`, of a list in which parents stand before their children."""
+    roots = list[JsonObject]()
+    around = list[tuple[int, JsonObject]]()
+    for one in found:
+        name = places.range(one.path, one)
+        symbol: JsonObject = {
+            "name": one.name,
+            "kind": _kind(one.kind),
+            "range": _around(name, one.first_line, one.last_line, places.texts.get(one.path)),
+            "selectionRange": name,
+            **({} if one.detail is None else {"detail": one.detail}),
+            "children": [],
+        }
+        while around and around[-1][0] >= one.depth:
+            around.pop()
+        (around[-1][1]["children"] if around else roots).append(symbol)
+        around.append((one.depth, symbol))
+    return roots
+
+
+def hierarchy_items(found: Sequence[HierarchyItem], places: FilePlaces) -> list[JsonObject]:
+    return [_item(item, places) for item in found]
+
+
+def calls(found: Sequence[Edge], places: FilePlaces) -> list[JsonObject]:
+    """`CallHierarchyIncomingCall[]` or `CallHierarchyOutgoingCall[]`."""
+    return [
+        {
+            **({} if edge.caller is None else {"from": _item(edge.caller, places)}),
+            **({} if edge.callee is None else {"to": _item(edge.callee, places)}),
+            "fromRanges": [places.range(at.path, at) for at in edge.calls],
+        }
+        for edge in found
+    ]
+
+
+def workspace_edit(changes: Changes, places: FilePlaces) -> JsonObject:
+    """Whole lines are replaced, so no character is counted. Raises `Refused` for more than edits of files."""
+    if changes.confirm or any(change.kind != "edit" for change in changes.files):
+        raise Refused(Code.UNSUPPORTED, "this change does more than edit files: use `pilotfish rename`")
+    return {"changes": {places.uri(one.path): _text_edits(one.diff or "") for one in changes.files}}
+
+
+def _item(item: HierarchyItem, places: FilePlaces) -> JsonObject:
+    name = places.range(item.location.path, item.location)
+    text = places.texts.get(item.location.path)
+    reference = {key: value for key, value in to_builtins(item).items() if key in _REFERENCE}
+    return {
+        "name": item.name,
+        "kind": item.kind if 0 < item.kind < len(KINDS) else VARIABLE,
+        "uri": item.uri,
+        "range": _around(name, item.range.start.line + 1, item.range.end.line + 1, text),
+        "selectionRange": name,
+        **({} if item.detail is None else {"detail": item.detail}),
+        "data": reference,
+    }
+
+
+_REFERENCE = frozenset(ItemReference.__struct_encode_fields__)
+
+
+def _around(name: JsonObject, first: int | None, last: int | None, text: Text | None) -> JsonObject:
+    """The whole lines of a declaration, whose name is in there."""
+    first_line = min(name["start"]["line"], name["start"]["line"] if first is None else first - 1)
+    last_line = max(name["end"]["line"], name["end"]["line"] if last is None else last - 1)
+    if text is None or last_line >= text.line_count:
+        return _range(first_line, 0, last_line + 1, 0)
+    end = position_to_wire(Position(last_line, len(text.line(last_line))), text, Encoding.UTF16)
+    return _range(first_line, 0, end.line, end.character)
+
+
+def _text_edits(diff: str) -> list[JsonObject]:
+    edits, is_new = list[JsonObject](), False
+    # Lines end at \n in a diff: the \r of a Windows line belongs to it.
+    for line in diff.split("\n")[2:]:
+        if hunk := _HUNK.match(line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            start = first - 1 if count else first
+            edits.append({"range": _range(start, 0, start + count, 0), "newText": ""})
+        elif line.startswith("\\") and is_new:
+            edits[-1]["newText"] = edits[-1]["newText"].removesuffix("\n")
+        elif line.startswith(("+", " ")):
+            edits[-1]["newText"] += line[1:] + "\n"
+        is_new = line.startswith(("+", " "))
+    return edits
+
+
+def _kind(word: str) -> int:
+    return (KINDS.index(word) if word in KINDS else 0) or VARIABLE
+
+
+def _is_uri(path: str) -> bool:
+    return ":" in path and not path.startswith("/") and path_of(path) is None and "://" in path
+
+
+def _range(first: int, character: int, last: int, end: int) -> dict[str, Any]:
+    return {"start": {"line": first, "character": character}, "end": {"line": last, "character": end}}

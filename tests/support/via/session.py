@@ -26,12 +26,14 @@ from support.via.surfaces import Accepts, Answer, Surface, client_of
 class ViaSession:
     """Read with the least code that can.
 
-    It knows nothing of freshness and of loading, so it asks again after every message until the answer is accepted.
+    It knows nothing of freshness and of loading, so it asks again after every message until the answer is accepted, and
+    after a moment without one: a message that came while it asked is not remembered.
     """
 
     gives_ends = True
     seconds: ClassVar = 30.0
     """A cold server on a busy machine needs ten; nothing that works comes near this."""
+    moment: ClassVar = 0.5
 
     def __init__(self, session: Session, root: str, language_of: Callable[[str], str]) -> None:
         self._session = session
@@ -68,7 +70,8 @@ class ViaSession:
             while not accepts(answer):
                 answer = await self._once(question, name)
                 if not accepts(answer):
-                    await self._session.changed.wait()
+                    with anyio.move_on_after(self.moment):
+                        await self._session.changed.wait()
         return answer
 
     def _show(self, name: str) -> None:

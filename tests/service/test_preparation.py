@@ -88,7 +88,9 @@ async def until_known(ground: RealService, baselines: Baselines, path: AbsPath) 
     session = ground.entry("basedpyright").session
     assert session is not None
     while baselines.text(ground.client, path) is None:
-        await session.changed.wait()
+        # It is kept a moment after the server's last word.
+        with anyio.move_on_after(0.1):
+            await session.changed.wait()
 
 
 async def test_a_slow_check_is_the_last_one_of_its_client(workspace: Workspace) -> None:

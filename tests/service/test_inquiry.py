@@ -318,8 +318,8 @@ async def test_what_such_a_server_publishes_by_itself_is_no_answer() -> None:
         questions = Taker(ground, "workspace/executeCommand")
         async with later(
             (0.1, ground.publish),
-            (1.0, lambda: questions.reply(0, {"body": [found("wrong")]})),
-            (1.1, lambda: questions.reply(1, {"body": []})),
+            (1.0, lambda: questions.reply(0, {"success": True, "body": [found("wrong")]})),
+            (1.1, lambda: questions.reply(1, {"success": True, "body": []})),
         ):
             outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]
@@ -330,11 +330,11 @@ async def test_answers_of_different_texts_are_not_put_together() -> None:
     async with bench(COMMAND, **COMMANDS) as ground:
         questions = Taker(ground, "workspace/executeCommand")
         async with later(
-            (0.1, lambda: questions.reply(0, {"body": []})),
+            (0.1, lambda: questions.reply(0, {"success": True, "body": []})),
             (0.2, lambda: ground.session.sync(FILE, "python", "another")),
-            (0.3, lambda: questions.reply(1, {"body": []})),
-            (0.5, lambda: questions.reply(2, {"body": [found("wrong")]})),
-            (0.5, lambda: questions.reply(3, {"body": []})),
+            (0.3, lambda: questions.reply(1, {"success": True, "body": []})),
+            (0.5, lambda: questions.reply(2, {"success": True, "body": [found("wrong")]})),
+            (0.5, lambda: questions.reply(3, {"success": True, "body": []})),
         ):
             outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]
@@ -353,10 +353,10 @@ async def test_answers_between_which_another_wrote_a_file_are_not_put_together()
         ground.ledger.tell = tell
         questions = Taker(ground, "workspace/executeCommand")
         async with later(
-            (0.1, lambda: questions.reply(0, {"body": []})),
-            (0.3, lambda: questions.reply(1, {"body": []})),
-            (0.5, lambda: questions.reply(2, {"body": [found("wrong")]})),
-            (0.5, lambda: questions.reply(3, {"body": []})),
+            (0.1, lambda: questions.reply(0, {"success": True, "body": []})),
+            (0.3, lambda: questions.reply(1, {"success": True, "body": []})),
+            (0.5, lambda: questions.reply(2, {"success": True, "body": [found("wrong")]})),
+            (0.5, lambda: questions.reply(3, {"success": True, "body": []})),
         ):
             outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]

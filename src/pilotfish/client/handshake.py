@@ -15,6 +15,7 @@ from pilotfish.protocol.rpc import ResponseError
 from pilotfish.protocol.watching import WatchRegistration
 from pilotfish.protocol.wire import InitializeResult, Json, WorkspaceFolder
 from pilotfish.servers.inputs import InputEvidence
+from pilotfish.servers.spec import OnDemand
 from pilotfish.system.ports import Launch
 from pilotfish.version import VERSION
 
@@ -37,6 +38,8 @@ class SessionOptions(Struct, frozen=True):
     """Files outside of its root, whatever it registers."""
     saves_after_changes: bool = False
     """It looks at the files that its open documents depend on only after a `didSave`."""
+    on_demand: OnDemand | None = None
+    """The command by which it is asked what the protocol has no request for."""
     death_signs: tuple[str, ...] = ()
     """Words in the server's log that mean: what does its work is dead, and its answers are worth nothing."""
     announcements: tuple[str, ...] = ()

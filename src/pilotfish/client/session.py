@@ -35,7 +35,7 @@ from pilotfish.protocol.positions import UnknownEncoding, negotiated
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.watching import PathChange, WatchRegistration, batch
+from pilotfish.protocol.watching import PathChange, WatchRegistration, batch, wanted
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
@@ -49,6 +49,7 @@ from pilotfish.protocol.wire import (
     WorkspaceFolder,
 )
 from pilotfish.servers.inputs import InputEvidence
+from pilotfish.servers.spec import OnDemand
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Process, Spawner
 from pilotfish.system.tasks import owned_tasks, side_by_side
@@ -142,6 +143,11 @@ class Session:
     def inputs(self) -> InputEvidence | None:
         """What it reads besides sources, as it was before its start."""
         return self._options.inputs
+
+    @property
+    def on_demand(self) -> OnDemand | None:
+        """The command by which it is asked what the protocol has no request for."""
+        return self._options.on_demand
 
     @property
     def waiting(self) -> int:
@@ -257,6 +263,10 @@ class Session:
     def watchers(self) -> tuple[WatchRegistration, ...]:
         """The files whose changes on disk it is told of: what it registered; before that, its own kind of files."""
         return (*(self.capabilities.watchers() or self._options.watches), *self._options.watches_outside)
+
+    def wanted(self, changes: Iterable[PathChange]) -> tuple[PathChange, ...]:
+        """Those of these changes that it is told of."""
+        return wanted(changes, self.watchers(), (self.root,))
 
     def tell_changes(self, changes: Iterable[PathChange]) -> bool:
         """Tell, in one notification, what the server wants to know of files that changed on disk; False: nothing."""

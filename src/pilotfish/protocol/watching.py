@@ -105,8 +105,15 @@ def batch(
     changes: Iterable[PathChange], registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]
 ) -> DidChangeWatchedFilesParams | None:
     """What one server is told of `changes`; None when none is of interest to it."""
-    events = [FileEvent(uri_of(found.path), found.change) for found in changes if _wanted(found, registrations, roots)]
+    events = [FileEvent(uri_of(found.path), found.change) for found in wanted(changes, registrations, roots)]
     return DidChangeWatchedFilesParams(events) if events else None
+
+
+def wanted(
+    changes: Iterable[PathChange], registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]
+) -> tuple[PathChange, ...]:
+    """Those of `changes` that are of interest."""
+    return tuple(found for found in changes if _is_wanted(found, registrations, roots))
 
 
 def may_match(registrations: Iterable[WatchRegistration], folder: AbsPath, roots: Sequence[AbsPath]) -> bool:
@@ -137,7 +144,7 @@ def _maybe_registration(item: object) -> WatchRegistration | None:
         return None
 
 
-def _wanted(found: PathChange, registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]) -> bool:
+def _is_wanted(found: PathChange, registrations: Sequence[WatchRegistration], roots: Sequence[AbsPath]) -> bool:
     kind = 1 << (found.change - 1)
     return any(one.kinds & kind and one.glob.matches(found.path, roots) for one in registrations)
 

@@ -276,6 +276,8 @@ def _on_demand(table: TomlTable | None) -> OnDemand | None:
         shape=table.required_text("shape"),
         project=table.text("project"),
         project_files=table.texts("projectFiles"),
+        reread=table.text("reread"),
+        reread_all=table.text("rereadAll"),
     )
     table.close()
     return on_demand

@@ -114,6 +114,11 @@ class OnDemand(Struct, frozen=True):
     """The request that names the project of an open file. With it, files that are not open can be asked about."""
     project_files: tuple[str, ...] = ()
     """The names of files that make a folder a project."""
+    reread: str | None = None
+    """The request that makes it read a file again that is not open. Without it, what it has read of such a file is as
+    new as its own watchers: they tell late, and of a write through a memory mapping never."""
+    reread_all: str | None = None
+    """The same for all files, and for those that are new or gone."""
 
 
 class Freshness(Struct, frozen=True):

@@ -23,6 +23,7 @@ from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, Coalescer, PathChange, WatchRegistration
 from pilotfish.service.diagnostics.ledgers import Ledgers
+from pilotfish.service.diagnostics.on_demand import reread
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock, Interest, OpenWatcher, Watcher, WatchHealth
@@ -70,6 +71,8 @@ class _Member(Struct):
     folders: frozenset[AbsPath] = frozenset()
     """The folders of these."""
     has_news: bool = False
+    is_behind: bool = False
+    """It has not yet read again what it was told of."""
     pending: Coalescer = field(default_factory=lambda: Coalescer(MAX_PENDING))
     delivering: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -310,7 +313,9 @@ class _Root:
 
     def _release(self, session: Session, behind: str | None) -> None:
         """Let checks use a session, with what is to be said of their verdicts."""
-        ledger = self._ledgers.of(session)
+        ledger, member = self._ledgers.of(session), self._members.get(session)
+        if member is not None and member.is_behind:
+            behind = "it has not read again yet what has changed on disk"
         ledger.behind = behind
         if ledger.in_step is not None:
             ledger.in_step.set()
@@ -414,10 +419,15 @@ class _Root:
             logger.debug("changes not delivered server=%s root=%s", session.server, session.root)
 
     async def _follow(self, member: _Member, changes: Iterable[PathChange]) -> None:
-        """Send the new texts of open documents. What is left when this is cancelled is done the next time."""
+        """Send the new texts of open documents, and have the others read again.
+
+        What is left when this is cancelled is done the next time.
+        """
         left = {found.path: found for found in changes}
         try:
-            for path, found in tuple(left.items()):
+            member.is_behind = True
+            member.is_behind = not await reread(member.session, left.values())
+            for path, found in () if member.is_behind else tuple(left.items()):
                 if await self._ledgers.follow(member.session, path, gone=found.change is Change.DELETED):
                     del left[path]
         finally:

@@ -425,6 +425,7 @@ class Workspace:
             watches=own_files(spec),
             watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
+            on_demand=spec.freshness.on_demand,
             death_signs=spec.death_signs,
             announcements=spec.announcements,
             undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.rpc import ErrorCode
@@ -462,7 +463,37 @@ class Commanded(Honest):
         return SILENCE
 
 
+class Rereading(Commanded):
+    """Does not heed what it is told of changes on disk: it reads again what a command names, and else much later."""
+
+    def __init__(self, world: Surroundings, script: ScriptedServer) -> None:
+        super().__init__(world, script)
+        self.reads_again = False
+
+    def command(self, params: Any) -> object:
+        request, arguments = params["arguments"]
+        if request == "all":
+            self.reread({*self.world.disk, *self.read})
+        elif request == "one":
+            self.reread({AbsPath(arguments["file"])})
+        else:
+            return super().command(params)
+        identifier = self.asked()
+        self.later(self.whims.delay(6.0), lambda: self.script.reply(identifier, {"success": True}))
+        return SILENCE
+
+    def reread(self, paths: Iterable[AbsPath]) -> None:
+        for path in paths:
+            self._read(path)
+        self.world.changed()
+
+    def _watched(self, changes: Any) -> None:
+        paths = {path for path in (path_of(change["uri"]) for change in changes) if path is not None}
+        self.later(0.001 + self.whims.delay(2.4), lambda: self.reread(paths))
+
+
 ON_DEMAND = OnDemand("check", ("syntactic", "semantic"), "tsserver")
+REREADING = replace(ON_DEMAND, reread="one", reread_all="all")
 BARRIER = "textDocument/documentSymbol"
 
 
@@ -510,6 +541,8 @@ KINDS = (
     Kind("silent, barrier, versioned", Freshness(pull=PullSupport.NONE, barrier=BARRIER, publishes_unchanged=False),
          SilentVersioned, {"documentSymbolProvider": True}),
     Kind("on demand", Freshness(pull=PullSupport.NONE, on_demand=ON_DEMAND), Commanded,
+         {"executeCommandProvider": {"commands": ["check"]}}, asked=True),
+    Kind("on demand, rereading", Freshness(pull=PullSupport.NONE, on_demand=REREADING), Rereading,
          {"executeCommandProvider": {"commands": ["check"]}}, asked=True),
 )  # fmt: skip
 

@@ -131,6 +131,10 @@ def mapped(name: str, text: str) -> Change:
     return change
 
 
+def deletes(name: str) -> Change:
+    return lambda root: (root / name).unlink()
+
+
 def replaces_folder(name: str, files: Mapping[str, str]) -> Change:
     """As package managers do: the old one is removed and the new one put in its place."""
 
@@ -175,6 +179,12 @@ PYTHON_WRONG = {
     "ty": "is not assignable to",
     "pyrefly": "is not assignable to",
 }
+PYTHON_MISSING = {
+    "basedpyright": "could not be resolved",
+    "pyright": "could not be resolved",
+    "ty": "Cannot resolve imported module",
+    "pyrefly": "Cannot find module",
+}
 PYTHON_CONFIGURATION = {
     "basedpyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
     "pyright": ("pyrightconfig.json", '{"typeCheckingMode": "off"}', '{"typeCheckingMode": "standard"}'),
@@ -205,6 +215,8 @@ def python_cases(server: str) -> list[Case]:
         make("same size and time", {"main.py": "x: int = 12345\n", **PROJECT},
              change=in_place("main.py", 'x: int = "123"\n')),
         make("another file", {**using("lib"), "lib.py": FINE}, change=writes("lib.py", BAD)),
+        make("another file deleted", {**using("lib"), "lib.py": FINE}, change=deletes("lib.py"),
+             error=PYTHON_MISSING[server]),
         make("configuration", {"main.py": 'x: int = "a"\n', **PROJECT, name: off}, change=writes(name, on)),
         make("generated, ignored", {**using("gen.api"), "gen/__init__.py": "", "gen/api.py": FINE,
                                     ".gitignore": "gen/\n"},
@@ -254,6 +266,8 @@ def typescript_cases(server: str) -> list[Case]:
         make("same size and time", {"main.ts": "export const x: number = 12345;\n", **project},
              change=in_place("main.ts", 'export const x: number = "123";\n')),
         make("another file", {**using("./lib"), "lib.ts": fine}, change=writes("lib.ts", bad)),
+        make("another file deleted", {**using("./lib"), "lib.ts": fine}, change=deletes("lib.ts"),
+             error="Cannot find module"),
         make("configuration", {**null, **project, "tsconfig.json": loose}, change=writes("tsconfig.json", strict)),
         make("extended configuration", {**null, **project, "tsconfig.json": '{"extends": "../base/tsconfig.json"}',
                                         "../base/tsconfig.json": loose},

@@ -39,6 +39,7 @@ PICTURES_OF = {
     "page-wide": ("light", 1900),
 }
 SCALE = 1
+SAMPLED_SECONDS = 12
 
 
 def main() -> None:
@@ -46,6 +47,7 @@ def main() -> None:
     for name, files in {"shop": SHOP, "blog": BLOG}.items():
         for path, text in files.items():
             write(BASE / name / path, text)
+        commit(BASE / name)
     beside = str(Path(sys.executable).parent)
     environment = {"HOME": str(BASE / "home"), "PATH": f"{beside}:/usr/bin:/bin", "LANG": "C.UTF-8"}
     try:
@@ -70,6 +72,8 @@ def take_pictures(environment: Mapping[str, str]) -> None:
             window.goto(said["page"])
             expect(window.get_by_role("status")).to_have_text("Live")
             expect(window.get_by_text("ERROR").first).to_be_visible()
+            # Enough looks at memory and latency for a curve.
+            window.wait_for_timeout(SAMPLED_SECONDS * 1000)
             for name, (scheme, width) in PICTURES_OF.items():
                 window.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
                 window.set_viewport_size({"width": width, "height": 900})
@@ -113,6 +117,13 @@ def hook(environment: Mapping[str, str], root: Path, event: str, **more: object)
     subprocess.run(
         argv, cwd=root, env=dict(environment), input=json.dumps(said), capture_output=True, text=True, check=True
     )
+
+
+def commit(root: Path) -> None:
+    """What an edit changed is known from the commit before it."""
+    author = ["-c", "user.name=You", "-c", "user.email=you@example.org"]
+    for argv in (["init", "--quiet"], ["add", "."], [*author, "commit", "--quiet", "--message", "Begin"]):
+        subprocess.run(["git", *argv], cwd=root, check=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -111,11 +111,13 @@ def test_the_token_in_an_address_opens_nothing(keys: AccessKeys) -> None:
     assert refused(keys, "GET", f"/status?token={token}&access_token={token}") == 401
 
 
-def test_a_page_reads_what_it_shows_and_nothing_else(keys: AccessKeys) -> None:
+def test_a_page_reads_what_it_shows_restarts_servers_and_does_nothing_else(keys: AccessKeys) -> None:
     key = keys.redeem(keys.issue_ticket(0.0), 1.0)
     page = {"authorization": f"Bearer {key}"}
     assert refused(keys, "GET", "/status", **page) is None
     assert refused(keys, "GET", "/events", **page) is None
+    assert refused(keys, "GET", "/servers/log", **page) is None
+    assert refused(keys, "POST", "/servers/restart", content_type="application/json", **page) is None
     for method, path in (("GET", "/metrics"), ("POST", "/conversations/a/lsp"), ("POST", "/mcp"), ("PUT", "/status")):
         assert refused(keys, method, path, content_type="application/json", **page) == 403
 

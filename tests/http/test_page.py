@@ -279,3 +279,46 @@ def test_a_summary_comes_first_and_a_project_can_be_chosen(chromium: Browser, tm
             window.get_by_label("Agent", exact=True).select_option("agent")
             expect(project.locator(".feedback details")).to_have_count(1)
         assert troubles == []
+
+
+def test_a_server_is_restarted_and_its_log_read(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "bad\n")
+        signed_in(window, served)
+        with home.link("agent") as link:
+            link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
+            card = window.get_by_role("list", name=f"Servers of {home.root}").get_by_role("listitem")
+            expect(card.get_by_text("Running")).to_be_visible()
+            before = {pid for pid, command in home.processes().items() if "fakels" in command}
+            card.get_by_role("button", name="Restart").click()
+            expect(card.get_by_text("Restarted in")).to_be_visible()
+            after = {pid for pid, command in home.processes().items() if "fakels" in command}
+            assert after
+            assert after.isdisjoint(before)
+            card.get_by_role("button", name="Log").press("Enter")
+            expect(card.get_by_label("Log of toy")).to_be_visible()
+            expect(card.get_by_role("button", name="Log")).to_have_attribute("aria-expanded", "true")
+            expect(card.get_by_label("Log of toy")).not_to_be_empty()
+        assert troubles == []
+
+
+def test_an_edit_is_shown_as_old_and_new_text_and_by_conversation(chromium: Browser, tmp_path: Path) -> None:
+    with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
+        home.write("wrong.x", "fine\nlast\n")
+        signed_in(window, served)
+        with home.link("agent") as one, home.link("other") as two:
+            one.request("touched", {"paths": ["wrong.x"], "kind": "write"})
+            home.write("wrong.x", "bad > good\nlast\n")
+            touch = {"paths": ["wrong.x"], "kind": "write", "before": {"wrong.x": "fine\nlast\n"}}
+            two.request("touched", touch)
+            feed = window.locator(".feedback details")
+            expect(feed).to_have_count(2)
+            expect(feed.first.locator("del")).to_have_text("- fine")
+            expect(feed.first.locator("ins")).to_have_text("+ bad > good")
+            expect(window.locator("#summary")).to_contain_text("Feedback told1")
+            window.get_by_label("Conversation", exact=True).select_option(label="other")
+            expect(feed).to_have_count(1)
+            expect(feed.locator("ins")).to_have_text("+ bad > good")
+            window.get_by_label("Conversation", exact=True).select_option(label="agent")
+            expect(feed.locator("ins")).to_be_hidden()
+        assert troubles == []

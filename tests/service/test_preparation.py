@@ -139,7 +139,7 @@ async def test_files_that_mention_what_was_read_are_known_before_the_edit(tmp_pa
         ground.write("lib.py", "def total() -> int:\n    return 1\n")
         ground.write("other.py", "from lib import total\n\ntotal().older\n")
         ground.write("unrelated.py", "import os\n\nos.older\n")
-        baselines = ground.service._baselines  # pyright: ignore[reportPrivateUsage] -- nobody is told about it
+        baselines = ground.service.baselines
         other = AbsPath(str(ground.root / "other.py"))
         with anyio.fail_after(120):
             # What is found while the watcher still notices these new files is not kept.

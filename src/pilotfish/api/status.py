@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from pilotfish.api.answers import Api
+from pilotfish.api.answers import Api, Feedback
 
 # --- The snapshot ----------------------------------------------------------------------------------------------------
 
@@ -203,3 +203,69 @@ class Restarted(Api, frozen=True, kw_only=True):
     pid: int | None = None
     duration_ms: int = 0
     error: str | None = None
+
+
+# --- What agents were told --------------------------------------------------------------------------------------------
+
+
+class Said(Api, frozen=True, kw_only=True):
+    """What a server said last about a place, in its own units: for people, and no verdict."""
+
+    line: int
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    server: str
+
+
+class FileReport(Api, frozen=True, kw_only=True):
+    path: str
+    diagnostics: tuple[Said, ...]
+    more: int = 0
+    """How many are left out."""
+
+
+class ChangedLines(Api, frozen=True, kw_only=True):
+    """Lines of a file before and after an edit; `more` of either are left out."""
+
+    path: str
+    line: int
+    """The first of the new ones, from 1."""
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    more: int = 0
+
+
+class FeedbackShown(Api, frozen=True, kw_only=True):
+    """What an agent was shown after an edit."""
+
+    at: int
+    """Milliseconds since the epoch."""
+    root: str
+    host: str | None = None
+    session: str = ""
+    conversation: str | None = None
+    """Absent when its session has ended."""
+    paths: tuple[str, ...]
+    feedback: Feedback
+    changes: tuple[ChangedLines, ...] = ()
+    """What the edit changed, where the text before it is known."""
+
+
+class DayTotals(Api, frozen=True):
+    """Of one project since midnight."""
+
+    edits: int = 0
+    told: int = 0
+    """Edits after which there was something to tell."""
+    introduced: int = 0
+    fixed: int = 0
+    saved_ms: int = 0
+    """Less waiting than if each answer had taken as long as the first, for which the servers were started."""
+
+
+class Activity(Api, frozen=True, kw_only=True):
+    """The diagnostics of a workspace and what its agents were told, the newest first."""
+
+    files: tuple[FileReport, ...] = ()
+    more_files: int = 0
+    feedback: tuple[FeedbackShown, ...] = ()

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, error_of
 from pilotfish.api.questions import Moment, Touch
-from pilotfish.api.status import InstanceDetails, Restarted, Snapshot, Stats
+from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
 from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.hosts.registry import dialect_of, host_names
@@ -39,6 +39,7 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.servers.environment import inheritable
 from pilotfish.service.service import Service
+from pilotfish.service.status.activity import activity
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Variables
 from pilotfish.system.real_path import real_path
@@ -125,6 +126,7 @@ class SocketMethods:
             "tools": self._tools,
             "status": self._status,
             "details": self._details,
+            "activity": self._activity,
             "restart": self._restart,
             "halt": self._halt,
             "stats": self._stats,
@@ -199,6 +201,11 @@ class SocketMethods:
         client = _session(line)
         with self.sessions.using(client):
             return self.service.details.of(self.service.workspaces.of(client), read_params(params, Named).server)
+
+    async def _activity(self, _params: Raw, line: MethodContext) -> Activity:
+        client = _session(line)
+        with self.sessions.using(client):
+            return activity(self.service, client)
 
     async def _restart(self, params: Raw, line: MethodContext) -> tuple[Restarted, ...]:
         client, server = _session(line), read_params(params, Named).server

@@ -67,7 +67,7 @@ from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
 from pilotfish.service.questions.find_file import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
-from pilotfish.service.status.recent_feedback import RecentFeedback, ShownFeedback
+from pilotfish.service.status.recent_feedback import EditedFile, RecentFeedback, ShownFeedback
 from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
@@ -121,23 +121,21 @@ class Service:
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
         self._composer = QuestionComposer(self._questions, self._check_files)
-        self._baselines = Baselines()
+        self.baselines = Baselines()
         proposal_runner = ProposalRunner(access)
         reports = ProjectReports(access)
-        project = ProjectCheck(
-            self._runner, proposal_runner, self._baselines, words, self.disk_changes.follows, reports
-        )
-        self._previews = Previews(self._runner, project, proposal_runner, self._baselines)
-        self._edit_feedback = EditFeedback(self._runner, self._baselines, Earlier(proposal_runner), project)
+        project = ProjectCheck(self._runner, proposal_runner, self.baselines, words, self.disk_changes.follows, reports)
+        self._previews = Previews(self._runner, project, proposal_runner, self.baselines)
+        self._edit_feedback = EditFeedback(self._runner, self.baselines, Earlier(proposal_runner), project)
         likely = LikelyFiles(
-            self._runner, self._texts, self._baselines, words, self.disk_changes.follows, self._in_step, reports
+            self._runner, self._texts, self.baselines, words, self.disk_changes.follows, self._in_step, reports
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(
-            self._edit_feedback, self._baselines, self._texts, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, self.baselines, self._texts, self.workspaces.of, self._warm_start.used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
@@ -176,12 +174,13 @@ class Service:
             return is_inside(path, root) and not any(is_inside(path, other) for other in used)
 
         self._texts.drop(is_left)
-        self._baselines.drop(is_left)
+        self.baselines.drop(is_left)
         self._picture.drop(is_left)
         self._edit_feedback.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
     def _noticed(self, changes: Sequence[PathChange]) -> None:
+        self.baselines.outdate({found.path for found in changes})
         self.conversations.noticed(changes)
 
     def _follow_disk(self, session: Session) -> None:
@@ -209,7 +208,10 @@ class Service:
         After `seconds` it is what is known by then; what comes later is told with the next event.
         """
 
+        edits: tuple[EditedFile, ...] = ()
+
         async def work(started: float) -> Feedback:
+            nonlocal edits
             if not touch.paths:
                 return Feedback("", State.UNAVAILABLE, 0, "no file was named")
             with self.pool.counters.timed(touch.kind):
@@ -217,7 +219,9 @@ class Service:
                 with self.conversations.editing(touch, workspace):
                     given = await self._runner.take(workspace, touch.texts)
                     workspace = await self._in_step(workspace)
-                    return await self.conversations.touched(touch, client, workspace, started, given, seconds)
+                    told = await self.conversations.touched(touch, client, workspace, started, given, seconds)
+                    edits = told.edits
+                    return told.feedback
 
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.
@@ -227,7 +231,7 @@ class Service:
         if touch.kind == "read":
             self._prepare(touch, client)
         else:
-            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback))
+            self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, touch.paths, feedback, edits))
         return feedback
 
     async def warm_up(self, client: ClientSession) -> None:
@@ -271,7 +275,7 @@ class Service:
         for verdict in checked:
             # Another client may edit it next, and has no baseline of its own.
             self._edit_feedback.saw(verdict)
-        return {verdict.path: self._baselines.compare(client, verdict) for verdict in checked}
+        return {verdict.path: self.baselines.compare(client, verdict) for verdict in checked}
 
     async def ask(self, question: Question, client: ClientSession, workspace: Workspace | None = None) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too.

@@ -46,6 +46,7 @@ from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Sc
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
+from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -76,6 +77,13 @@ class _News(Struct):
     """Before a stop: the files that were changed in this turn, as they are now."""
     uncounted: int = 0
     """Files changed by commands that are too many to judge."""
+
+
+class ToldEdit(Struct, frozen=True):
+    """What was told after an edit, and what the edit changed, where the text before it is known."""
+
+    feedback: Feedback
+    edits: tuple[EditedFile, ...] = ()
 
 
 class Conversations:
@@ -150,7 +158,7 @@ class Conversations:
         started: float,
         given: Mapping[str, Given],
         seconds: float | None = None,
-    ) -> Feedback:
+    ) -> ToldEdit:
         """Feedback after an edit, with what else is to be told; after `seconds` it ends with what it has.
 
         `given`: the texts of the touch, as `CheckRunner.take` took them.
@@ -158,7 +166,7 @@ class Conversations:
         if touch.kind == "read":
             judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
             self._used(workspace, judged.edited)
-            return self._edit_feedback.tell(judged, touch, client, workspace, started)
+            return ToldEdit(self._edit_feedback.tell(judged, touch, client, workspace, started))
         record = self._record(client)
         record.idle = False
         call = record.call(counts=touch.counts)
@@ -185,7 +193,7 @@ class Conversations:
             self._used(workspace, news.edit.edited)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
-        return replace(feedback, text=appended(feedback.text, text))
+        return ToldEdit(replace(feedback, text=appended(feedback.text, text)), _edits(news.edit))
 
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
@@ -505,6 +513,13 @@ def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | Non
         with suppress(Refused):  # it is refused when it is checked, and is said to be
             found[admit(path, workspace.boundary, Want.PLACE).path] = (touch.before or {}).get(path)
     return found
+
+
+def _edits(judged: Judged | None) -> tuple[EditedFile, ...]:
+    if judged is None:
+        return ()
+    known = ((verdict, judged.before.get(verdict.path)) for verdict in judged.edited)
+    return tuple(EditedFile(verdict.path, before, verdict.text) for verdict, before in known if before is not None)
 
 
 def _until(deadline: float) -> Patience:

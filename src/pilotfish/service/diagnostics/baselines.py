@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspaces import ClientSession
@@ -23,6 +23,8 @@ class Baselines:
         self._kept: Recent[tuple[AbsPath, str | None], CheckedText] = (
             Recent(MAX_BASELINES) if real is None else real._kept.copy()  # noqa: SLF001 -- of our own kind
         )
+        self._last: Recent[AbsPath, CheckedText] = Recent(MAX_BASELINES)
+        """The newest state of each file, whoever had it checked."""
         self._new: dict[tuple[AbsPath, str | None], CheckedText] = {}
         self._gone: set[AbsPath] = set()
         """Both since the copy was made."""
@@ -44,7 +46,9 @@ class Baselines:
     def put(self, host: str | None, path: AbsPath, state: CheckedText) -> None:
         """Compare the next state of this file with that one."""
         self._kept.put((path, host), state)
-        if self._real is not None:
+        if self._real is None:
+            self._last.put(path, state)
+        else:
             self._new[path, host] = state
 
     def compare(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
@@ -57,6 +61,7 @@ class Baselines:
     def deleted(self, path: AbsPath) -> None:
         """The file is gone: what it had is no state of a file that comes back."""
         self._kept.drop(lambda key: key[0] == path)
+        self._last.drop(lambda key: key == path)
         if self._real is not None:
             self._new = {key: state for key, state in self._new.items() if key[0] != path}
             self._gone.add(path)
@@ -68,11 +73,20 @@ class Baselines:
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Forget the state of these files: nobody compares it with a new one."""
         self._kept.drop(lambda key: is_meant(key[0]))
+        self._last.drop(is_meant)
 
     def text(self, client: ClientSession, path: AbsPath) -> str | None:
         """The text of the last fresh state; None without one."""
         known = self._kept.get((path, client.host))
         return None if known is None else known.text
+
+    def outdate(self, changed: Collection[AbsPath]) -> None:
+        """These files were changed on disk: what they had when they were last checked is not what they have now."""
+        self._last.drop(changed.__contains__)
+
+    def last(self) -> dict[AbsPath, tuple[Diagnostic, ...]]:
+        """What each file had when it was last checked, whoever asked."""
+        return {path: state.diagnostics for path in self._last if (state := self._last.get(path)) is not None}
 
     def since(self, client: ClientSession, verdict: FileVerdict, *, created: bool = False) -> Comparison:
         """The same for a text that is not on disk: nothing is kept."""

@@ -40,12 +40,22 @@ class ReportedDiagnostic(Struct, frozen=True):
 
 
 def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsPath, tuple[ReportedDiagnostic, ...]]:
-    """By file, the most severe first; files without diagnostics are not listed."""
-    found: dict[AbsPath, list[ReportedDiagnostic]] = {}
+    """By file, the most severe first; files without diagnostics are not listed.
+
+    What a file had when it was last checked goes before what servers say of it: they forget files that are closed, and
+    speak of texts that were only proposed.
+    """
+    checked = service.baselines.last()
+    found = {
+        path: [ReportedDiagnostic(one.range.start.line + 1, one.severity, one.message, one.server) for one in last]
+        for path, last in checked.items()
+        if last and classify(path, workspace.boundary) is Place.IN_ROOT
+    }
     for key, entry in service.pool.entries().items():
         if entry.session is not None and workspace.holds(key.root):
             for path, diagnostic in _of(entry.session, key.server):
-                found.setdefault(path, []).append(diagnostic)
+                if path not in checked:
+                    found.setdefault(path, []).append(diagnostic)
     return {path: tuple(sorted(found[path], key=lambda one: (one.severity, one.line))) for path in sorted(found)}
 
 

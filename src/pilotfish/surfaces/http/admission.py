@@ -18,7 +18,11 @@ SIGN_IN = "/"
 EXCHANGE = "/page-key"
 """Where a ticket is exchanged: the one call without a key; its body is the secret."""
 
-READABLE_BY_PAGES = frozenset({("GET", "/status"), ("GET", "/events")})
+RESTART = "/servers/restart"
+LOG = "/servers/log"
+
+OPEN_TO_PAGES = frozenset({("GET", "/status"), ("GET", "/events"), ("GET", LOG), ("POST", RESTART)})
+"""What the key of the page gives access to: reading, and the restart of a server that is there."""
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
@@ -92,7 +96,7 @@ def _without_key(head: Head, keys: AccessKeys) -> Objection | None:
     if grant is None:
         # Nothing about places: whoever may have the token was told by `pilotfish serve` where it is (T54).
         return Objection(401, "the bearer token is missing or wrong")
-    if grant is KeyScope.PAGE and (head.method, head.path) not in READABLE_BY_PAGES:
+    if grant is KeyScope.PAGE and (head.method, head.path) not in OPEN_TO_PAGES:
         return Objection(403, "the key of the page does not give access to this")
     return None
 

@@ -21,7 +21,7 @@ class KeyScope(Enum):
 
     EVERYTHING = auto()
     PAGE = auto()
-    """Only what the live page reads."""
+    """Only what the live page reads, and the restart of servers."""
 
 
 class AccessKeys:

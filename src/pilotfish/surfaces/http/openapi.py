@@ -7,13 +7,27 @@ from typing import Any, cast
 import msgspec
 
 from pilotfish.api.answers import Answer
+from pilotfish.api.status import Restarted
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.http.metrics import MEDIA_TYPE
-from pilotfish.surfaces.http.shapes import ID, MAX_ID, AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts
+from pilotfish.surfaces.http.shapes import (
+    ID,
+    MAX_ID,
+    AskedFrom,
+    Everything,
+    LoadedServers,
+    Move,
+    NamedServer,
+    ServerLog,
+    Trouble,
+    Whereabouts,
+)
 from pilotfish.version import VERSION
 
-SHAPES = (AskedFrom, Everything, LoadedServers, Move, Trouble, Whereabouts, Answer[Any])
+SHAPES = (
+    AskedFrom, Everything, LoadedServers, Move, NamedServer, Restarted, ServerLog, Trouble, Whereabouts, Answer[Any],
+)  # fmt: skip
 ANSWER = "Answer_Any_"
 """Its name in msgspec's schema."""
 
@@ -48,6 +62,8 @@ def document() -> JsonObject:
             "/conversations/{id}/lsp": {"parameters": [_ID], "get": _SERVERS, "post": _ask(components)},
             "/status": {"get": _get("status", "Everything at one moment.", _json("Everything"))},
             "/events": {"get": _get("events", "The same as it changes.", {"text/event-stream": {}})},
+            "/servers/log": {"parameters": _named(components), "get": _LOG},
+            "/servers/restart": {"post": _RESTART},
             "/metrics": {"get": _get("metrics", "Counters for Prometheus.", {MEDIA_TYPE: _TEXT})},
             "/openapi.json": {"get": _get("openapi", "This document.", {"application/json": _OBJECT})},
         },
@@ -88,6 +104,12 @@ def _ask(components: Mapping[str, Any]) -> JsonObject:
     return _operation("ask", summary, _json(ANSWER), also, {"application/json": {"schema": schema}})
 
 
+def _named(components: Mapping[str, Any]) -> list[JsonObject]:
+    """The fields of a server as parameters of a query."""
+    fields = components["NamedServer"]["properties"].items()
+    return [{"name": name, "in": "query", "required": True, "schema": schema} for name, schema in fields]
+
+
 _TEXT: JsonObject = {"schema": {"type": "string"}}
 _OBJECT: JsonObject = {"schema": {"type": "object"}}
 _ID: JsonObject = {
@@ -98,6 +120,15 @@ _ID: JsonObject = {
 }
 _CWD = _get("cwd", "Where a conversation works.", _json("Whereabouts"))
 _SERVERS = _get("servers", "The servers of a conversation.", _json("LoadedServers"))
+_NOBODY = {"409": "No client works in this folder."}
+_LOG = _operation("log", "What a server wrote.", _json("ServerLog"), _NOBODY)
+_RESTART = _operation(
+    "restart",
+    "Restart a server of a workspace.",
+    {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Restarted"}}}},
+    _NOBODY,
+    _json("NamedServer"),
+)
 _MOVE = _operation(
     "move",
     "Say where a conversation works.",

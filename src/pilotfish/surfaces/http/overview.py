@@ -1,24 +1,21 @@
 """The state of the daemon, as the live page and `GET /status` show it, and when it has changed."""
 
-import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from itertools import islice
-from typing import Literal
 
 import anyio
 
-from pilotfish.api.status import ConversationRow
+from pilotfish.api.status import ConversationRow, Restarted
 from pilotfish.client.pulse import Pulse
-from pilotfish.errors import Failure
+from pilotfish.errors import Code, Failure, Refused
 from pilotfish.ipc.client_sessions import ClientSessions, SessionRecord
 from pilotfish.ipc.messages import About
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
-from pilotfish.service.status.recent_feedback import ShownFeedback
-from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
+from pilotfish.service.status.activity import activity, feedback_shown
+from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.http.shapes import Everything, FeedbackShown, FileReport, Said, SessionShown, WorkspaceState
+from pilotfish.surfaces.http.shapes import Everything, NamedServer, ServerLog, SessionShown, WorkspaceState
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock
 from pilotfish.system.tasks import owned_tasks
@@ -29,20 +26,9 @@ LOOK_SECONDS = 2.0
 QUICKEST_SECONDS = 0.1
 """Between two refreshes: a hundred changes at once are one event."""
 
-MAX_FILES = 40
-MAX_DIAGNOSTICS = 10
-"""What the page shows of a workspace, and of a file; the rest is counted."""
-
-_WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFORMATION: "information",
-    Severity.HINT: "hint",
-}
-
 
 class Observatory:
-    """Reads the state of the daemon. It keeps none itself."""
+    """Reads the state of the daemon, and restarts servers. It keeps none itself."""
 
     def __init__(
         self, service: Service, sessions: ClientSessions, store: Store, about: Callable[[], About], clock: Clock
@@ -56,6 +42,7 @@ class Observatory:
     async def look(self) -> Everything:
         """The present state; measures the memory of running servers."""
         about = self._about()
+        names = {session.client.id: session.caller.conversation for session in self._sessions.all()}
         by_root: dict[AbsPath, list[SessionRecord]] = {}
         for session in self._sessions.all():
             by_root.setdefault(session.client.root, []).append(session)
@@ -65,9 +52,26 @@ class Observatory:
             pid=about.pid,
             uptime_ms=round(about.seconds * 1000),
             workspaces=tuple(workspaces),
-            feedback=tuple(_shown(shown) for shown in self._service.recent_feedback.all()),
+            feedback=tuple(feedback_shown(shown, names) for shown in self._service.recent_feedback.all()),
             notices=() if self._store.notice is None else (self._store.notice,),
         )
+
+    async def restart(self, named: NamedServer) -> tuple[Restarted, ...]:
+        """Restart a server that runs or has failed. Raises `Refused` for a root or a server that is not known."""
+        client = self._client(named.root)
+        return await self._service.control.restart(self._service.workspaces.of(client), named.server, client.id)
+
+    def log(self, named: NamedServer) -> ServerLog:
+        """The end of what a server wrote. Raises as `restart` does."""
+        details = self._service.details.of(self._service.workspaces.of(self._client(named.root)), named.server)
+        return ServerLog(lines=tuple(line for one in details for line in (*one.stderr, *one.messages)))
+
+    def _client(self, root: str) -> ClientSession:
+        """A client of a workspace that somebody works in: no other folder is looked at."""
+        for session in self._sessions.all():
+            if session.client.root == root:
+                return session.client
+        raise Refused(Code.ROOT_GONE, f"no client works in {root}")
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator["Watch"]:
@@ -87,14 +91,15 @@ class Observatory:
             snapshot = await self._service.inspect(client)
         except Failure as failure:
             return WorkspaceState(root=root, conversations=attending, servers=(), warnings=(failure.message,))
-        files = reported_diagnostics(self._service, self._service.workspaces.of(client))
+        found = activity(self._service, client)
         return WorkspaceState(
             root=root,
             conversations=attending,
             servers=tuple(row for row in snapshot.rows if row.instances or row.source != "builtin"),
-            files=tuple(_report(path, said, root) for path, said in islice(files.items(), MAX_FILES)),
-            more_files=max(0, len(files) - MAX_FILES),
+            files=found.files,
+            more_files=found.more_files,
             warnings=snapshot.warnings,
+            today=self._service.recent_feedback.today(root, self._clock.wall()),
         )
 
 
@@ -133,25 +138,4 @@ def _conversation(session: SessionRecord, row: ConversationRow | None) -> Sessio
         pending=row.pending,
         late=row.late,
         dropped=row.dropped,
-    )
-
-
-def _report(path: AbsPath, said: tuple[ReportedDiagnostic, ...], root: AbsPath) -> FileReport:
-    return FileReport(
-        path=os.path.relpath(path, root),
-        diagnostics=tuple(
-            Said(line=one.line, severity=_WORDS[one.severity], message=one.message, server=one.server)
-            for one in said[:MAX_DIAGNOSTICS]
-        ),
-        more=max(0, len(said) - MAX_DIAGNOSTICS),
-    )
-
-
-def _shown(shown: ShownFeedback) -> FeedbackShown:
-    return FeedbackShown(
-        at=round(shown.at * 1000),
-        root=shown.client.root,
-        host=shown.client.host,
-        paths=shown.paths,
-        feedback=shown.feedback,
     )

@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import Malformed, decode, encode
-from pilotfish.surfaces.http.admission import EXCHANGE, SIGN_IN
+from pilotfish.surfaces.http.admission import EXCHANGE, LOG, RESTART, SIGN_IN
 from pilotfish.surfaces.http.conversations import HttpConversations, question_in
 from pilotfish.surfaces.http.events import Events
 from pilotfish.surfaces.http.failures import body_of, status_of
@@ -25,7 +25,7 @@ from pilotfish.surfaces.http.metrics import MEDIA_TYPE
 from pilotfish.surfaces.http.openapi import document
 from pilotfish.surfaces.http.overview import Observatory
 from pilotfish.surfaces.http.page import page
-from pilotfish.surfaces.http.shapes import ABSOLUTE, AskedFrom, Move
+from pilotfish.surfaces.http.shapes import ABSOLUTE, AskedFrom, Move, NamedServer
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -59,6 +59,8 @@ def application(parts: Parts) -> AsgiApplication:
             Route("/conversations/{id}/lsp", routes.ask, methods=["POST"]),
             Route("/status", routes.status, methods=["GET"]),
             Route("/events", Events(parts.observatory), methods=["GET"]),
+            Route(RESTART, routes.restart, methods=["POST"]),
+            Route(LOG, routes.log, methods=["GET"]),
             Route("/metrics", routes.metrics, methods=["GET"]),
             Route("/openapi.json", routes.openapi, methods=["GET"]),
             Route("/mcp", parts.mcp, methods=["GET", "POST", "DELETE"]),
@@ -126,6 +128,13 @@ class Routes:
 
     async def status(self, _request: Request) -> Response:
         return _json(structured(await self._observatory.look()))
+
+    async def restart(self, request: Request) -> Response:
+        restarted = await self._observatory.restart(_read(await request.body(), NamedServer))
+        return _json([structured(one) for one in restarted])
+
+    async def log(self, request: Request) -> Response:
+        return _json(structured(self._observatory.log(_read(encode(dict(request.query_params)), NamedServer))))
 
     async def metrics(self, _request: Request) -> Response:
         return Response(self._metrics(), headers={"content-type": MEDIA_TYPE})

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from pilotfish.api.answers import Api, Feedback
-from pilotfish.api.status import ServerRow
+from pilotfish.api.answers import Api
+from pilotfish.api.status import DayTotals, FeedbackShown, FileReport, ServerRow
 
 MAX_ID = 200
 ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"
@@ -75,6 +75,19 @@ class LoadedServers(Struct, frozen=True, rename="camel"):
     """Whether any of them runs."""
 
 
+class NamedServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of a workspace that some client is connected for."""
+
+    root: FolderPath
+    server: str
+
+
+class ServerLog(Api, frozen=True, kw_only=True):
+    """What a server wrote last: its standard error, then its log messages, for each root."""
+
+    lines: tuple[str, ...]
+
+
 # --- Everything at one moment -------------------------------------------------------------------------------------
 
 
@@ -93,22 +106,6 @@ class SessionShown(Api, frozen=True, kw_only=True):
     dropped: dict[str, int] = field(default_factory=dict[str, int])
 
 
-class Said(Api, frozen=True, kw_only=True):
-    """What a server said last about a place, in its own units: for people, and no verdict."""
-
-    line: int
-    severity: Literal["error", "warning", "information", "hint"]
-    message: str
-    server: str
-
-
-class FileReport(Api, frozen=True, kw_only=True):
-    path: str
-    diagnostics: tuple[Said, ...]
-    more: int = 0
-    """How many are left out."""
-
-
 class WorkspaceState(Api, frozen=True, kw_only=True):
     root: str
     conversations: tuple[SessionShown, ...]
@@ -118,17 +115,7 @@ class WorkspaceState(Api, frozen=True, kw_only=True):
     more_files: int = 0
     """How many are left out."""
     warnings: tuple[str, ...] = ()
-
-
-class FeedbackShown(Api, frozen=True, kw_only=True):
-    """What an agent was shown after an edit."""
-
-    at: int
-    """Milliseconds since the epoch."""
-    root: str
-    host: str | None = None
-    paths: tuple[str, ...]
-    feedback: Feedback
+    today: DayTotals = DayTotals()
 
 
 class Everything(Api, frozen=True, kw_only=True):

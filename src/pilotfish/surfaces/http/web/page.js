@@ -1,5 +1,5 @@
 "use strict";
-// Shows what `GET /events` says. Everything that comes from there is set as text: a diagnostic can hold any markup.
+// Shows what `GET /events` says, and restarts servers. Everything that comes from there is set as text: a diagnostic can hold any markup.
 
 const KEY = "pilotfish-key";
 const KEPT_SAMPLES = 60; // two minutes of one every two seconds
@@ -14,6 +14,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 const samples = new Map();
 let latest = null;
+let held = ""; // the key
 
 // --- Elements, kept while what they show is there, so that focus and open parts stay -------------------------------
 
@@ -50,9 +51,9 @@ function keep(parent, items, keyOf, make, update) {
 function rowsOf(workspace) {
   return workspace.servers.flatMap((server) => {
     const instances = server.instances ?? [];
-    if (instances.length) return instances.map((instance) => ({ server, instance }));
+    if (instances.length) return instances.map((instance) => ({ project: workspace.root, server, instance }));
     const state = server.disabled ? "disabled" : server.unavailable ? "unavailable" : "configured";
-    return [{ server, instance: { root: workspace.root, state, lastError: server.unavailable } }];
+    return [{ project: workspace.root, server, instance: { root: workspace.root, state, lastError: server.unavailable } }];
   });
 }
 
@@ -114,7 +115,7 @@ function toldOf({ told = 0, pending = 0, late = 0, dropped = {} }) {
 
 function newServer() {
   const facts = element("dl");
-  for (const name of ["Root", "Memory", "Latency", "Process", "Use", "Working on", "Commands", "Trouble"]) {
+  for (const name of ["Root", "Memory", "Latency", "Process", "Use", "Working on", "Trouble"]) {
     facts.append(element("dt", {}, name), element("dd"));
   }
   const [, memory, latency] = facts.querySelectorAll("dd");
@@ -124,14 +125,63 @@ function newServer() {
   }
   facts.querySelector("dd:last-of-type").className = "error";
   const head = element("header", {}, element("h4"), element("span", { class: "state" }));
-  return element("li", { class: "card" }, head, facts);
+  const buttons = element("p", { class: "buttons" },
+    element("button", { type: "button" }, "Restart"), element("button", { type: "button", "aria-expanded": "false" }, "Log"));
+  const made = element("li", { class: "card" }, head, facts, buttons,
+    element("p", { class: "outcome", role: "status" }), element("pre", { class: "log", tabindex: "0", hidden: "" }));
+  const [restarting, logging] = buttons.children;
+  restarting.addEventListener("click", () => restart(made, restarting));
+  logging.addEventListener("click", () => toggleLog(made, logging));
+  return made;
 }
 
-function updateServer(node, { server, instance }) {
+async function request(method, path, body) {
+  const headers = { Authorization: `Bearer ${held}`, "Content-Type": "application/json" };
+  const response = await fetch(path, { method, headers, cache: "no-store", body: body && JSON.stringify(body) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function restart(card, button) {
+  const outcome = card.querySelector(".outcome");
+  button.disabled = true;
+  say(outcome, "Restarting …");
+  try {
+    const done = await request("POST", "/servers/restart", { root: card.dataset.project, server: card.dataset.server });
+    const failed = done.find(({ error }) => error);
+    say(outcome, failed ? failed.error : done.length ? `Restarted in ${Math.max(...done.map(({ durationMs }) => durationMs ?? 0))} ms.` : "It was not running.");
+  } catch (error) {
+    say(outcome, error.message);
+  }
+  button.disabled = false;
+  if (!card.querySelector(".log").hidden) readLog(card);
+}
+
+function toggleLog(card, button) {
+  const log = card.querySelector(".log");
+  log.hidden = !log.hidden;
+  mark(button, "aria-expanded", String(!log.hidden));
+  if (!log.hidden) readLog(card);
+}
+
+async function readLog(card) {
+  const log = card.querySelector(".log");
+  mark(log, "aria-label", `Log of ${card.dataset.server}`);
+  const wanted = new URLSearchParams({ root: card.dataset.project, server: card.dataset.server });
+  const answer = await request("GET", `/servers/log?${wanted}`).catch((error) => ({ lines: [error.message] }));
+  say(log, answer.lines.length ? answer.lines.join("\n") : "It has written nothing.");
+  log.scrollTop = log.scrollHeight;
+}
+
+function updateServer(node, { project, server, instance }) {
+  mark(node, "data-project", project);
+  mark(node, "data-server", server.serverId);
+  node.querySelector(".buttons").hidden = ["configured", "disabled", "unavailable"].includes(instance.state);
   mark(node, "data-state", instance.state);
   say(node.querySelector("h4"), server.serverId);
   say(node.querySelector(".state"), STATES[instance.state] ?? instance.state);
-  const [root, memory, latency, process, use, busy, commands, trouble] = node.querySelectorAll("dd");
+  const [root, memory, latency, process, use, busy, trouble] = node.querySelectorAll("dd");
   const history = recorded(`${server.serverId} ${instance.root}`, instance);
   say(root, instance.root);
   measure(memory, "Memory", instance.memoryMib, "MiB", history.map((sample) => sample.memory));
@@ -139,7 +189,6 @@ function updateServer(node, { server, instance }) {
   fact(process, instance.pid && `${instance.pid}, up ${duration(instance.uptimeMs ?? 0)}, ${count(instance.restarts ?? 0, "restart")}`);
   fact(use, instance.pid && `${count(instance.sessions ?? 0, "session")}, ${count(instance.documents ?? 0, "open file")}`);
   fact(busy, (instance.busy ?? []).join(", "));
-  fact(commands, instance.pid && `pilotfish restart ${server.serverId} · pilotfish logs ${server.serverId}`);
   fact(trouble, instance.lastError);
 }
 
@@ -214,7 +263,7 @@ function updateFile(node, { project, file }) {
 }
 
 function newFeedback() {
-  const made = element("details", {}, element("summary"), element("p"), element("pre"));
+  const made = element("details", {}, element("summary"), element("p"), element("div", { class: "changes" }), element("pre"));
   made.firstChild.addEventListener("click", () => { made.dataset.chosen = ""; });
   return made;
 }
@@ -227,13 +276,27 @@ function openNewest(list, seen) {
 }
 
 function updateFeedback(node, shown) {
-  const [summary, about, text] = node.children;
+  const [summary, about, changes, text] = node.children;
   const { feedback } = shown;
   const paths = shown.paths.map((path) => (path.startsWith(`${shown.root}/`) ? path.slice(shown.root.length + 1) : path));
   say(summary, `${new Date(shown.at).toLocaleTimeString()} ${paths.join(", ")} — ${feedback.state}`);
-  say(about, `${shown.host ?? "a client"}, ${feedback.durationMs} ms, ` +
+  say(about, `${clientName(shown)}, ${feedback.durationMs} ms, ` +
     `${feedback.introduced ?? 0} new, ${feedback.fixed ?? 0} fixed${feedback.reason ? `; ${feedback.reason}` : ""}`);
+  keep(changes, shown.changes ?? [], (_change, index) => String(index), newChange, updateChange);
   tell(text, feedback.text || "Nothing: this edit caused no error.");
+}
+
+function newChange() {
+  return element("div", { class: "change" }, element("p"), element("del"), element("ins"));
+}
+
+function updateChange(node, change) {
+  const [place, old, fresh] = node.children;
+  say(place, `${change.path}:${change.line}${change.more ? ` (${count(change.more, "more line")})` : ""}`);
+  say(old, change.old.map((line) => `- ${line}`).join("\n"));
+  say(fresh, change.new.map((line) => `+ ${line}`).join("\n"));
+  old.hidden = !change.old.length;
+  fresh.hidden = !change.new.length;
 }
 
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" };
@@ -265,36 +328,59 @@ function projectsOf({ workspaces, feedback = [] }) {
   return [...projects.values()].sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
 }
 
+function clientName({ host, conversation }) {
+  return conversation ? `${host ?? "conversation"} ${conversation}` : (host ?? "a client");
+}
+
 function only(project) {
   const agent = byId("agent").value;
-  return agent ? { ...project, feedback: project.feedback.filter(({ host }) => (host ?? "a client") === agent) } : project;
+  const session = byId("conversation").value;
+  if (!agent && !session) return project;
+  const meant = (one) => (!agent || (one.host ?? "a client") === agent) && (!session || one.session === session);
+  return { ...project, today: null, feedback: project.feedback.filter(meant), conversations: project.conversations.filter(meant) };
 }
 
 function choices(select, values) {
-  const wanted = ["", ...values];
-  keep(select, wanted, (value) => value, () => element("option"), (option, value) => {
+  // Names by value; the one that is chosen stays, also when it is gone.
+  const wanted = new Map([["", "All"], ...values]);
+  if (!wanted.has(select.value)) wanted.set(select.value, select.selectedOptions[0].textContent);
+  keep(select, [...wanted], ([value]) => value, () => element("option"), (option, [value, name]) => {
     mark(option, "value", value);
-    say(option, value || "All");
+    say(option, name);
   });
+}
+
+function conversationsOf({ conversations, feedback }) {
+  return [...conversations, ...feedback].filter(({ session }) => session).map((one) => [one.session, clientName(one)]);
+}
+
+function dayOf({ today, feedback }) {
+  if (today) return today;
+  const sum = (value) => feedback.reduce((all, one) => all + value(one.feedback), 0);
+  return {
+    edits: feedback.filter(({ paths }) => paths.length).length, told: feedback.filter((one) => one.feedback.text).length,
+    introduced: sum(({ introduced = 0 }) => introduced), fixed: sum(({ fixed = 0 }) => fixed),
+  };
 }
 
 function tiles(projects) {
   const files = projects.flatMap((project) => project.files ?? []).map(severities);
   const total = (kind) => files.reduce((sum, one) => sum + one[kind], 0);
   const told = projects.flatMap((project) => project.feedback);
-  const sum = (value) => told.reduce((all, one) => all + value(one.feedback), 0);
+  const days = projects.map(dayOf);
+  const sum = (name) => days.reduce((all, day) => all + (day[name] ?? 0), 0);
   const instances = projects.flatMap((project) => rowsOf(project).map(({ instance }) => instance)).filter(({ pid }) => pid);
   const memory = instances.reduce((all, { memoryMib = 0 }) => all + memoryMib, 0);
   const times = told.map(({ feedback }) => feedback.durationMs).sort((one, other) => one - other);
   return [
     ["Errors now", total("error"), total("error") ? "bad" : "good"],
-    ["Warnings now", total("warning"), ""],
-    ["New errors told", sum(({ introduced = 0 }) => introduced), ""],
-    ["Errors fixed", sum(({ fixed = 0 }) => fixed), "good"],
-    ["Edits answered", told.length, ""],
+    ["New errors today", sum("introduced"), ""],
+    ["Fixed today", sum("fixed"), "good"],
+    ["Edits answered", sum("edits"), ""],
+    ["Feedback told", sum("told"), ""],
     ["Usual wait", times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–", ""],
-    ["Servers", instances.length, ""],
-    ["Their memory", memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],
+    ["Waiting saved", duration(sum("savedMs")), ""],
+    [count(instances.length, "server"), memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],
   ];
 }
 
@@ -303,12 +389,14 @@ function show() {
   const all = projectsOf(latest);
   say(byId("daemon"), `Process ${latest.pid}, up ${duration(latest.uptimeMs)}`);
   keep(byId("notices"), latest.notices ?? [], (text) => text, () => element("li"), say);
-  choices(byId("project"), all.map(({ root }) => root));
-  choices(byId("agent"), [...new Set(all.flatMap(({ feedback }) => feedback.map(({ host }) => host ?? "a client")))].sort());
+  choices(byId("project"), all.map(({ root }) => [root, root]));
+  const agents = new Set(all.flatMap(({ feedback }) => feedback.map(({ host }) => host ?? "a client")));
+  choices(byId("agent"), [...agents].sort().map((name) => [name, name]));
+  choices(byId("conversation"), all.flatMap(conversationsOf));
   const chosen = byId("project").value;
   const projects = all.filter(({ root }) => !chosen || root === chosen).map(only);
   byId("no-projects").hidden = projects.length > 0;
-  keep(byId("summary"), tiles(projects), ([name]) => name, () => element("div", {}, element("dt"), element("dd")), (tile, [name, value, tone]) => {
+  keep(byId("summary"), tiles(projects), (_tile, index) => String(index), () => element("div", {}, element("dt"), element("dd")), (tile, [name, value, tone]) => {
     mark(tile, "data-tone", tone);
     say(tile.children[0], name);
     say(tile.children[1], String(value));
@@ -354,6 +442,7 @@ async function listen(key) {
 }
 
 async function follow(key) {
+  held = key;
   byId("sign-in").hidden = true;
   byId("everything").hidden = false;
   for (let tries = 0; ;) {
@@ -398,7 +487,7 @@ byId("sign-in").addEventListener("submit", (event) => {
   sessionStorage.setItem(KEY, key);
   follow(key);
 });
-for (const id of ["filter", "project", "agent"]) byId(id).addEventListener("input", show);
+for (const id of ["filter", "project", "agent", "conversation"]) byId(id).addEventListener("input", show);
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLInputElement;
   if (event.key === "/" && !typing) {

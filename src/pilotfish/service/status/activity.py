@@ -1,0 +1,123 @@
+"""The diagnostics of a workspace and what its agents were told, as the page and the panel show them."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import chain
+from typing import Literal
+
+from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileReport, Said
+from pilotfish.model import AbsPath, Severity
+from pilotfish.sanitise import sanitised
+from pilotfish.service.service import Service
+from pilotfish.service.status.recent_feedback import ShownFeedback
+from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
+from pilotfish.service.workspaces import ClientSession
+
+MAX_FILES = 40
+MAX_DIAGNOSTICS = 10
+"""What is shown of a workspace, and of a file; the rest is counted."""
+
+MAX_CHANGES = 6
+MAX_LINES = 8
+MAX_LINE = 200
+"""What is shown of an edit: its places, lines of each, characters of a line."""
+
+MAX_COMPARED = 400
+"""Lines of either side that are compared; more are one place."""
+
+_WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFORMATION: "information",
+    Severity.HINT: "hint",
+}
+
+
+def activity(service: Service, client: ClientSession) -> Activity:
+    """Of the client's workspace. Raises `Failure` when that cannot be read."""
+    files = reported_diagnostics(service, service.workspaces.of(client))
+    worst = sorted(files, key=lambda path: (_weight(files[path]), path))
+    return Activity(
+        files=tuple(_report(path, files[path], client.root) for path in worst[:MAX_FILES]),
+        more_files=max(0, len(files) - MAX_FILES),
+        feedback=tuple(
+            feedback_shown(shown) for shown in service.recent_feedback.all() if shown.client.root == client.root
+        ),
+    )
+
+
+def feedback_shown(shown: ShownFeedback, conversations: Mapping[str, str | None] | None = None) -> FeedbackShown:
+    """`conversations`: their names by session."""
+    root = shown.client.root
+    places = (_changed(os.path.relpath(one.path, root), one.before, one.after) for one in shown.edits)
+    return FeedbackShown(
+        at=round(shown.at * 1000),
+        root=root,
+        host=shown.client.host,
+        session=shown.client.id,
+        conversation=(conversations or {}).get(shown.client.id),
+        paths=shown.paths,
+        feedback=shown.feedback,
+        changes=tuple(chain.from_iterable(places)),
+    )
+
+
+def _weight(said: Sequence[ReportedDiagnostic]) -> tuple[int, ...]:
+    """Sorts the file with the most errors first, then by warnings and so on."""
+    return tuple(-sum(one.severity is severity for one in said) for severity in Severity)
+
+
+def _report(path: AbsPath, said: Sequence[ReportedDiagnostic], root: AbsPath) -> FileReport:
+    return FileReport(
+        path=os.path.relpath(path, root),
+        diagnostics=tuple(
+            Said(line=one.line, severity=_WORDS[one.severity], message=one.message, server=one.server)
+            for one in said[:MAX_DIAGNOSTICS]
+        ),
+        more=max(0, len(said) - MAX_DIAGNOSTICS),
+    )
+
+
+@lru_cache(maxsize=128)
+def _changed(path: str, before: str, after: str) -> tuple[ChangedLines, ...]:
+    old, new = before.splitlines(), after.splitlines()
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    same = 0
+    while same < min(len(old), len(new)) - start and old[-1 - same] == new[-1 - same]:
+        same += 1
+    places = _places(old[start : len(old) - same], new[start : len(new) - same])
+    return tuple(
+        ChangedLines(
+            path=path,
+            line=start + first + 1,
+            old=tuple(_clean(line) for line in removed[:MAX_LINES]),
+            new=tuple(_clean(line) for line in added[:MAX_LINES]),
+            more=max(0, len(removed) - MAX_LINES) + max(0, len(added) - MAX_LINES),
+        )
+        for first, removed, added in places[:MAX_CHANGES]
+    )
+
+
+def _places(old: list[str], new: list[str]) -> list[tuple[int, list[str], list[str]]]:
+    """Where they differ: the line among the new ones, the lines before and after."""
+    if not old and not new:
+        return []
+    if max(len(old), len(new)) > MAX_COMPARED:
+        return [(0, old, new)]
+    return list(_differences(old, new))
+
+
+def _differences(old: list[str], new: list[str]) -> Iterator[tuple[int, list[str], list[str]]]:
+    for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield start, old[first:last], new[start:end]
+
+
+def _clean(line: str) -> str:
+    """The line without control characters; its indentation stays."""
+    bare = line.expandtabs(4).lstrip(" ")
+    return " " * min(MAX_LINE, len(line.expandtabs(4)) - len(bare)) + sanitised(bare, MAX_LINE)

@@ -268,11 +268,14 @@ CHECKERS: Mapping[str, Checker] = {
         parse_ty,
         lambda: [str(SCRIPTS / "ty"), "version"],
     ),
+    # Without a configuration of its own the command line reads mypy's, and the server does not.
     "pyrefly": Checker(
-        "pyrefly",
+        "pyrefly with its default preset",
         lambda project, root: [
             str(SCRIPTS / "pyrefly"),
             "check",
+            "--preset",
+            "default",
             "--output-format",
             "json",
             "--min-severity",

@@ -8,12 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from pilotfish.api.answers import Feedback, State
+from pilotfish.api.questions import Touch
 from support.servers.complaining import complaining
 from support.servers.linker import linker, told, used
 from support.servers.script import Script
+from support.services.real import only, real_service
 from support.services.several import Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-11")]
@@ -163,3 +166,32 @@ async def test_no_file_is_left_out_that_is_broken_once_the_project_is_said_to_be
                 assert not missing, f"step {step}: {sorted(missing)} is missing\n{feedback}"
             known &= now
         assert trouble or claims >= STEPS // 2
+
+
+# --- A real server ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.server("pyrefly")
+@pytest.mark.proves("DIAG-8")
+async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news(tmp_path: Path) -> None:
+    settings = {**only("pyrefly"), "timing": {"diagnosticsWaitTimeoutMs": 30_000, "firstTouchTimeoutMs": 60_000}}
+    async with real_service(tmp_path, settings) as ground:
+        ground.write("pyproject.toml", "")
+        ground.write("lib.py", "def total() -> int:\n    return 1\n")
+        ground.write("other.py", "import lib\n\nlib.total().left_over\n")
+        await ground.service.touched(Touch(("lib.py",), "read"), ground.client)
+        session = ground.entry("pyrefly").session
+        assert session is not None
+        ledger = ground.service._ledgers.of(session)  # pyright: ignore[reportPrivateUsage]
+        with anyio.move_on_after(10):
+            # What it says of the project before the edit is learnt in the background.
+            while ledger.looked_at < 0:
+                with anyio.move_on_after(0.1):
+                    await session.changed.wait()
+        ground.write("lib.py", "def total() -> int:\n    return 1\n\n\ndef added() -> int:\n    return 2\n")
+        feedback = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
+        assert feedback.text == ""
+        ground.write("lib.py", "def sum() -> int:\n    return 1\n")
+        broken = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
+        assert "total" in broken.text
+        assert "left_over" not in broken.text

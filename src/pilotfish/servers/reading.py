@@ -261,6 +261,7 @@ def _scope(table: TomlTable | None) -> ProjectScope:
         kind=table.choice("kind", ScopeKind) or ScopeKind.CANDIDATES,
         command=table.text("command"),
         progress=table.text("progress"),
+        starts_with_open=table.flag("startsWithOpen") or False,
         stops_at=table.text("stopsAt"),
     )
     table.close()

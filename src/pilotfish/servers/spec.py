@@ -188,6 +188,9 @@ class ProjectScope(Struct, frozen=True):
     """Of `project-command`; a server that does not list it is too old for it."""
     progress: str | None = None
     """Of `project-push`: the check after a save is over when the progress whose token starts so has ended."""
+    starts_with_open: bool = False
+    """Of `project-push`: it judges the open files first, and does not say when it has judged the others. What it says
+    is of the whole project once it has spoken of one that is not open."""
     stops_at: str | None = None
     """What it does not check because of an error elsewhere; said where the whole project was judged."""
 

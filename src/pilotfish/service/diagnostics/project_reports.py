@@ -175,7 +175,9 @@ class ProjectReports:
                     await session.request(COMMAND, asked, timeout=deadline - current_time())
                     return _pushed(session, ledger, is_done=True)
                 case ScopeKind.PROJECT_PUSH if session.readiness.has_begun(token := spec.scope.progress or ""):
-                    found = _pushed(session, ledger, is_done=await _is_over(session, token, edited, deadline))
+                    is_done = await _is_over(session, token, edited, deadline)
+                    is_whole = not spec.scope.starts_with_open or _speaks_of_all(session, ledger)
+                    found = _pushed(session, ledger, is_done=is_done and is_whole)
                     # With a second check, neither what is published nor what is answered is all.
                     return found and (found if spec.freshness.save_progress is None else replace(found, reports={}))
                 case _:
@@ -220,9 +222,10 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
 def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange | None:
     """What it has published since it was last listened to."""
     before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
-    ledger.heard = session.reports.arrivals
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
-    ledger.account = {**(before or {}), **now}
+    if is_done or before is not None:
+        # A first account is none before it is whole: what it lacks would be taken for new.
+        ledger.account, ledger.heard = {**(before or {}), **now}, session.reports.arrivals
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
@@ -230,6 +233,13 @@ def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange
     files = {path: None if before is None else before.get(path, FileAccount()) for path in ordered}
     current = {path: push for path, push in pushes.items() if _is_current(session, path, push)}
     return ProjectChange(session.server, files, is_done, current)
+
+
+def _speaks_of_all(session: Session, ledger: Ledger) -> bool:
+    """Whether it has ever published about a file that is not open."""
+    if ledger.account is not None:
+        return True
+    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(ledger.heard))
 
 
 def _is_current(session: Session, path: AbsPath, push: Report) -> bool:

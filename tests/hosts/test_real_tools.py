@@ -48,11 +48,16 @@ def codex() -> tuple[Agent, str]:
     return replace(agent, command=command), "mcp__pilotfish/"
 
 
+def copilot() -> tuple[Agent, str]:
+    return next(agent for agent in AGENTS if agent.host == "copilot"), "pilotfish-"
+
+
 @pytest.mark.parametrize(
     "asking",
     [
         pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
         pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
+        pytest.param(copilot, marks=pytest.mark.host("copilot"), id="GitHub Copilot CLI"),
     ],
 )
 def test_answers_are_compact_text_of_a_bounded_size(asking: Callable[[], tuple[Agent, str]], home: DaemonHome) -> None:
@@ -98,6 +103,7 @@ SAID = (
     [
         pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
         pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
+        pytest.param(copilot, marks=pytest.mark.host("copilot"), id="GitHub Copilot CLI"),
     ],
 )
 def test_a_symbol_is_found_read_changed_and_renamed_by_name_from_a_cold_start(

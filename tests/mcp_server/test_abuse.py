@@ -56,6 +56,26 @@ async def test_every_version_with_a_handshake_is_spoken(tmp_path: Path, version:
 
 
 @pytest.mark.proves("MCP-1")
+@pytest.mark.parametrize("is_patient", [True, False])
+async def test_a_client_may_fall_back_to_a_handshake_on_the_same_connection(tmp_path: Path, is_patient: bool) -> None:
+    """GitHub Copilot CLI tries the newest protocol, and does not wait long for an answer."""
+    async with scripted_service(tmp_path) as scripted, raw_client(scripted) as client:
+        probe = request(0, "server/discover", {"_meta": ENVELOPE})
+        if is_patient:
+            assert (await client.ask(probe))["id"] == 0
+        else:
+            client.say(probe)
+        client.say(initialize("2025-06-18"))
+        answer = await client.hear()
+        while answer["id"] == 0:
+            answer = await client.hear()
+        assert answer["result"]["protocolVersion"] == "2025-06-18"
+        client.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert len((await client.ask(request(1, "tools/list")))["result"]["tools"]) == LISTED
+        assert (await client.ask(call(2, {})))["result"]["isError"] is True
+
+
+@pytest.mark.proves("MCP-1")
 @pytest.mark.parametrize(("tools", "most"), [(ToolSet.NAMED, 8 * 1024), (ToolSet.ONE, 3 * 1024)])
 async def test_the_list_of_tools_is_small_on_the_wire(tmp_path: Path, tools: ToolSet, most: int) -> None:
     async with (

@@ -11,8 +11,8 @@
 - A `Stop` hook that answers `decision: "block"` makes the agent go on with the `reason` as a prompt, which is reported
   as one.
 - After a tool that failed there is another event, `PostToolUseFailure`.
-- It tries MCP of 2026-07-28 first and, when that is not answered in time, an older one on the same connection, which
-  the SDK then refuses: on a very busy machine a session may be without tools.
+- It tries MCP of 2026-07-28 first and, when that is not answered in time, an older one on the same connection
+  (`surfaces/mcp/eras.py`). Its model sees our tools as `pilotfish-NAME`.
 - Timeouts: seconds.
 - Hooks and MCP servers of a project are used only in a folder that the person trusts.
 """

@@ -31,11 +31,12 @@ from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.mcp.eras import serve_eras
 from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import reporting
 from pilotfish.surfaces.mcp.roots import ClientRoots
-from pilotfish.surfaces.mcp.streams import message_streams
+from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams
 from pilotfish.surfaces.mcp.tools import (
     HOOK,
     INSTRUCTIONS,
@@ -73,9 +74,13 @@ async def serve(stream: ByteStream, service: Service, open_session: OpenSession,
     server = sdk_server(lambda _context: connection)
     try:
         async with message_streams(stream) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+            await serve_eras(incoming, outgoing, partial(_run, server))
     finally:
         connection.end()
+
+
+async def _run(server: Server[Any], incoming: IncomingMessages, outgoing: OutgoingMessages) -> None:
+    await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:

@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 from textual.widgets import Static
 
-from pilotfish.api.status import InstanceDetails, ServerRow, Snapshot
+from pilotfish.api.status import Activity, FileReport, InstanceDetails, Said, ServerRow, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.app import FRAME, PanelApp
@@ -45,6 +45,15 @@ class FakeSource:
     def details(self, server: str) -> tuple[InstanceDetails, ...]:
         self.asked.append(f"details {server}")
         return (InstanceDetails(root=ROOT, stderr=("its last words",)),)
+
+    def activity(self) -> Activity:
+        self.asked.append("activity")
+        said = Said(line=1, severity="error", message="bad word", server="gopls")
+        return Activity(files=(FileReport(path="a.go", diagnostics=(said,)),))
+
+    def log(self, server: str) -> tuple[str, ...]:
+        self.asked.append(f"log {server}")
+        return ("its last words",)
 
     def restart(self, server: str) -> str:
         self.asked.append(f"restart {server}")
@@ -94,6 +103,22 @@ async def test_keys_reach_the_panel_and_enter_shows_the_last_words() -> None:
         await pilot.press("question_mark")
         await until(app, lambda text: "restart it" in text)
     assert source.asked == ["snapshot", "details basedpyright"]
+
+
+async def test_the_views_are_read_and_left_one_at_a_time() -> None:
+    source = FakeSource(broken("gopls"), active("basedpyright"))
+    app = PanelApp(source, NEVER)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(app, lambda text: "gopls" in text)
+        await pilot.press("d")
+        await until(app, lambda text: "a.go: 1 error" in text and "1: error: bad word" in text)
+        await pilot.press("f")
+        await until(app, lambda text: "no edits yet" in text)
+        await pilot.press("escape", "j", "l")
+        await until(app, lambda text: "Log of basedpyright" in text and "its last words" in text)
+        await pilot.press("escape")
+        await until(app, lambda text: "LSP servers" in text)
+    assert source.asked == ["snapshot", "activity", "activity", "log basedpyright"]
 
 
 async def test_a_server_is_restarted_after_a_yes_only() -> None:
@@ -173,7 +198,11 @@ async def test_with_a_real_daemon_a_server_is_seen_and_restarted(home: DaemonHom
         async with app.run_test(size=(100, 40)) as pilot:
             await until(app, lambda text: "toy" in text and "active" in text)
             first = pid(app)
-            await pilot.press("R", "y")
+            await pilot.press("d")
+            await until(app, lambda text: "a.x: 1 error" in text)
+            await pilot.press("f")
+            await until(app, lambda text: "a.x: fresh" in text and "bad word" in text)
+            await pilot.press("escape", "R", "y")
             await until(app, lambda text: "toy restarted" in text)
             await until(app, lambda text: pid(app) not in {None, first})
             assert not alive(first or 0)

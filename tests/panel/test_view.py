@@ -1,13 +1,23 @@
 """The panel as text: a golden file for each state, and what must hold at every width."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.api.status import Exchange, InstanceDetails
+from pilotfish.api.answers import Feedback, State
+from pilotfish.api.status import (
+    Activity,
+    ChangedLines,
+    Exchange,
+    FeedbackShown,
+    FileReport,
+    InstanceDetails,
+    Said,
+)
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.panel.state import Panel, RestartServer
 from pilotfish.surfaces.panel.verb import summary
@@ -17,6 +27,9 @@ from support.services.snapshots import NOW, ROOT, active, broken, disabled, idle
 pytestmark = pytest.mark.proves("TUI-1")
 
 GOLDEN = Path(__file__).parent / "golden"
+
+MIDNIGHT = time.strftime("%H:%M:%S", time.localtime(0))
+"""The beginning of the epoch, where this machine is."""
 
 UPDATE = "PILOTFISH_UPDATE_GOLDEN"
 """Set it to write the texts anew; then read them."""
@@ -40,6 +53,26 @@ DETAILS = InstanceDetails(
     exchanges=(Exchange(method="textDocument/hover", asked_at=NOW, duration_ms=12, end="answered"),),
 )
 
+SAID = Said(line=3, severity="error", message="bad word", server="basedpyright")
+WARNED = Said(line=9, severity="warning", message="unused", server="ruff")
+ACTIVITY = Activity(
+    files=(
+        FileReport(path="src/main.py", diagnostics=(SAID, WARNED), more=2),
+        FileReport(path="src/other.py", diagnostics=(WARNED,)),
+    ),
+    feedback=(
+        FeedbackShown(
+            at=0,
+            root=ROOT,
+            host="claude-code",
+            paths=("src/main.py",),
+            feedback=Feedback("ERROR [3:1] bad word", State.FRESH, 120, introduced=1),
+            changes=(ChangedLines(path="src/main.py", line=3, old=("    good",), new=("    bad",)),),
+        ),
+        FeedbackShown(at=0, root=ROOT, paths=("src/other.py",), feedback=Feedback("", State.FRESH, 20)),
+    ),
+)
+
 PANELS = {
     "all": Panel(ALL),
     "details": Panel(ALL, selected="basedpyright", expanded="basedpyright", details={"basedpyright": (DETAILS,)}),
@@ -52,17 +85,35 @@ PANELS = {
     "no_daemon": Panel(snapshot(idle("ruff")), daemon=False),
     "help": Panel(ALL, help=True),
     "question": Panel(ALL, selected="ruff", question=RestartServer("ruff")),
+    "diagnostics": Panel(ALL, view="diagnostics", activity=ACTIVITY),
+    "feedback": Panel(ALL, view="feedback", activity=ACTIVITY),
+    "log": Panel(ALL, view="log", selected="ruff", log=("first line", "last line")),
     "warned": Panel(snapshot(idle("ruff"), warnings=("lsp.json:1:2: lsp.x: unknown key", "another"))),
 }
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_the_panel_looks_like_its_golden_file(name: str) -> None:
-    text = "".join(f"{line.text}|\n" for line in lines_of(PANELS[name], 78, 30))
+    text = "".join(f"{line.text}|\n" for line in lines_of(PANELS[name], 78, 30)).replace(MIDNIGHT, "00:00:00")
     file = GOLDEN / f"{name}.txt"
     if os.environ.get(UPDATE):
         file.write_text(text)
     assert text == file.read_text()
+
+
+def test_a_long_view_is_scrolled_and_ends_at_its_end() -> None:
+    many = tuple(f"line {number}" for number in range(100))
+    shown = [
+        [line.text.rstrip() for line in lines_of(Panel(ALL, view="log", log=many, scroll=by), 60, 20)]
+        for by in (0, 3, 999)
+    ]
+    assert ["line 0" in shown[0], "line 3" in shown[1], "line 2" in shown[1], "line 99" in shown[2]] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert {len(lines) for lines in shown} == {20}
 
 
 def test_a_narrow_panel_keeps_names_and_states() -> None:

@@ -16,13 +16,15 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.widgets import Static
 
-from pilotfish.api.status import InstanceDetails, Snapshot
+from pilotfish.api.status import Activity, InstanceDetails, Snapshot
 from pilotfish.errors import Failure
 from pilotfish.surfaces.panel.state import (
     Close,
     InspectServer,
     Panel,
     PanelEffect,
+    ReadActivity,
+    ReadLog,
     Refresh,
     RestartServer,
     StopServer,
@@ -59,6 +61,10 @@ class PanelSource(Protocol):
     def snapshot(self) -> tuple[Snapshot, bool]: ...
 
     def details(self, server: str) -> tuple[InstanceDetails, ...]: ...
+
+    def activity(self) -> Activity: ...
+
+    def log(self, server: str) -> tuple[str, ...]: ...
 
     def restart(self, server: str) -> str: ...
 
@@ -112,6 +118,12 @@ class PanelApp(App[None]):
                 self._read()
             case InspectServer(server):
                 self._in_thread(partial(self._source.details, server), partial(self._inspected, server))
+            case ReadActivity():
+                self._in_thread(self._source.activity, lambda found: self._show(replace(self.panel, activity=found)))
+            case ReadLog(server):
+                self._in_thread(
+                    partial(self._source.log, server), lambda found: self._show(replace(self.panel, log=found))
+                )
             case RestartServer(server):
                 self._in_thread(partial(self._source.restart, server), self._done)
             case StopServer(server):
@@ -125,7 +137,11 @@ class PanelApp(App[None]):
             return
         self._reading = True
         self._in_thread(self._source.snapshot, self._have_read)
-        if self.panel.expanded is not None:
+        if self.panel.view == "log" and self.panel.selected is not None:
+            self._do(ReadLog(self.panel.selected))
+        elif self.panel.view != "servers":
+            self._do(ReadActivity())
+        elif self.panel.expanded is not None:
             self._do(InspectServer(self.panel.expanded))
 
     def _have_read(self, found: tuple[Snapshot, bool]) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from pilotfish.api.status import InstanceDetails, Restarted, Snapshot
+from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
 from pilotfish.surfaces.cli.project import only_project
@@ -31,6 +31,18 @@ class DaemonSource(Struct, frozen=True):
             return ()
         with link:
             return msgspec.convert(link.request("details", {"server": server}), tuple[InstanceDetails, ...])
+
+    def activity(self) -> Activity:
+        """Empty without a daemon."""
+        link = running_daemon(self.root, self.terms)
+        if link is None:
+            return Activity()
+        with link:
+            return msgspec.convert(link.request("activity", {}), Activity)
+
+    def log(self, server: str) -> tuple[str, ...]:
+        """Its standard error, then its log messages, for each root."""
+        return tuple(line for one in self.details(server) for line in (*one.stderr, *one.messages))
 
     def restart(self, server: str) -> str:
         """Restart a server, and return a line about the outcome."""

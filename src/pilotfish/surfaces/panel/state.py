@@ -1,15 +1,17 @@
 """The state of the panel, and what a key does to it. Pure: effects are returned, not carried out.
 
-Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `/` filter, `Esc` goes back one level,
-`r` and `Ctrl+R` refresh, `?` help, `R` restart and `S` stop after a question, `q` closes.
+Keys: `↑` `↓` `j` `k` move, `g` `G` first and last, `Enter` details, `d` diagnostics, `f` what agents were told, `l` the
+log of the selected server, `/` filter, `Esc` goes back one level, `r` and `Ctrl+R` refresh, `?` help, `R` restart and
+`S` stop after a question, `q` closes.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.api.status import InstanceDetails, ServerRow, Snapshot
+from pilotfish.api.status import Activity, InstanceDetails, ServerRow, Snapshot
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.status_text import WORDS
 
@@ -42,7 +44,17 @@ class StopServer(Struct, frozen=True):
     server: str
 
 
-PanelEffect = Close | Refresh | InspectServer | RestartServer | StopServer
+class ReadActivity(Struct, frozen=True):
+    """Read the diagnostics and what agents were told."""
+
+
+class ReadLog(Struct, frozen=True):
+    server: str
+
+
+PanelEffect = Close | Refresh | InspectServer | RestartServer | StopServer | ReadActivity | ReadLog
+
+ViewName = Literal["servers", "diagnostics", "feedback", "log"]
 
 
 class Panel(Struct, frozen=True):
@@ -56,6 +68,12 @@ class Panel(Struct, frozen=True):
     selected: str | None = None
     expanded: str | None = None
     details: Mapping[str, tuple[InstanceDetails, ...]] = field(default_factory=dict[str, tuple[InstanceDetails, ...]])
+    view: ViewName = "servers"
+    scroll: int = 0
+    """Lines that are above the screen, in the views besides the servers."""
+    activity: Activity | None = None
+    """None until it has been read."""
+    log: tuple[str, ...] | None = None
     query: str = ""
     typing: bool = False
     """Keys go to the filter."""
@@ -90,7 +108,8 @@ def pressed(panel: Panel, key: str, character: str | None = None) -> tuple[Panel
         return _answered(panel, panel.question, key)
     if panel.typing:
         return _typed(panel, key, character)
-    act = KEYS.get(key) or KEYS.get(character or "")
+    keys = KEYS if panel.view == "servers" else {**KEYS, **PAGE_KEYS}
+    act = keys.get(key) or keys.get(character or "")
     return act(panel) if act else (panel, None)
 
 
@@ -137,11 +156,35 @@ def _toggled(panel: Panel) -> tuple[Panel, PanelEffect | None]:
 
 
 def _escaped(panel: Panel) -> tuple[Panel, PanelEffect | None]:
-    if panel.query:
-        return replace(panel, query=""), None
     if panel.help:
         return replace(panel, help=False), None
+    if panel.view != "servers":
+        return replace(panel, view="servers", scroll=0), None
+    if panel.query:
+        return replace(panel, query=""), None
     return (replace(panel, expanded=None), None) if panel.expanded else (panel, Close())
+
+
+def _shown(view: Literal["diagnostics", "feedback"]) -> "Act":
+    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
+        return replace(panel, view=view, scroll=0, notice=""), ReadActivity()
+
+    return act
+
+
+def _log(panel: Panel) -> tuple[Panel, PanelEffect | None]:
+    row = selected(panel)
+    if row is None:
+        return panel, None
+    return replace(panel, view="log", scroll=0, log=None, selected=row.server_id, notice=""), ReadLog(row.server_id)
+
+
+def _scrolled(distance: int) -> "Act":
+    def act(panel: Panel) -> tuple[Panel, PanelEffect | None]:
+        # The screen is drawn with as much of it as there are lines.
+        return replace(panel, scroll=max(0, panel.scroll + distance)), None
+
+    return act
 
 
 def _asked(make: "type[RestartServer | StopServer]") -> "Act":
@@ -180,6 +223,9 @@ KEYS: Mapping[str, Act] = {
     "G": _moved(FAR),
     "end": _moved(FAR),
     "enter": _toggled,
+    "d": _shown("diagnostics"),
+    "f": _shown("feedback"),
+    "l": _log,
     "/": lambda panel: (replace(panel, typing=True, notice=""), None),
     "escape": _escaped,
     "q": lambda panel: (panel, Close()),
@@ -189,3 +235,21 @@ KEYS: Mapping[str, Act] = {
     "R": _asked(RestartServer),
     "S": _asked(StopServer),
 }
+
+PAGE_KEYS: Mapping[str, Act] = {
+    "up": _scrolled(-1),
+    "k": _scrolled(-1),
+    "down": _scrolled(1),
+    "j": _scrolled(1),
+    "pageup": _scrolled(-PAGE),
+    "pagedown": _scrolled(PAGE),
+    "g": _scrolled(-FAR),
+    "home": _scrolled(-FAR),
+    "G": lambda panel: (panel, None),
+    "end": lambda panel: (panel, None),
+    "enter": lambda panel: (panel, None),
+    "/": lambda panel: (panel, None),
+    "R": lambda panel: (panel, None),
+    "S": lambda panel: (panel, None),
+}
+"""What keys do instead in the other views."""

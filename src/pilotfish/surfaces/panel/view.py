@@ -16,6 +16,7 @@ from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
 from pilotfish.surfaces.cli.terminal.status_text import WORDS, cut, relative, totals_line, trouble
 from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
+from pilotfish.surfaces.panel.pages import TITLES, diagnostics_lines, feedback_lines, log_lines
 from pilotfish.surfaces.panel.state import Panel, RestartServer, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
@@ -39,6 +40,8 @@ HELP = (
     "↑/↓ j/k    move",
     "g/G        first, last",
     "Enter      details",
+    "d f        diagnostics, feedback",
+    "l          its log",
     "/          filter",
     "r Ctrl+R   refresh",
     "R          restart it",
@@ -53,7 +56,8 @@ HELP = (
 HELP_COLUMN = 36
 """Columns of the first of two columns of help."""
 
-KEYS_LINE = "↑↓ move  Enter details  / filter  r refresh  ? help  q close"
+KEYS_LINE = "Enter details  d diagnostics  f feedback  l log  / filter  ? help  q close"
+PAGE_KEYS_LINE = "↑↓ scroll  Esc back  ? help  q close"
 SHORT_KEYS_LINE = "Enter details  ? help  q close"
 
 
@@ -66,13 +70,48 @@ def lines_of(panel: Panel, width: int, height: int) -> tuple[PanelLine, ...]:
     """The whole panel: every line exactly `width` columns, at most `height` of them, the selected row among them."""
     head, foot = list(_head(panel)), list(_foot(panel, width))
     room = max(1, height - len(head) - len(foot))
-    body = _window(list(_body(panel, width)), room)
+    if panel.view == "servers":
+        body = _window(list(_body(panel, width)), room)
+    else:
+        page = [PanelLine(part, _page_style(text)) for text in _page(panel) for part in _page_lines(text, width)]
+        start = min(panel.scroll, max(0, len(page) - room))
+        body = page[start : start + room]
     fitted = (PanelLine(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
     return tuple(fitted)[: max(height, 1)]
 
 
+def _page(panel: Panel) -> Iterator[str]:
+    """The lines of a view besides the servers."""
+    if panel.view == "log":
+        yield from ("loading …",) if panel.log is None else log_lines(panel.log)
+    elif panel.activity is None:
+        yield "loading …" if panel.error is None else ""
+    else:
+        yield from (diagnostics_lines if panel.view == "diagnostics" else feedback_lines)(panel.activity)
+
+
+def _page_lines(text: str, width: int) -> Sequence[str]:
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    return textwrap.wrap(text, max(20, width), subsequent_indent=f"{indent}  ", break_on_hyphens=False) or [""]
+
+
+def _page_style(text: str) -> Style:
+    words = text.strip()
+    if words.startswith(("ERROR", "- ")) or ": error: " in words:
+        return "broken"
+    if words.startswith("+ "):
+        return "active"
+    return "warning" if ": warning: " in words else "plain"
+
+
+def _title(panel: Panel) -> str:
+    if panel.view == "servers":
+        return "LSP servers"
+    return f"{TITLES[panel.view]} of {panel.selected}" if panel.view == "log" else TITLES[panel.view]
+
+
 def _head(panel: Panel) -> Iterator[PanelLine]:
-    yield PanelLine("LSP servers", "title")
+    yield PanelLine(_title(panel), "title")
     if panel.snapshot is not None:
         yield PanelLine(sanitised(panel.snapshot.root, MAX_TEXT), "dim")
         yield PanelLine(panel.snapshot.disabled or totals_line(panel.snapshot.totals), "plain")
@@ -194,7 +233,13 @@ def _foot(panel: Panel, width: int) -> Iterator[PanelLine]:
     elif panel.notice:
         yield PanelLine(sanitised(panel.notice, MAX_TEXT), "plain")
     else:
-        yield PanelLine(KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE, "dim")
+        yield PanelLine(_keys(panel, width), "dim")
+
+
+def _keys(panel: Panel, width: int) -> str:
+    if panel.view != "servers":
+        return PAGE_KEYS_LINE
+    return KEYS_LINE if width >= NARROW else SHORT_KEYS_LINE
 
 
 def _help(width: int) -> Sequence[str]:

@@ -212,6 +212,7 @@ FEEDBACK = {
     "hook": "by a hook",
     "daemon": "by a plugin",
     "lint": "as its linter",
+    "lsp": "by its LSP client",
     "mcp": "none; its model asks with tools",
 }
 

@@ -52,6 +52,10 @@ EXISTING = {
     "crush.json": '{"$schema": "x"}',
     ".cursor/mcp.json": '{"mcpServers": {"other": {}}}',
     ".config/zed/settings.json": COMMENTED,
+    ".vscode/mcp.json": COMMENTED,
+    ".codeium/windsurf/mcp_config.json": '{"mcpServers": {}}',
+    ".kiro/settings/mcp.json": COMMENTED,
+    ".roo/mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
 }
 
 
@@ -226,6 +230,35 @@ def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
     assert hooks["PostToolUse"][0]["hooks"][0]["tool"] == "hook_post_edit"
     assert run(["setup", "claude-code", "--remove"]) == 0
     assert not (user.home / ".claude").exists()
+
+
+def test_a_host_that_is_told_better_by_hooks_is_not_wired_by_its_lsp_client(
+    user: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["setup", "claude-code", "--by", "lsp"]) == 3
+    assert "Leave out --by lsp." in capsys.readouterr().err
+    assert not (user.home / ".claude").exists()
+    assert run(["setup", "crush", "--by", "lsp"]) == 0
+
+
+def test_a_host_with_files_in_projects_only_is_wired_there(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", "vscode", "--global"]) == 3
+    assert "Say --project." in capsys.readouterr().err
+    assert run(["setup", "vscode"]) == 0
+    servers = json.loads((user.project / ".vscode" / "mcp.json").read_text())["servers"]
+    assert servers["pilotfish"]["type"] == "stdio"
+    assert servers["pilotfish"]["args"][-1] == "mcp"
+
+
+def test_crush_keeps_its_own_answer_whether_it_starts_servers_by_itself(user: User) -> None:
+    user.give({".config/crush/crush.json": '{"options": {"auto_lsp": true}}'})
+    assert run(["setup", "crush"]) == 0
+    file = user.home / ".config" / "crush" / "crush.json"
+    wired = json.loads(file.read_text())
+    assert wired["options"] == {"auto_lsp": False}
+    assert wired["lsp"]["pilotfish"]["args"][-3:] == ["lsp", "--host", "crush"]
+    assert run(["setup", "crush", "--remove"]) == 0
+    assert json.loads(file.read_text()) == {"options": {"auto_lsp": True}}
 
 
 @pytest.mark.parametrize(("host", "said"), [("codex", "type /hooks"), ("gemini", "with /permissions")])

@@ -130,6 +130,7 @@ HOST = HostSpec(
     programs=("claude",),
     folders=(".claude",),
     dialect=ClaudeCodeDialect(),
+    ways=("command", "mcp"),
     afterwards=(RESTART, "In a project, Claude Code asks once whether to use the MCP server of .mcp.json."),
     cautions={
         "A plugin with a language server of its own is on: it says later what Pilotfish says at once. "

@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +109,14 @@ class LspClient:
         return known()
 
 
+def lsp_client(root: Path, environment: Mapping[str, str], *arguments: str) -> AbstractContextManager[LspClient]:
+    return started_client(root, environment, [*LSP, *arguments])
+
+
 @contextmanager
-def lsp_client(root: Path, environment: Mapping[str, str], *arguments: str) -> Generator[LspClient]:
+def started_client(root: Path, environment: Mapping[str, str], command: Sequence[str]) -> Generator[LspClient]:
     """The program as a host starts it."""
-    process = subprocess.Popen(
-        [*LSP, *arguments], cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen(command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         yield LspClient(process, root)
     finally:

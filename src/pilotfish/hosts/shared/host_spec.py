@@ -12,12 +12,11 @@ from pilotfish.hosts.shared.programs import Programs
 
 SetupScope = Literal["global", "project"]
 
-Way = Literal["command", "mcp"]
-"""How a host calls us after an edit: it starts the hook program, or calls a tool of our MCP server."""
+Way = Literal["command", "mcp", "lsp"]
+"""How a host calls us after an edit: it starts the hook program, calls a tool of our MCP server, or tells its own LSP
+client, for which we are a language server. Never in two ways at once: its model would read everything twice."""
 
-WAYS: tuple[Way, ...] = ("command", "mcp")
-
-Probe = Literal["hook", "lint", "mcp", "daemon"]
+Probe = Literal["hook", "lint", "mcp", "lsp", "daemon"]
 
 SESSION_EVENTS = (
     '{"hook_event_name":"SessionStart","session_id":"%s","cwd":"%s"}',
@@ -96,6 +95,8 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     """What it starts, and what can therefore be tried."""
     session_events: tuple[str, str] = SESSION_EVENTS
     """The begin and the end of a conversation, with places for its id and its folder: how its hook is tried."""
+    ways: tuple[Way, ...] = ("command",)
+    """Those that it knows, the usual one first."""
     scopes: tuple[SetupScope, ...] = ("global", "project")
     afterwards: tuple[str, ...] = ()
     """What the person still has to do."""

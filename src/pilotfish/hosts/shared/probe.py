@@ -16,6 +16,7 @@ from pilotfish.errors import Failure
 from pilotfish.hosts.shared.host_spec import HostSpec
 from pilotfish.hosts.shared.programs import Programs
 from pilotfish.ipc.client import Introduction, Terms, open_link
+from pilotfish.protocol.frames import frame
 from pilotfish.protocol.wire import Json
 
 SECONDS = 30.0
@@ -58,13 +59,22 @@ def try_lint(programs: Programs) -> str | None:
 @cache
 def try_mcp_server(programs: Programs) -> str | None:
     """What is wrong with the MCP server; None when it answers `initialize`."""
+    return _try_server(programs.mcp, json.dumps(INITIALIZE).encode() + b"\n")
+
+
+def try_lsp(host: str, programs: Programs) -> str | None:
+    """What is wrong with the language server; None when it answers `initialize`."""
+    return _try_server(programs.lsp(host), frame(json.dumps(INITIALIZE).encode()))
+
+
+def _try_server(command: list[str], request: bytes) -> str | None:
     quiet = subprocess.DEVNULL
     try:
-        child = subprocess.Popen(programs.mcp, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, cwd="/")
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, cwd="/")
     except OSError as error:
         return str(error)
     try:
-        return _initialize(child)
+        return _initialize(child, request)
     except (BrokenPipeError, subprocess.TimeoutExpired) as error:
         return f"{type(error).__name__}: see `pilotfish daemon logs`"
     finally:
@@ -72,12 +82,12 @@ def try_mcp_server(programs: Programs) -> str | None:
         child.wait()
 
 
-def _initialize(child: subprocess.Popen[bytes]) -> str | None:
+def _initialize(child: subprocess.Popen[bytes], request: bytes) -> str | None:
     assert child.stdin is not None
     assert child.stdout is not None
     with child.stdin as stdin, child.stdout as stdout:
         # Its input stays open until it has answered: the end of the input is the end of the session.
-        stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        stdin.write(request)
         stdin.flush()
         if not select.select([stdout], [], [], SECONDS)[0]:
             return f"no answer within {SECONDS:.0f} s"

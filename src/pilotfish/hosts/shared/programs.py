@@ -43,6 +43,9 @@ class Programs(Struct, frozen=True):
     def mcp(self) -> list[str]:
         return [*self._at_home, *self.pilotfish, "mcp"]
 
+    def lsp(self, host: str) -> list[str]:
+        return [*self._at_home, *self.pilotfish, "lsp", "--host", host]
+
     @property
     def status(self) -> list[str]:
         return [*self._at_home, *self.pilotfish, "status"]

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Failure
 from pilotfish.hosts.shared.changes import read_state
-from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, SetupScope, Where, WiredFile
+from pilotfish.hosts.shared.host_spec import HostSpec, SetupScope, Where, WiredFile
 from pilotfish.hosts.shared.installed import is_installed
-from pilotfish.hosts.shared.probe import try_daemon, try_hook, try_lint, try_mcp_server
+from pilotfish.hosts.shared.probe import try_daemon, try_hook, try_lint, try_lsp, try_mcp_server
 from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.protocol.wire import Json
 
@@ -67,14 +67,14 @@ def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus |
 
 def wired_otherwise(host: HostSpec, where: Where, receipts: Receipts) -> Where | None:
     """Where and how a host is wired by another installation or version; None when it is not."""
-    ways = {way: list(_read_way(host, replace(where, way=way), receipts).values()) for way in WAYS}
+    ways = {way: list(_read_way(host, replace(where, way=way), receipts).values()) for way in host.ways}
     way = max(ways, key=lambda way: ways[way].count(WORDS["wired"]))
     return replace(where, way=way) if WORDS["outdated"] in ways[way] else None
 
 
 def _read_files(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [_read_way(host, replace(where, way=way), receipts) for way in WAYS]
+    said = [_read_way(host, replace(where, way=way), receipts) for way in host.ways]
     return max(said, key=lambda files: list(files.values()).count(WORDS["wired"]))
 
 
@@ -100,6 +100,8 @@ def _try(host: HostSpec, where: Where) -> list[str]:
                 troubles["linter"] = try_lint(where.programs)
             case "mcp":
                 troubles["MCP server"] = try_mcp_server(where.programs)
+            case "lsp":
+                troubles["language server"] = try_lsp(host.name, where.programs)
             case "daemon":
                 troubles["daemon"] = try_daemon(where.programs)
     return [f"the {what} fails: {why}" for what, why in troubles.items() if why]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.surfaces.cli.completion import hosts
@@ -48,10 +49,9 @@ class SetupCommand(click.Command):
 @click.option(
     "--by",
     "way",
-    type=click.Choice(["command", "mcp"]),
-    default="command",
-    show_default=True,
-    help="How the host calls after an edit, where it knows both: it runs a program, or calls a tool of the MCP server.",
+    type=click.Choice(["command", "mcp", "lsp"]),
+    help="How the host calls after an edit, where it knows several ways: it runs a program, calls a tool of the MCP "
+    "server, or tells its LSP client. Default: the best that it knows.",
 )
 @click.option("--root", metavar="DIR", help="The project, for --project; by default the one around this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
@@ -60,7 +60,7 @@ def setup(
     context: click.Context,
     host: str | None,
     scope: SetupScope | None,
-    way: Way,
+    way: Way | None,
     root: str | None,
     *,
     every: bool,
@@ -84,7 +84,8 @@ def setup(
         context.exit(_print_status(chosen, root, receipts, as_json=as_json))
     if repair:
         context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
-    run = SetupRun(_where(scope or "global", root, way), receipts, dry_run=dry_run, remove=remove)
+    usual: SetupScope = "global" if every else chosen[0].scopes[0]
+    run = SetupRun(_where(scope or usual, root), receipts, way=way, dry_run=dry_run, remove=remove)
     if every:
         context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
     run.change(chosen[0])
@@ -98,7 +99,7 @@ def _chosen_hosts(host: str | None, *, every: bool) -> list[HostSpec]:
     return list(load_hosts().values()) if host is None else [load_host(host)]
 
 
-def _where(scope: SetupScope, root: str | None, way: Way = "command") -> Where:
+def _where(scope: SetupScope, root: str | None) -> Where:
     from pilotfish.config.places import user_places
     from pilotfish.hosts.shared.host_spec import Where
     from pilotfish.hosts.shared.programs import installed_programs
@@ -106,7 +107,7 @@ def _where(scope: SetupScope, root: str | None, way: Way = "command") -> Where:
 
     places = user_places(os.environ)
     folder = os.path.abspath(root) if root else top_of(os.getcwd())
-    return Where(scope, places.home, places.config, folder, os.environ, installed_programs(os.environ), way)
+    return Where(scope, places.home, places.config, folder, os.environ, installed_programs(os.environ))
 
 
 class HostPlan(Struct, frozen=True):
@@ -124,16 +125,20 @@ class HostPlan(Struct, frozen=True):
 class SetupRun:
     """One run of `setup` or of its removal."""
 
-    def __init__(self, where: Where, receipts: Receipts, *, dry_run: bool, remove: bool) -> None:
+    def __init__(self, where: Where, receipts: Receipts, *, way: Way | None, dry_run: bool, remove: bool) -> None:
         self._where = where
         self._receipts = receipts
+        self._way: Way | None = way
+        """None: the usual one of each host."""
         self._dry_run = dry_run
         self._remove = remove
 
     def change(self, host: HostSpec) -> None:
         """Show the changes of one host and make them; raises `Failure`."""
         if self._where.scope not in host.scopes:
-            raise Refused(Code.INVALID_INPUT, f"{host.title} has no files in a project", hint="Say --global.")
+            whose = "of the user that setup could write" if self._where.is_global else "in a project"
+            hint = f"Say --{host.scopes[0]}."
+            raise Refused(Code.INVALID_INPUT, f"{host.title} has no files {whose}", hint=hint)
         plan = self._plan(host)
         _show_diffs(plan)
         if not self._dry_run:
@@ -179,7 +184,11 @@ class SetupRun:
     def _plan(self, host: HostSpec) -> HostPlan:
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
 
-        files = host.files(self._where)
+        if self._way == "lsp" and self._way not in host.ways:
+            why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
+            raise Refused(Code.INVALID_INPUT, why, hint="Leave out --by lsp.")
+        way = self._way if self._way in host.ways else host.ways[0]
+        files = host.files(replace(self._where, way=way))
         if self._remove:
             return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in files))
         changes = [plan_setup(file, self._receipts) for file in files]
@@ -264,7 +273,7 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
     if not found:
         click.echo("Nothing to repair: every host that is wired starts this installation.")
     for host, where in found:
-        SetupRun(where, receipts, dry_run=dry_run, remove=False).change(host)
+        SetupRun(where, receipts, way=where.way, dry_run=dry_run, remove=False).change(host)
     return 0
 
 

@@ -12,6 +12,7 @@ from pilotfish.protocol import diagnostics
 from pilotfish.protocol.codec import decode
 from pilotfish.protocol.diagnostics import Pull, Push, Report, Reports, diagnostics_of, merged
 from pilotfish.protocol.positions import Text
+from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import (
     DocumentDiagnosticReport,
     PublishDiagnosticsParams,
@@ -46,6 +47,11 @@ def messages(report: Report) -> list[Any]:
 
 
 # --- Push -------------------------------------------------------------------------------------------------------------
+
+
+def result_id(reports: Reports, path: AbsPath, identifier: str | None) -> str | None:
+    report = reports.of(path).get(Pull(identifier))
+    return report.result_id if report else None
 
 
 @pytest.mark.proves("C83")
@@ -143,9 +149,9 @@ def test_each_identifier_has_its_own_list_and_result_id() -> None:
         Pull("types"): ["t"],
         Pull(None): ["n"],
     }
-    assert reports.previous_result_id(A, "types") == "1"
-    assert reports.previous_result_id(A, None) is None
-    assert reports.previous_result_id(B, "types") is None
+    assert result_id(reports, A, "types") == "1"
+    assert result_id(reports, A, None) is None
+    assert result_id(reports, B, "types") is None
 
 
 @pytest.mark.proves("C89")
@@ -155,6 +161,18 @@ def test_unchanged_keeps_the_list_and_moves_it_to_the_new_version() -> None:
     assert reports.pulled(A, None, 2, document_report(kind="unchanged", resultId="r2")) == (A,)
     report = reports.of(A)[Pull(None)]
     assert (messages(report), report.version, report.result_id) == (["kept"], 2, "r2")
+
+
+@pytest.mark.proves("C89", "P7")
+def test_unchanged_is_about_the_list_that_was_held_when_it_was_asked() -> None:
+    reports = Reports()
+    reports.pulled(A, None, 1, document_report(items=[item("asked with")], resultId="r1"))
+    held = reports.of(A)[Pull(None)]
+    related = {uri_of(A): {"kind": "full", "items": [item("told with another file")], "resultId": "r2"}}
+    reports.pulled(B, None, 1, document_report(items=[], relatedDocuments=related))
+    reports.pulled(A, None, 2, document_report(kind="unchanged", resultId="r1"), held=held)
+    report = reports.of(A)[Pull(None)]
+    assert (messages(report), report.version, report.result_id) == (["asked with"], 2, "r1")
 
 
 def test_unchanged_without_a_list_before_leaves_the_file_unknown() -> None:
@@ -183,8 +201,8 @@ def test_related_documents_are_stored_with_their_own_result_id() -> None:
     }
     told = reports.pulled(A, None, 5, document_report(items=[], relatedDocuments=related))
     assert told == (A, B, AbsPath("/w/c.py"))
-    assert reports.previous_result_id(B, None) == "b2"
-    assert reports.previous_result_id(AbsPath("/w/c.py"), None) == "c1"
+    assert result_id(reports, B, None) == "b2"
+    assert result_id(reports, AbsPath("/w/c.py"), None) == "c1"
     assert reports.of(B)[Pull(None)].version is None
 
 

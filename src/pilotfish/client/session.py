@@ -28,7 +28,7 @@ from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.codec import Malformed, decode
-from pilotfish.protocol.diagnostics import Reports
+from pilotfish.protocol.diagnostics import Pull, Reports
 from pilotfish.protocol.documents import Documents, Notification
 from pilotfish.protocol.lifecycle import Phase
 from pilotfish.protocol.positions import UnknownEncoding, negotiated
@@ -343,11 +343,12 @@ class Session:
         told: list[AbsPath] = []
 
         async def one(identifier: str | None) -> None:
-            previous = self.reports.previous_result_id(path, identifier)
+            held = self.reports.of(path).get(Pull(identifier))
+            previous = None if held is None else held.result_id
             params = DocumentDiagnosticParams(TextDocumentIdentifier(uri_of(path)), identifier, previous)
             answer = await self.request("textDocument/diagnostic", params, about=path, timeout=timeout)
             report = self._read(answer, DocumentDiagnosticReport)
-            told.extend(self.reports.pulled(path, identifier, version, report, current_time()))
+            told.extend(self.reports.pulled(path, identifier, version, report, current_time(), held))
 
         await side_by_side(one, identifiers)
         self.changed.notify()

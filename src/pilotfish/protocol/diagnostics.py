@@ -112,12 +112,22 @@ class Reports:
         return path
 
     def pulled(
-        self, path: AbsPath, identifier: str | None, version: int, report: DocumentDiagnosticReport, now: float = 0.0
+        self,
+        path: AbsPath,
+        identifier: str | None,
+        version: int,
+        report: DocumentDiagnosticReport,
+        now: float = 0.0,
+        held: Report | None = None,
     ) -> tuple[AbsPath, ...]:
-        """Take in a pull answer for `path` at `version`; returns every file it told about."""
+        """Take in a pull answer for `path` at `version`; returns every file it told about.
+
+        `held`: what was held when it was asked, which `unchanged` is about: the answer to a pull of another file may
+        have told of this one since.
+        """
         told: list[AbsPath] = []
         channel = Pull(identifier)
-        if self._take(path, channel, report, Stamp(version, now)):
+        if self._take(path, channel, report, Stamp(version, now), held):
             told.append(path)
         for uri, raw in (report.related_documents or {}).items():
             related_path = path_of(uri)
@@ -142,10 +152,6 @@ class Reports:
         channel = Pull(identifier, workspace=True)
         return path if self._take(path, channel, report, Stamp(report.version, now)) else None
 
-    def previous_result_id(self, path: AbsPath, identifier: str | None) -> str | None:
-        report = self.of(path).get(Pull(identifier))
-        return report.result_id if report else None
-
     def previous_result_ids(self, identifier: str | None) -> list[PreviousResultId]:
         """For a workspace pull: what we already hold of it, by file."""
         channel = Pull(identifier, workspace=True)
@@ -164,10 +170,10 @@ class Reports:
         """The server asked for a new pull: the result ids it gave before mean nothing now."""
         self.refreshes += 1
 
-    def _take(self, path: AbsPath, channel: Pull, report: PullReport, stamp: Stamp) -> bool:
+    def _take(self, path: AbsPath, channel: Pull, report: PullReport, stamp: Stamp, held: Report | None = None) -> bool:
         if report.kind != "unchanged":
             return self._store(path, channel, report.items, stamp, report.result_id)
-        before = self.of(path).get(channel)
+        before = held or self.of(path).get(channel)
         if before is None:
             # The server thinks that we hold a list which we do not: the file stays unknown.
             return False

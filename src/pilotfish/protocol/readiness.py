@@ -47,6 +47,8 @@ class Readiness:
         """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
         self.complaint: str | None = None
         """What it said together with that."""
+        self.refusals = 0
+        """How often `experimental/serverStatus` has said that it does not work: not quiescent, or in bad health."""
         self._saved = False
         self._begun: set[str] = set()
         """Tokens of work that began after the last save."""
@@ -145,9 +147,11 @@ class Readiness:
             status = decode(params, dict[str, Any])
         except Malformed:
             return
-        if isinstance(quiescent := status.get("quiescent"), bool):
+        quiescent, health = status.get("quiescent"), status.get("health")
+        self.refusals += quiescent is False or health == "error"
+        if isinstance(quiescent, bool):
             self._quiescent = quiescent
-        if isinstance(health := status.get("health"), str):
+        if isinstance(health, str):
             self.health = health
             message = status.get("message")
             self.complaint = message if isinstance(message, str) and message else None

@@ -146,7 +146,7 @@ class Inquiry:
                 await self._until(target.is_ready)
                 await self._until_checked()
                 coverage, ended = target.coverage(), target.session.readiness.ended
-                logged = target.session.logged
+                refusals, logged = target.session.readiness.refusals, target.session.logged
                 reports = await question(deadline - current_time() + LATE_SECONDS)
                 self.failed = complaint(target.session.messages_since(logged), target.freshness.failed_check)
                 if self.failed is not None:
@@ -156,6 +156,8 @@ class Inquiry:
                 # progress around every request.
                 raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended
                 doubted |= raced
+                # It may have said meanwhile that it does not work, and that it does again.
+                raced |= target.session.readiness.refusals != refusals
                 if reports is not None and target.is_ready() and target.is_well() and not raced:
                     target.ledger.answers[target.path] = PullAnswer(coverage, reports)
                 if self._kept_answer() is None:

@@ -233,16 +233,15 @@ class CheckRunner:
 
     async def _newest(self, file: FileToSend, ledger: Ledger) -> FileToSend:
         """The file as it is now, where it was read before the server could be told of changes in it."""
-        while (file.order or 0) < ledger.newest_change:
-            again = await self._read_again(file)
-            if again is file:
-                break
-            file = again
+        looked = file.order or 0
+        while looked < ledger.newest_change:
+            # A text that stands may be overtaken while that is found out.
+            looked = self._ledgers.next_order()
+            file = await self._read_again(file, looked)
         return file
 
-    async def _read_again(self, file: FileToSend) -> FileToSend:
+    async def _read_again(self, file: FileToSend, order: float) -> FileToSend:
         """The file as it is on disk; a text that was given stands until somebody else writes the file."""
-        order = self._ledgers.next_order()
         try:
             found = await self._texts.current(file.path)
         except Refused:

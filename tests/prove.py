@@ -1,8 +1,10 @@
 """Proves language servers, and writes down what was shown: `./check --servers [NAME…]`.
 
 Each server of `tests/support/proving/rows` is installed below `.tools/servers`, and proven as `support.proving.play`
-says. What holds goes into `src/pilotfish/servers/proven.json`, from which `pilotfish servers` and the table of
-docs/guide/servers.md have it; a server whose proof fails is taken out of it, and one that was not run stays.
+says; then it is let loose in a trap repository that is not trusted (`support.proving.untrusted`). What holds goes into
+`src/pilotfish/servers/proven.json`, from which `pilotfish servers` and the table of docs/guide/servers.md have it; a
+server whose proof fails is taken out of it, and one that was not run stays.
+Of a server without a row that `pilotfish install` can install, only the trap is shown.
 Ends with 1 when a server did not hold.
 """
 
@@ -13,8 +15,11 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -23,13 +28,17 @@ from msgspec.structs import replace
 from pilotfish.config.merge import overlaid
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Lookup, ProgramFound, locate
 from pilotfish.servers.proven import FILE, Proof, proofs
 from pilotfish.servers.versions import installed_version
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import Installed, installed
-from support.proving.rows import ProofRow, rows
+from support.proving.rows import Programs, ProofRow, rows
+from support.proving.untrusted import untrusted
 from support.servers.real import User
+
+T = TypeVar("T")
 
 MAX_SECONDS = 240.0
 """For one server: one that needs longer on a project of a few lines is of no use."""
@@ -49,35 +58,51 @@ PATIENT: dict[str, Any] = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("servers", nargs="*", help="only these", metavar="NAME")
+    parser.add_argument("--trap", action="store_true", help="only let them loose in the trap, and keep their proofs")
     options = parser.parse_args()
-    unknown = set(options.servers) - rows().keys()
+    known = sorted(rows().keys() | (bundles().keys() & load().keys()))
+    unknown = set(options.servers) - set(known)
     if unknown:
-        parser.error(f"there is no row for {', '.join(sorted(unknown))}")
+        parser.error(f"there is no row for {', '.join(sorted(unknown))}, and it cannot be installed")
+    servers = options.servers or known
     began, failed, wrong = time.monotonic(), list[str](), 0
-    for server in options.servers or rows():
+    for server in servers:
         started = time.monotonic()
-        found = attempt(rows()[server])
-        if isinstance(found, Proof):
+        found = attempt(server, trap_only=options.trap)
+        if isinstance(found, str):
+            said = f"untrusted: {found}"
+        elif isinstance(found, Proof):
             found = replace(found, seconds=round(time.monotonic() - started, 1))
-            said = f"proven {found.version}; {found.freshness}; {found.reach}; {found.start_ms} ms; {_counted(found)}"
+            said = f"proven {found.version}; {_summary(found)}"
         else:
             failed.append(server)
             wrong += isinstance(found, FreshAndWrong)
             said = f"NOT PROVEN: {found or type(found).__name__}"
-        write(server, found if isinstance(found, Proof) else None)
+        if server in rows():
+            write(server, found)
         print(f"{server:20} {time.monotonic() - started:5.1f} s  {said}", flush=True)
-    print(f"{len(options.servers or rows()) - len(failed)} proven, {len(failed)} not ({', '.join(failed) or 'none'}), "
+    proven = 0 if options.trap else len([server for server in servers if server in rows() and server not in failed])
+    print(f"{len(servers)} untrusted, {proven} proven, {len(failed)} failed ({', '.join(failed) or 'none'}), "
           f"{wrong} fresh and wrong, {time.monotonic() - began:.0f} s")  # fmt: skip
     return 1 if failed else 0
 
 
-def attempt(row: ProofRow) -> Proof | BaseException:
-    """The proof, or what was in its way."""
+def attempt(server: str, *, trap_only: bool = False) -> Proof | str | BaseException:
+    """The proof, or of a server without a row only what it does untrusted, or what was in the way."""
     try:
-        there = installed(row)
-        with tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True) as folder:
-            user = make_user(Path(os.path.realpath(folder)), row, there)
-            return anyio.run(_in_time, row, user, _version(row, there))
+        row = rows().get(server)
+        there = installed(server, row.programs if row else Programs())
+        with _folder() as base:
+            out = anyio.run(
+                _in_time, partial(untrusted, server, make_user(base, server, there, row=row, trusted=False))
+            )
+        if row is None or trap_only:
+            return out
+        with _folder() as base:
+            proof = anyio.run(
+                _in_time, partial(prove, row, make_user(base, server, there, row=row), _version(server, there))
+            )
+        return replace(proof, untrusted=out)
     except (NotProven, SystemExit, TimeoutError) as problem:
         return problem
     except Exception as problem:  # noqa: BLE001 -- of one server: the others are proven all the same
@@ -85,17 +110,23 @@ def attempt(row: ProofRow) -> Proof | BaseException:
         return problem
 
 
-async def _in_time(row: ProofRow, user: User, version: str) -> Proof:
+@contextmanager
+def _folder() -> Generator[Path]:
+    with tempfile.TemporaryDirectory(prefix="proof-", ignore_cleanup_errors=True) as folder:
+        yield Path(os.path.realpath(folder))
+
+
+async def _in_time(shows: Callable[[], Awaitable[T]]) -> T:
     with anyio.fail_after(MAX_SECONDS):
-        return await prove(row, user, version)
+        return await shows()
 
 
-def make_user(base: Path, row: ProofRow, there: Installed) -> User:
+def make_user(base: Path, server: str, there: Installed, *, row: ProofRow | None = None, trusted: bool = True) -> User:
     """Somebody who has this server, what it needs, and the programs of the system."""
     workspace, home = base / "workspace", base / "home"
     for folder in (workspace, home):
         folder.mkdir()
-    if row.modules:
+    if row is not None and row.modules and trusted:
         (workspace / "node_modules").symlink_to(there.modules or "")
     environment = {
         "HOME": str(home),
@@ -106,32 +137,36 @@ def make_user(base: Path, row: ProofRow, there: Installed) -> User:
     }
     user = User(workspace, environment)
     own: dict[str, Any] = {
-        "lsp": {other: {"disabled": True} for other in load() if other != row.server},
-        "security": {"trustedProjectRoots": [str(workspace)]},
+        "lsp": {other: {"disabled": True} for other in load() if other != server},
+        "security": {"trustedProjectRoots": [str(workspace)] if trusted else []},
     }
-    own["lsp"][row.server] = dict(row.config)
+    own["lsp"][server] = dict(row.config) if row is not None else {}
     file = Path(user.places.global_file)
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(overlaid(own, PATIENT)))
     return user
 
 
-def _version(row: ProofRow, there: Installed) -> str:
+def _version(server: str, there: Installed) -> str:
     lookup = Lookup((), trusted=False, path=tuple(map(AbsPath, there.path)))
-    located = locate(load()[row.server].command[0], AbsPath("/"), lookup)
-    return there.version or (
-        installed_version(load()[row.server], located) if isinstance(located, ProgramFound) else ""
-    )
+    located = locate(load()[server].command[0], AbsPath("/"), lookup)
+    return there.version or (installed_version(load()[server], located) if isinstance(located, ProgramFound) else "")
 
 
-def _counted(proof: Proof) -> str:
+def _summary(proof: Proof) -> str:
     right = sum(outcome == "right" for outcome in proof.questions.values())
-    return f"{len(proof.questions)} kinds of questions, {right} judged"
+    asked = f"{len(proof.questions)} kinds of questions, {right} judged"
+    return f"{proof.freshness}; {proof.reach}; {proof.start_ms} ms; {asked}; untrusted: {proof.untrusted}"
 
 
-def write(server: str, proof: Proof | None) -> None:
-    """Put it in place of the one before; None takes that out."""
+def write(server: str, found: Proof | str | BaseException) -> None:
+    """Put a proof in place of the one before, or what it does untrusted into it; a failure takes it out."""
     proofs.cache_clear()
+    before = proofs().get(server)
+    if isinstance(found, str):
+        proof = before and replace(before, untrusted=found)
+    else:
+        proof = found if isinstance(found, Proof) else None
     known = {**proofs(), server: proof}
     table = {name: one for name, one in sorted(known.items()) if one is not None}
     text = json.dumps(msgspec.to_builtins(table), indent=1, ensure_ascii=False)

@@ -27,6 +27,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.install import bundles
 from pilotfish.servers.proven import Proof, proofs, why_listed
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.surfaces.cli.main import SECTIONS, root
@@ -293,7 +294,7 @@ def test_module(name: str) -> ModuleType:
 def servers() -> str:
     """What was shown of each server of the catalogue."""
     proven = proofs()
-    columns = ("server", "languages", "version", "fresh is", "reaches", "start", "questions", "not right")
+    columns = ("server", "languages", "version", "fresh is", "reaches", "start", "questions", "not right", "untrusted")
     head = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
     table = head + "\n".join(proven_row(spec, proven[name]) for name, spec in load().items() if name in proven)
     listed = [spec for name, spec in load().items() if name not in proven]
@@ -306,8 +307,11 @@ def servers() -> str:
     ]
     machines = sorted({f"{proof.machine}, {proof.date}" for proof in proven.values()})
     minutes = sum(proof.seconds for proof in proven.values()) / 60
+    by_hand = ", ".join(f"`{name}`" for name in proven if name not in bundles())
     return (
         f"**{len(proven)} proven** ({'; '.join(machines)}; {minutes:.0f} minutes one after the other):\n\n{table}\n\n"
+        f"`pilotfish install` installs all of these but {by_hand}: Debian alone carries them, or their package needs a "
+        "script or a step by hand to put the program into place.\n\n"
         f"**{len(listed)} listed**, and why no run has shown them:\n\n" + "\n".join(lines)
     )
 
@@ -328,6 +332,7 @@ def proven_row(spec: ServerSpec, proof: Proof) -> str:
         f"{proof.start_ms / 1000:.1f} s{memory}",
         kinds,
         wrong,
+        proof.untrusted,
     ]
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 

@@ -12,7 +12,8 @@ from prove import make_user
 from support.proving.play import FreshAndWrong, NotProven, prove
 from support.proving.programs import SYSTEM, Installed
 from support.proving.rows import ProofRow, rows
-from support.servers.real import PYPI, require
+from support.proving.untrusted import AS_IT_IS, RESTRICTED, WITHHELD, untrusted
+from support.servers.real import NPM, PYPI, require
 
 pytestmark = pytest.mark.proves("REG-9")
 
@@ -48,7 +49,7 @@ def test_every_other_server_says_why_it_is_only_listed() -> None:
 async def test_a_real_server_is_proven_and_leaves_nothing(tmp_path: Path) -> None:
     require(["ty"])
     row = rows()["ty"]
-    proof = await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+    proof = await prove(row, make_user(tmp_path, row.server, Installed((str(PYPI), *SYSTEM)), row=row), "1")
     assert (proof.freshness, proof.reach) == ("it is asked", "project")
     assert proof.questions["goToDefinition"] == "right"
     assert proof.questions["codeActions"] == "answered"
@@ -60,7 +61,7 @@ async def test_a_server_that_overlooks_the_error_is_fresh_and_wrong(tmp_path: Pa
     require(["ty"])
     row = replace(rows()["ty"], edit=("add(1, 2)", "add(1, 3)"))
     with pytest.raises(FreshAndWrong, match="after an edit that breaks"):
-        await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+        await prove(row, make_user(tmp_path, row.server, Installed((str(PYPI), *SYSTEM)), row=row), "1")
 
 
 @pytest.mark.anyio
@@ -69,11 +70,37 @@ async def test_an_exception_that_no_longer_holds_is_no_proof(tmp_path: Path) -> 
     require(["ty"])
     row = replace(rows()["ty"], exceptions={"hover": "it says nothing"})
     with pytest.raises(NotProven, match="is answered rightly"):
-        await prove(row, make_user(tmp_path, row, Installed((str(PYPI), *SYSTEM))), "1")
+        await prove(row, make_user(tmp_path, row.server, Installed((str(PYPI), *SYSTEM)), row=row), "1")
+
+
+@pytest.mark.proves("TRUST-8")
+def test_of_every_proven_server_a_run_has_shown_that_nothing_of_an_untrusted_project_runs() -> None:
+    assert {proof.untrusted for proof in proofs().values()} == {WITHHELD, RESTRICTED, AS_IT_IS}
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+@pytest.mark.proves("TRUST-8")
+@pytest.mark.server("json")
+async def test_a_server_springs_no_trap_of_an_untrusted_project(tmp_path: Path) -> None:
+    require(["json"])
+    user = make_user(tmp_path, "json", Installed((str(NPM), *SYSTEM)), row=rows()["json"], trusted=False)
+    assert await untrusted("json", user) == AS_IT_IS
+
+
+@pytest.mark.anyio
+@pytest.mark.slow
+@pytest.mark.proves("TRUST-8")
+@pytest.mark.server("typescript")
+async def test_a_server_that_springs_a_trap_is_not_proven(tmp_path: Path) -> None:
+    require(["typescript"])
+    user = make_user(tmp_path, "typescript", Installed((str(NPM), *SYSTEM)), trusted=True)
+    with pytest.raises(NotProven, match=r"it ran .*own-tsserver"):
+        await untrusted("typescript", user)
 
 
 @pytest.mark.anyio
 async def test_a_server_that_is_not_there_is_not_proven(tmp_path: Path) -> None:
     row = rows()["ty"]
     with pytest.raises(NotProven, match="not available"):
-        await prove(row, make_user(tmp_path, row, Installed(())), "1")
+        await prove(row, make_user(tmp_path, row.server, Installed(()), row=row), "1")

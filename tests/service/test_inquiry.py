@@ -8,6 +8,7 @@ import pytest
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.model import Position
 from pilotfish.protocol.rpc import ErrorCode
+from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.inquiry import REGISTRATION_SECONDS, complaint
@@ -194,6 +195,30 @@ async def test_a_server_that_asks_to_be_asked_again_is(code: int) -> None:
         ground.answers("textDocument/diagnostic", refuse, refuse, full("wrong"))
         outcome = await ground.check("x")
     assert messages(outcome) == ["wrong"]
+
+
+@pytest.mark.proves("DIAG-2", "RPC-6")
+async def test_luau_is_asked_again_until_it_has_read_its_configuration() -> None:
+    """Its messages are those that the source of luau-lsp 1.69.0 states: no registry has the program."""
+    provider = {"identifier": "luau", "interFileDependencies": True, "workspaceDiagnostics": True}
+    async with bench(load()["luau"].freshness, diagnosticProvider=provider) as ground:
+        configured = list[bool]()
+
+        def pull(_params: Any) -> Any:
+            if not configured:
+                raise Fail(
+                    ErrorCode.SERVER_CANCELLED, "server not yet received configuration", {"retriggerRequest": True}
+                )
+            return full("wrong")
+
+        ground.answers("textDocument/diagnostic", pull)
+        await ground.server.answered(ground.server.ask("workspace/configuration", {"items": [{"section": "luau-lsp"}]}))
+        async with later((0.5, lambda: configured.append(True))):
+            outcome = await ground.check("x")
+    assert messages(outcome) == ["wrong"]
+    assert outcome.is_fresh
+    assert outcome.seconds >= 0.5
+    assert {pull["identifier"] for pull in ground.sent("textDocument/diagnostic")} == {"luau"}
 
 
 @pytest.mark.proves("DIAG-10", "C89")

@@ -38,6 +38,8 @@ class Proof(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     """Kinds that it offers and does not answer rightly, and why."""
     not_checked: str | None = None
     """What it never checks: its verdicts are partial, and say so."""
+    untrusted: str = ""
+    """What it does in a trap repository that is not trusted, where nothing of the project ran."""
 
 
 @cache

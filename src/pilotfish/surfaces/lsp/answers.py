@@ -58,10 +58,18 @@ RESULTS: Mapping[Operation, _Render] = {
 class LspAnswers:
     """One client. A request about a document whose text is not on disk is refused."""
 
-    def __init__(self, service: Service, client: ClientSession, documents: OpenDocuments) -> None:
+    def __init__(
+        self,
+        service: Service,
+        client: ClientSession,
+        documents: OpenDocuments,
+        published: Callable[[], Awaitable[None]],
+    ) -> None:
         self._service = service
         self._client = client
         self._documents = documents
+        self._published = published
+        """Waits until the diagnostics of what was touched before are published."""
 
     async def at_position(self, operation: Operation, params: Raw) -> object:
         given = read(params, QuestionParams)
@@ -104,6 +112,8 @@ class LspAnswers:
 
     async def diagnostics(self, params: Raw) -> JsonObject:
         path, _ = await self._document(read(params, DocumentParams).text_document.uri)
+        # A client that pulls after an edit may look at nothing that comes later.
+        await self._published()
         files = self._wanted(await self._service.check(self._client, (path,)))
         found = [one for listed in files.values() for one in listed]
         places = await read_places(self._service, self._client, [path])

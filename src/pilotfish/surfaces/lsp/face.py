@@ -100,7 +100,7 @@ class LspFace:
         self._service.conversations.begin(client)
         self._client = client
         self._publisher = Publisher(self._service, client, self._documents, self._notify)
-        self._answers = LspAnswers(self._service, client, self._documents)
+        self._answers = LspAnswers(self._service, client, self._documents, self._publisher.published)
         self._initialized.set()
         return INITIALIZE_RESULT
 

@@ -41,7 +41,9 @@ class Publisher:
         self._notify = notify
         self._waiting: dict[AbsPath, None] = {}
         self._is_late = False
+        self._is_busy = False
         self._wake = Pulse()
+        self._done = Pulse()
         self._touched: set[AbsPath] = set()
         """Every file that the client has touched: of these it hears everything."""
         self._left: Mapping[AbsPath, tuple[ModelDiagnostic, ...]] = {}
@@ -51,12 +53,20 @@ class Publisher:
         self._waiting |= dict.fromkeys(paths)
         self._wake.notify()
 
+    async def published(self) -> None:
+        """Wait until every touch so far is published, as far as it can be."""
+        while self._waiting or self._is_busy:
+            await self._done.wait()
+
     async def run(self) -> None:
         self._service.conversations.on_late(self._client, self._on_late)
         while True:
             if self._waiting:
                 paths, self._waiting = tuple(self._waiting), {}
+                self._is_busy = True
                 await self._take(paths)
+                self._is_busy = False
+                self._done.notify()
             elif self._is_late:
                 self._is_late = False
                 await self._service.reached(Moment("call", counts=False), self._client)
@@ -95,7 +105,8 @@ class Publisher:
         self._left = left
         changed = {path for path in {*left, *before} if left.get(path, ()) != before.get(path, ())}
         asked = dict.fromkeys(touched)
-        for path in [*asked, *sorted(changed - {AbsPath(real_path(path)) for path in asked})]:
+        # The touched files come last: a client that waits for these has the others by then.
+        for path in [*sorted(changed - {AbsPath(real_path(path)) for path in asked}), *asked]:
             is_whole = path in asked or path in self._touched
             found = await self._all_of(path) if is_whole else self._wanted(left.get(path, ()))
             if found is not None:

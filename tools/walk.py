@@ -290,10 +290,12 @@ def check(project: Project, folder: Path, shell: Shell) -> None:
     shell.expect(holds=same, otherwise="a second check prints something else than the first")
     answer = json.loads(_json(shell, folder, "check"))
     if answer["meta"]["state"] != "fresh":
-        # Only for want of a program that is none of ours, which doctor names as well.
-        needed = re.findall(r"needs (\S+) for .+ is not installed", shell.run(folder, "pilotfish", "doctor").text)
-        lacks = [name for name in needed if name in answer["meta"]["reason"].lower()]
-        shell.expect(holds=bool(lacks), otherwise=f"the check is {answer['meta']}")
+        # Only for want of a program that doctor names, and proposes to install.
+        todo = re.findall(r"^  \d+\. (.+)$", shell.run(folder, "pilotfish", "doctor", codes=(1,)).text, re.MULTILINE)
+        for command in todo:
+            shell.run(folder, *shlex.split(command))
+        answer = json.loads(_json(shell, folder, "check"))
+        shell.expect(holds=answer["meta"]["state"] == "fresh", otherwise=f"the check is {answer['meta']}")
     ours = {
         (path, found["line"], str(found.get("code")))
         for path, several in answer["data"].items()

@@ -1,7 +1,9 @@
 """What a maintainer and a package index look for at the top of the repository."""
 
+import json
 import re
 import shlex
+import subprocess
 
 import click
 import pytest
@@ -27,6 +29,24 @@ def test_the_hook_of_pre_commit_is_a_command_line_that_exists() -> None:
     assert command is not None
     known = {option for one in command.params for option in one.opts}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_the_container_and_the_feature_run_what_exists() -> None:
+    feature = REPOSITORY / "packaging" / "devcontainer" / "src" / "pilotfish"
+    about = json.loads((feature / "devcontainer-feature.json").read_text())
+    script = (feature / "install.sh").read_text()
+    assert about["id"] == feature.name
+    assert {name.upper() for name in about["options"]} <= set(re.findall(r"\$\{(\w+):-", script))
+    subprocess.run(["/bin/sh", "-n", feature / "install.sh"], check=True)
+    commands = [about["postCreateCommand"], *re.findall(r"RUN (pilotfish [^&]+)", container())]
+    for verb, *words in (shlex.split(command)[1:] for command in commands):
+        found = root.get_command(click.Context(root), verb)
+        assert found is not None
+        assert {word for word in words if word.startswith("--")} <= {name for one in found.params for name in one.opts}
+
+
+def container() -> str:
+    return (REPOSITORY / "packaging" / "Dockerfile").read_text()
 
 
 def test_what_the_workflows_run_is_here() -> None:

@@ -12,7 +12,7 @@ from pilotfish.config.places import user_places
 from pilotfish.errors import Failure
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.changes import read_state
-from pilotfish.hosts.shared.host_spec import WAYS, HostSpec, Where
+from pilotfish.hosts.shared.host_spec import HostSpec, Where
 from pilotfish.hosts.shared.installed import is_installed
 from pilotfish.hosts.shared.programs import installed_programs
 from pilotfish.hosts.shared.receipts import Receipts
@@ -54,5 +54,5 @@ def _host(host: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | No
 
 def _states(host: HostSpec, where: Where, receipts: Receipts) -> list[str]:
     """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [[read_state(file, receipts) for file in host.files(replace(where, way=way))] for way in WAYS]
+    said = [[read_state(file, receipts) for file in host.files(replace(where, way=way))] for way in host.ways]
     return list(max(said, key=lambda states: states.count("wired")))

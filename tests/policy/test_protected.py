@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.hosts.registry import host_names, load_host
-from pilotfish.hosts.shared.host_spec import WAYS, Where
+from pilotfish.hosts.shared.host_spec import Where
 from pilotfish.hosts.shared.programs import Programs
 from pilotfish.policy.protected import PROTECTED, PROTECTED_PATHS, protected
 
@@ -83,7 +83,7 @@ def test_every_file_that_setup_writes_into_a_project_is_protected(host: str, tmp
     spec = load_host(host)
     if "project" not in spec.scopes:
         return
-    for way in WAYS:
+    for way in spec.ways:
         where = Where("project", home, f"{home}/.config", root, {}, Programs("/a", "/b", "/c", isolated=True), way)
         for file in spec.files(where):
             assert protected(os.path.relpath(file.path, root).split("/")) is not None, file.path

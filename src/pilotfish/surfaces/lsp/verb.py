@@ -10,10 +10,10 @@ import click
 @click.option("--in-process", is_flag=True, help="Do not use the daemon: the servers end with this program.")
 @click.option("--stdio", is_flag=True, help="The default; many clients name it.")
 def lsp(host: str | None, *, in_process: bool, stdio: bool) -> None:  # noqa: ARG001 -- there is no other way
-    """Serve the language server protocol over standard input and output.
+    """Serve coding agents that have an LSP client.
 
-    For coding agents that have an LSP client of their own. Answers are about the files on disk; a client with unsaved
-    text is refused. The workspace is the client's root, else the worktree around the current folder.
+    The language server protocol over standard input and output. Answers are about the files on disk; a client with
+    unsaved text is refused. The workspace is the client's root, else the worktree around the current folder.
     """
     from functools import partial
 

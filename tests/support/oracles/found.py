@@ -119,4 +119,18 @@ FOUND = {
         ),
         (5, 2, 5, 4, 3, 1, 4, 2, 1, 3, 2, 0, 5, 5, 2, 5, 3, 4, 4, 1, 3, 2, 3, 5, 0, 4, 0, 2, 4, 2, 2, 0, 4, 2, 5),
     ),
+    "a file that changes between the start of a new server and the opening of its documents": Schedule(
+        _KINDS["versioned"],
+        (
+            Foreign(0.02, {"b": 3}),
+            Edit(0.80001, {"a": 1}, cancel_after=0.1),
+            Lose(0.00302, Loss.BROKEN),
+            Input(0.02003, PACKAGE, 0),
+            Edit(3.50004, {"c": 0, "b": 1, "a": 3}),
+            Crash(0.40005),
+            Edit(0.06006, {"b": 4, "c": 4, "a": 0}, given=True),
+            Foreign(6.00007, {"b": 4, "a": 3}),
+        ),
+        (14, 6, 14, 20, 18, 10, 23, 10, 13, 5, 7, 4, 4, 7, 10, 5, 0, 22, 1, 7, 6, 12, 2, 18),
+    ),
 }

@@ -183,9 +183,12 @@ class Ledger(Struct):
         known = self._sent.get(path)
         return None if known is None else known.version
 
-    def open_again(self, session: Session, path: AbsPath, language_id: str, text: str) -> None:
-        """Open a document at a new process. It reads the same disk, so this is not a change for other files."""
-        session.sync(path, language_id, text)
+    def open_again(self, session: Session, file: FileToSend) -> None:
+        """Open a document at a new process, which may have read the file before it changed."""
+        path = file.path
+        session.sync(path, file.language_id, file.text)
+        if not file.is_old:
+            self._changed(0, 0)
         self._sent[path] = Sent(session.documents.version(path), self.changes, current_time(), 0, opened=True)
         self._unsaved.add(path)
 

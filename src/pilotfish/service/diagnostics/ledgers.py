@@ -77,7 +77,8 @@ class Ledgers:
             except Refused:
                 # It is gone or no longer text: there is nothing to open.
                 continue
-            ledger.open_again(session, path, before.language_id(path) or "", text)
+            is_old = self.is_older(path, session)
+            ledger.open_again(session, FileToSend(path, before.language_id(path) or "", text, is_old=is_old))
 
     async def _newest(self, path: AbsPath, ledger: Ledger) -> str:
         """The text of a file that is about to be opened; raises `Refused`."""

@@ -60,6 +60,17 @@ async def test_importers_of_a_deleted_file_are_told_and_nothing_that_was_broken_
     assert back.fixed
 
 
+@pytest.mark.proves("DIAG-8")
+async def test_a_deleted_module_is_no_package_that_is_not_installed(project: RealService) -> None:
+    project.write("top.py", "VALUE = 1\n")
+    project.write("user.py", "import missing_package\nfrom top import VALUE\n\nprint(VALUE, missing_package)\n")
+    await project.service.touched(Touch(("top.py",), "read"), project.client)
+    (project.root / "top.py").unlink()
+    feedback = await patched(project, "top.py")
+    assert '"top" could not be resolved' in feedback.text
+    assert "missing_package" not in feedback.text
+
+
 @pytest.mark.parametrize("is_read", [True, False], ids=["checked before", "never checked"])
 async def test_a_file_that_comes_back_brings_no_new_errors_and_breaks_whom_it_no_longer_serves(
     project: RealService, is_read: bool

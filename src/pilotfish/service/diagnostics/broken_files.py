@@ -88,6 +88,10 @@ class _Search:
     def left(self) -> float:
         return self.deadline - current_time()
 
+    @property
+    def deleted(self) -> list[AbsPath]:
+        return [edit.path for edit in self.edits if edit.after is None]
+
     def add(self, workspace: Workspace, affected: Affected) -> None:
         self._complete = self._complete and affected.complete
         for path in affected.files:
@@ -201,9 +205,8 @@ class ProjectCheck:
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
         if not self._is_followed(target.root):
             self._words.lost(target.root)
-            deleted = [edit.path for edit in search.edits if edit.after is None]
-            if deleted:
-                await self._runner.tell_deleted(target.root, deleted)
+            if search.deleted:
+                await self._runner.tell_deleted(target.root, search.deleted)
         found = await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
         return Affected((*self._runner.spoken_of(target.root), *found.files), found.complete)
 
@@ -233,7 +236,7 @@ class ProjectCheck:
     ) -> list[AbsPath]:
         """Compare these with what was before; returns the files that are worse."""
         compared = await self._compare(client, workspace, search, verdicts)
-        changes = {path: _sorted(workspace, path, change) for path, change in compared.items()}
+        changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         search.found |= verdicts
         search.changes |= changes
         return [path for path, change in changes.items() if _introduced(change)]
@@ -271,14 +274,14 @@ class ProjectCheck:
         unknown = {
             path: judged[path]
             for path, change in changes.items()
-            if isinstance(change, NoBaseline) and _has_findings(_sorted(workspace, path, change), wanted)
+            if isinstance(change, NoBaseline)
+            and _has_findings(_sorted(workspace, path, change, search.deleted), wanted)
         }
         for path in unknown.keys() & search.said.keys():
             server, before = search.said[path]
             changes[path] = since_said(before, unknown.pop(path).diagnostics, server)
-        deleted = [edit.path for edit in search.edits if edit.after is None]
-        if unknown and deleted:
-            judged_by_import = {path: _without(workspace, verdict, deleted) for path, verdict in unknown.items()}
+        if unknown and search.deleted:
+            judged_by_import = {path: _without(workspace, one, search.deleted) for path, one in unknown.items()}
             # Where no import tells, nobody knows.
             return changes | {path: change for path, change in judged_by_import.items() if change.introduced}
         return changes | await self._compare_with_earlier(client, workspace, search, unknown)
@@ -333,5 +336,5 @@ def _has_findings(change: Comparison, wanted: frozenset[Severity]) -> bool:
     return isinstance(change, NoBaseline) and any(found.severity in wanted for found in change.diagnostics)
 
 
-def _sorted(workspace: Workspace, path: AbsPath, change: Comparison) -> Comparison:
-    return without_missing_packages(workspace, path, change).change
+def _sorted(workspace: Workspace, path: AbsPath, change: Comparison, deleted: Collection[AbsPath]) -> Comparison:
+    return without_missing_packages(workspace, path, change, deleted).change

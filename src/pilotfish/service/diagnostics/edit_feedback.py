@@ -140,7 +140,7 @@ class EditFeedback:
         edits += deleted.values()
         edited = [one for one in edited if one.path not in deleted]
         changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
-        sorted_out = [without_missing_packages(workspace, path, change) for path, change in changes.items()]
+        sorted_out = [without_missing_packages(workspace, path, one, tuple(deleted)) for path, one in changes.items()]
         changes = {path: one.change for path, one in zip(changes, sorted_out, strict=True)}
         missing = MissingPackages.of(sorted_out)
         before |= {one.path: one.before for one in deleted.values()}

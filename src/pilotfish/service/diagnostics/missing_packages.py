@@ -1,10 +1,12 @@
 """Imports of packages in a project whose environment is not installed: not errors of anybody's edit."""
 
 import os
+from collections.abc import Collection
 from itertools import groupby
 
 from msgspec import Struct
 
+from pilotfish.feedback.deleted_modules import names_file
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
 from pilotfish.feedback.missing_imports import SortedImports, without_missing_imports
 from pilotfish.model import AbsPath, Diagnostic
@@ -20,7 +22,11 @@ class SortedChange(Struct, frozen=True):
     introduced: frozenset[str] = frozenset()
 
 
-def without_missing_packages(workspace: Workspace, path: AbsPath, change: Comparison) -> SortedChange:
+def without_missing_packages(
+    workspace: Workspace, path: AbsPath, change: Comparison, deleted: Collection[AbsPath] = ()
+) -> SortedChange:
+    """`deleted` are files of the project until now: an import of one is an error all the same."""
+
     def sort(diagnostics: tuple[Diagnostic, ...]) -> SortedImports:
         kept, packages = list[Diagnostic](), set[str]()
         for server, found in groupby(diagnostics, key=lambda diagnostic: diagnostic.server):
@@ -35,6 +41,8 @@ def without_missing_packages(workspace: Workspace, path: AbsPath, change: Compar
 
     def is_own(module: str) -> bool:
         """Whether the project has a module of this name: in a folder between the file and the workspace, or `src`."""
+        if any(names_file(module, gone) for gone in deleted):
+            return True
         first = module.split("/", maxsplit=1)[0].split(".", maxsplit=1)[0]
         folders = ancestors(os.path.dirname(path), workspace.root)
         return any(_has(folder, first) for folder in (*folders, os.path.join(workspace.root, "src")))

@@ -229,7 +229,9 @@ def test_every_verb_explains_itself(verb: str, folder: Path, capsys: Captured) -
     assert VERBS[verb].help.endswith(".")
 
 
-NOT_ABOUT_A_WORKSPACE = {"completion", "daemon", "demo", "hook", "install", "mcp", "panel", "serve", "service", "stats"}
+NOT_ABOUT_A_WORKSPACE = {
+    *("completion", "daemon", "demo", "hook", "install", "lsp", "mcp", "panel", "serve", "service", "stats")
+}
 """Nor all of one: what is about the daemon, the whole computer, or is for eyes or programs alone."""
 GROUPS = {"calls", "types", "config"}
 

@@ -367,7 +367,13 @@ def test_a_code_on_a_line_of_two_sources_is_said_in_the_words_of_the_later() -> 
 
 
 @pytest.mark.proves("DIAG-1")
+def test_in_one_list_two_sources_may_use_one_code() -> None:
+    both = [replace(diagnostic(message, line=1), code="0", source=message) for message in ("parser", "schema")]
+    assert merged([both]) == tuple(both)
+
+
+@pytest.mark.proves("DIAG-1")
 def test_without_a_code_or_a_source_two_messages_are_two() -> None:
     plain = [replace(diagnostic(message, line=1), source=source) for message, source in (("a", "x"), ("b", "y"))]
     coded = [replace(diagnostic(message, line=2), code="E1") for message in "cd"]
-    assert merged([plain, coded]) == (*plain, *coded)
+    assert merged([plain[:1], plain[1:], coded[:1], coded[1:]]) == (*plain, *coded)

@@ -218,16 +218,17 @@ def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: st
 def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
     """One list, by place: the same message at the same range is listed once, from the server that reported it first.
 
-    Where a server has one code on a line from two sources, its own analysis and then the compiler that it runs, these
-    are one error in two wordings, and the later source's is listed.
+    Where a later list of a server has a code on a line that an earlier one has from another source, its compiler has
+    worded what its own analysis had found: the earlier one is not listed.
     """
     seen: dict[tuple[Range, str], Diagnostic] = {}
     for diagnostics in lists:
-        for diagnostic in diagnostics:
+        found = [*diagnostics]
+        worded = {_coded_line(one): one.source for one in found if one.code and one.source}
+        seen = {key: one for key, one in seen.items() if worded.get(_coded_line(one), one.source) == one.source}
+        for diagnostic in found:
             seen.setdefault((diagnostic.range, diagnostic.message), diagnostic)
-    last = {_coded_line(one): one.source for one in seen.values() if one.code and one.source}
-    kept = (one for one in seen.values() if not one.source or last.get(_coded_line(one), one.source) == one.source)
-    return tuple(sorted(kept, key=lambda item: (item.range.start, item.severity, item.range.end)))
+    return tuple(sorted(seen.values(), key=lambda item: (item.range.start, item.severity, item.range.end)))
 
 
 def _coded_line(diagnostic: Diagnostic) -> tuple[str, str | None, int]:

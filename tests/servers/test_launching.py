@@ -134,7 +134,8 @@ def test_every_placeholder_of_the_catalogue_is_one_that_exists() -> None:
         for trusted in (True, False):
             if isinstance(verdict := admitted(spec, trusted=trusted), Allowed):
                 filled(verdict.spec, fill)
-    assert asked == {"root", "rootUri", "rootName", "state", "pid", "npm", "program", *PYTHON}
+    # `root` is for the entries of users.
+    assert asked == {"rootUri", "rootName", "state", "pid", "npm", "program", *PYTHON}
 
 
 @pytest.mark.proves("WATCH-3", "T13")

@@ -190,7 +190,8 @@ async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news
                     await session.changed.wait()
         ground.write("lib.py", "def total() -> int:\n    return 1\n\n\ndef added() -> int:\n    return 2\n")
         feedback = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
-        assert feedback.text == ""
+        # Before the server has spoken of that file, its errors "may be older".
+        assert "left_over" not in feedback.text
         ground.write("lib.py", "def sum() -> int:\n    return 1\n")
         broken = await ground.service.touched(Touch(("lib.py",), "edit", only_new=True), ground.client)
         assert "total" in broken.text

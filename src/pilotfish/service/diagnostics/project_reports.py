@@ -173,11 +173,12 @@ class ProjectReports:
                     about = {"Files": [uri_of(path) for path in edited]}
                     asked = {"command": spec.scope.command, "arguments": [about]}
                     await session.request(COMMAND, asked, timeout=deadline - current_time())
-                    return _pushed(session, ledger, is_done=True, is_whole=True)
+                    return _pushed(session, ledger, is_done=True)
                 case ScopeKind.PROJECT_PUSH if session.readiness.has_begun(token := spec.scope.progress or ""):
                     is_done = await _is_over(session, token, edited, deadline)
-                    is_whole = not spec.scope.starts_with_open or _speaks_of_all(session, ledger)
-                    found = _pushed(session, ledger, is_done=is_done, is_whole=is_done and is_whole)
+                    if spec.scope.starts_with_open and not _speaks_of_all(session, ledger):
+                        return None
+                    found = _pushed(session, ledger, is_done=is_done)
                     # With a second check, neither what is published nor what is answered is all.
                     return found and (found if spec.freshness.save_progress is None else replace(found, reports={}))
                 case _:
@@ -219,11 +220,11 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
     return None
 
 
-def _pushed(session: Session, ledger: Ledger, *, is_done: bool, is_whole: bool) -> ProjectChange | None:
-    """What it has published since it was last listened to. `is_whole`: by now it has told of all of its project."""
+def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange | None:
+    """What it has published since it was last listened to."""
     before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
-    if is_whole or before is not None:
+    if is_done or before is not None:
         # A first account is none before it is whole: what it lacks would be taken for new.
         ledger.account, ledger.heard = {**(before or {}), **now}, session.reports.arrivals
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:

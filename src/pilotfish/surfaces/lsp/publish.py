@@ -97,7 +97,9 @@ class Publisher:
         if self._documents.is_to_be_told(path):
             message = UNSAVED.format(name=os.path.basename(path))
             await self._notify("window/showMessage", {"type": WARNING, "message": message})
-            await self._send(path, [])
+            if self._published.get(path):
+                # What was published is about another text. Where nothing was, an empty list would be a verdict.
+                await self._send(path, [])
         return False
 
     async def _publish(self, touched: Iterable[AbsPath]) -> None:

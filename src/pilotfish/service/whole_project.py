@@ -81,14 +81,18 @@ class WholeProject:
         """
         workspace.require_enabled()
         deadline = current_time() + seconds
+        standing: dict[str, FileVerdict] = {}
 
         async def unserved(paths: Sequence[str]) -> dict[str, Error | None]:
+            standing.update(await self._picture.standing(workspace, [*filter(workspace.serves, map(AbsPath, paths))]))
+            rest = [path for path in paths if path not in standing]
             # In a thread, because it searches the disk for programs.
-            return await anyio.to_thread.run_sync(_unserved, workspace, paths)
+            return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
         chosen = await select(workspace.root, unserved, [workspace.root])
-        found = await self._picture.standing(workspace, chosen.files)
-        waiting = iter([path for path in chosen.files if path not in found])
+        found = {path: standing[path] for path in chosen.files if path in standing}
+        left = [path for path in chosen.files if path not in found]
+        waiting = iter(left)
 
         def tell() -> None:
             if done is not None:
@@ -103,7 +107,7 @@ class WholeProject:
         tell()
         with anyio.move_on_after(deadline - current_time()):
             async with owned_tasks() as tasks:
-                for _ in range(AT_ONCE):
+                for _ in left[:AT_ONCE]:
                     tasks.start_soon(work)
         return ProjectVerdict(chosen, tuple(found[path] for path in sorted(found)))
 
@@ -111,11 +115,12 @@ class WholeProject:
 def _unserved(workspace: Workspace, paths: Sequence[str]) -> dict[str, Error | None]:
     """Why each of these files cannot be checked; None where no server is for it. Blocking: for a thread."""
     found: dict[str, Error | None] = {}
+    workspace.look_again()
     for path in paths:
         if not workspace.serves(AbsPath(path)):
             found[path] = None
             continue
-        choice = workspace.servers_for(AbsPath(real_path(path)))
+        choice = workspace.servers_for(AbsPath(real_path(path)), looked=True)
         if not choice.servers:
             found[path] = None if choice.missing is None else error_of(workspace.why_unavailable(choice.missing))
     return found

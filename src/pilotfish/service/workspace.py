@@ -254,11 +254,15 @@ class Workspace:
         """What the configuration says about one server."""
         return self.config.servers[server]
 
-    def servers_for(self, path: AbsPath, first_line: str | None = None) -> ServerChoice:
-        """The servers of a file; `expected` is the one that should serve it and is not available."""
+    def servers_for(self, path: AbsPath, first_line: str | None = None, *, looked: bool = False) -> ServerChoice:
+        """The servers of a file; `expected` is the one that should serve it and is not available.
+
+        `looked`: the caller goes through many files, and has called `look_again` itself.
+        """
         if not self.config.enabled:
             return ServerChoice(())
-        self._look_again()
+        if not looked:
+            self.look_again()
         key = path, None if first_line is None else first_line[:MAX_FIRST_LINE]
         kept = self._whereabouts.choices.get(key)
         if kept is not None and kept[1].holds():
@@ -278,12 +282,12 @@ class Workspace:
 
     def located(self, candidate: Candidate) -> ProgramLocation:
         """Where the program of a server is."""
-        self._look_again()
+        self.look_again()
         return self._located(candidate.spec, candidate.root)
 
     def admitted(self, candidate: Candidate) -> Allowed | Withheld:
         """Whether a server may run here, and in which form."""
-        self._look_again()
+        self.look_again()
         return self._admitted(candidate.spec, candidate.root)
 
     def program(self, name: str) -> AbsPath | None:
@@ -332,13 +336,13 @@ class Workspace:
 
     def shortcoming(self, server: str) -> Unavailable | None:
         """Why a server could not be started for the workspace itself; None when it could."""
-        self._look_again()
+        self.look_again()
         candidate = Candidate(self.specs[server], self.root, "")
         return None if self._is_available(candidate) else self.why_unavailable(candidate)
 
     def shortcomings(self) -> Mapping[str, str]:
         """Why servers could not be started for the workspace itself, by id; those that could are left out."""
-        self._look_again()
+        self.look_again()
         if self._whereabouts.shortcomings is None:
             candidates = [Candidate(spec, self.root, "") for spec in self.specs.values() if not spec.disabled]
             self._whereabouts.shortcomings = {
@@ -583,7 +587,7 @@ class Workspace:
     def _sources_of(self, spec: ServerSpec) -> frozenset[ConfigSource]:
         return self.sources.get(spec.id, frozenset())
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
         """Forget where programs are if a searched folder has changed."""
         modified = tuple(map(_modified, self._searched))
         if modified != self._whereabouts.modified:

@@ -53,10 +53,10 @@ class Baselines:
 
     def compare(self, client: ClientSession, verdict: FileVerdict) -> Comparison:
         """The change since the last fresh state of this file; a fresh verdict becomes the next one."""
-        change = self.since(client, verdict)
+        before, now = self._kept.get((verdict.path, client.host)), _snapshot(verdict)
         if verdict.is_fresh:
-            self.put(client.host, verdict.path, _snapshot(verdict))
-        return change
+            self.put(client.host, verdict.path, now)
+        return delta(before, now)
 
     def deleted(self, path: AbsPath) -> None:
         """The file is gone: what it had is no state of a file that comes back."""

@@ -7,7 +7,6 @@ goes through files that are themselves as right as before. All else is as it was
 watcher nothing stands.
 """
 
-import os
 from array import array
 from collections.abc import Callable, Collection, Sequence
 
@@ -18,8 +17,10 @@ from pilotfish.errors import Refused
 from pilotfish.feedback.changed_names import defined_names
 from pilotfish.feedback.word_index import checksum, checksums
 from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
+from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.affected import stem_of
 from pilotfish.service.diagnostics.check import Outcome
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -51,8 +52,8 @@ Judges = tuple[tuple[Key, float], ...]
 """The processes that judge a file: which server, and when it was started."""
 
 
-_Keys = dict[tuple[str, AbsPath], Key]
-"""By server and root, during one look at many files."""
+_Processes = dict[tuple[str, AbsPath], tuple[Key, float] | None]
+"""By server and root, during one look at many files; None: it does not run, or nobody would notice a change."""
 
 
 class _Known(Struct, frozen=True):
@@ -96,26 +97,36 @@ class Picture:
     async def standing(self, workspace: Workspace, paths: Sequence[str]) -> dict[str, FileVerdict]:
         """What is known of these files, by the names that were given, and stands."""
         await self._follow(workspace)
-        keys = _Keys()
-        return {path: one for path in paths if (one := await self._standing(workspace, path, keys)) is not None}
+        workspace.look_again()
+        processes = _Processes()
+        return {path: one for path in paths if (one := await self._standing(workspace, path, processes)) is not None}
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep nothing of these files and roots any longer."""
         self._known.drop(is_meant)
         self._followed.drop(is_meant)
 
-    async def _standing(self, workspace: Workspace, path: str, keys: _Keys) -> FileVerdict | None:
+    async def _standing(self, workspace: Workspace, path: str, processes: _Processes) -> FileVerdict | None:
         try:
-            real = admit(path, workspace.boundary).path
+            real = await self._admitted(workspace, path)
             known = self._known.get(real)
             file = None if known is None else await self._texts.current(real)
         except Refused:
             return None
         if known is None or file is None or file.identity != known.identity:
             return None
-        if self._judges(workspace, file, keys) != known.judges:
+        if self._judges(workspace, file, processes) != known.judges:
             return None
         return FileVerdict(real, file.text, known.outcomes)
+
+    async def _admitted(self, workspace: Workspace, path: str) -> AbsPath:
+        """The file that is meant. Raises `Refused`."""
+        named = AbsPath(path)
+        is_known = is_inside(path, workspace.root) and self._known.get(named) is not None
+        if is_known and await self._texts.unchanged(named) is not None:
+            # It was admitted when it was checked, and is still the same file.
+            return named
+        return admit(path, workspace.boundary).path
 
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience
@@ -133,6 +144,7 @@ class Picture:
             file = await self._texts.current(verdict.path)
         except Refused:
             return
+        workspace.look_again()
         judges, age = self._judges(workspace, file, {}), self._texts.age(verdict.path)
         if age is None or age < current_time() - started + SLACK_SECONDS:
             return
@@ -141,22 +153,27 @@ class Picture:
             known = _Known(file.identity, judges, verdict.outcomes, checksums(file.content))
             self._known.put(verdict.path, known)
 
-    def _judges(self, workspace: Workspace, file: FileText, keys: _Keys) -> Judges:
-        """Empty where one does not run, or where changes on disk would not be noticed. `keys`: those found so far."""
+    def _judges(self, workspace: Workspace, file: FileText, processes: _Processes) -> Judges:
+        """Empty where one is none. `processes`: those found so far; the workspace has looked for programs."""
         found = list[tuple[Key, float]]()
-        entries = self._access.pool.entries()
-        for candidate in workspace.servers_for(file.path, file.text.partition("\n")[0]).servers:
+        first_line = file.text.partition("\n")[0]
+        for candidate in workspace.servers_for(file.path, first_line, looked=True).servers:
             named = candidate.spec.id, candidate.root
-            if named not in keys:
-                # It looks at all that the server reads besides sources.
-                keys[named] = self._access.server(workspace, candidate).recipe.key
-            key = keys[named]
-            entry = entries.get(key)
-            session = entry.session if entry is not None and entry.usable else None
-            if session is None or not self._is_followed(candidate.root):
+            if named not in processes:
+                processes[named] = self._process(workspace, candidate)
+            process = processes[named]
+            if process is None:
                 return ()
-            found.append((key, session.started_at))
+            found.append(process)
         return tuple(found)
+
+    def _process(self, workspace: Workspace, candidate: Candidate) -> tuple[Key, float] | None:
+        """Where it does not run, or changes on disk would not be noticed, None."""
+        # It looks at all that the server reads besides sources.
+        key = self._access.server(workspace, candidate).recipe.key
+        entry = self._access.pool.entries().get(key)
+        session = entry.session if entry is not None and entry.usable else None
+        return (key, session.started_at) if session is not None and self._is_followed(candidate.root) else None
 
     # --- What was noticed --------------------------------------------------------------------------------------------
 
@@ -185,7 +202,7 @@ class Picture:
                 changed = None if before is None else self._words.changed_since(root, before[0])
                 affected = await self._affected(workspace, root, changed) if changed else None
                 if affected is None:
-                    self._known.drop(lambda path, root=root: _is_below(path, root))
+                    self._known.drop(lambda path, root=root: is_inside(path, root))
                 else:
                     self._known.drop(affected.__contains__)
 
@@ -217,7 +234,3 @@ class Picture:
             return (await self._texts.current(path)).content
         except Refused:
             return b""
-
-
-def _is_below(path: AbsPath, root: AbsPath) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)

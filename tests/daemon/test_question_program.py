@@ -67,6 +67,55 @@ def test_the_daemon_prints_what_the_command_line_prints(
             assert capfd.readouterr() == ("", "")
 
 
+CHECKS = """
+check
+check a.x
+check a.x sub --json
+check --project --all
+check --project --format sarif
+check --project --format github
+check --only-new --severity error
+"""
+
+
+@pytest.mark.proves("CLI-1", "DIAG-13")
+def test_the_daemon_prints_a_check_of_what_it_knows(
+    home: DaemonHome, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What it does not know is checked by the command line, which shows how far it is."""
+    (home.root / "sub").mkdir()
+    home.write("a.x", "good\nbad\n")
+    home.write("sub/b.x", "bad\n")
+    home.link().close()
+    for name in ("HOME", "PILOTFISH_HOME"):
+        monkeypatch.setenv(name, home.environment[name])
+    monkeypatch.chdir(home.root)
+    known = _known(capfd)
+    assert known[0] == 1
+    assert "a.x" in known[1]
+    for words in map(str.split, CHECKS.strip().splitlines()):
+        short = answer(words, os.environ), *map(_timeless, capfd.readouterr())
+        assert short == (run(words), *map(_timeless, capfd.readouterr()))
+    monkeypatch.chdir(home.root / "sub")
+    words = ["check", "--root", ".."]
+    short = answer(words, os.environ), *capfd.readouterr()
+    assert short == (run(words), *capfd.readouterr())
+    assert "a.x" not in str(short)
+    (home.root / "sub" / "b.x").write_text("good\n")
+    assert answer(words, os.environ) is None
+    assert answer(["check", "nowhere.x"], os.environ) is None
+    assert answer(["check", "--project", "b.x"], os.environ) is None
+    assert capfd.readouterr() == ("", "")
+
+
+def _known(capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """What the daemon prints once it knows: what was written shortly before a check is checked again."""
+    while (code := answer(["check"], os.environ)) is None:
+        run(["check"])
+        capfd.readouterr()
+    return code, capfd.readouterr().out
+
+
 def _timeless(text: str) -> str:
     return re.sub(r'"durationMs": \d+', "", text)
 
@@ -92,6 +141,8 @@ def test_only_questions_in_pipes_are_left_to_the_daemon(capfd: pytest.CaptureFix
     assert not is_plain([], {})
     assert not is_plain(["rename", "a", "b"], {})
     assert not is_plain(["hover", "--help"], {})
+    assert is_plain(["check", "--project"], {})
+    assert not is_plain(["check", "--watch"], {})
     assert not is_plain(["hover", "a.x:1", "--no-daemon"], {})
     assert not is_plain(["hover", "a.x:1"], {"PILOTFISH_NO_DAEMON": "1"})
     assert not is_plain(["hover", "a.x:1"], {"_PILOTFISH_COMPLETE": "bash_complete"})
@@ -101,7 +152,7 @@ def test_only_questions_in_pipes_are_left_to_the_daemon(capfd: pytest.CaptureFix
 
 def test_the_verbs_are_all_that_ask_in_one_word() -> None:
     one_word = {row.verb for row in ROWS.values() if " " not in row.verb}
-    assert set(SECTIONS["Ask"]) & one_word == VERBS
+    assert set(SECTIONS["Ask"]) & one_word == VERBS - {"check"}
 
 
 def test_a_reader_who_leaves_and_a_person_who_interrupts_see_no_traceback(home: DaemonHome) -> None:

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VERBS = frozenset({
-    "declaration", "definition", "explore", "hover", "impact", "implementation", "references", "signature", "source",
-    "symbols", "type-definition", "workspace-symbols",
+    "check", "declaration", "definition", "explore", "hover", "impact", "implementation", "references", "signature",
+    "source", "symbols", "type-definition", "workspace-symbols",
 })  # fmt: skip
 """Those that ask, and change nothing."""
 
-NOT_HERE = frozenset({"-h", "--help", "--no-daemon"})
+NOT_HERE = frozenset({"-h", "--help", "--no-daemon", "--changed", "--stdin", "--watch"})
+"""The last three of `check`: they need git, standard input, and more than one answer."""
 
 WAIT_SECONDS = 600.0
 """Above what any question may take."""

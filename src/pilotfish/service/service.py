@@ -61,6 +61,7 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.disk_changes import DiskChanges
+from pilotfish.service.project_files import FilesToCheck
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
@@ -343,6 +344,22 @@ class Service:
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(Operation.DIAGNOSTICS, None, effort)
+        return self._verdict(client, workspace, verdicts, started)
+
+    async def known(
+        self, client: ClientSession, paths: Sequence[str]
+    ) -> tuple[FilesToCheck, Answer[Mapping[str, tuple[Diagnostic, ...]]]] | None:
+        """The files that `paths` mean, and the verdict on them; None unless it is known of all, and stands."""
+        started = current_time()
+        workspace = await self._in_step(self.workspaces.of(client))
+        chosen, found = await self._whole_project.known(workspace, paths)
+        if len(found) < len(chosen.files) or not found:
+            return None
+        return chosen, self._verdict(client, workspace, tuple(found.values()), started)
+
+    def _verdict(
+        self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict], started: float
+    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
         changes = self._compare(client, verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)

@@ -72,6 +72,21 @@ class WholeProject:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
 
+    async def known(self, workspace: Workspace, paths: Sequence[str]) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
+        """The files that `paths` mean, and what is known of them and stands."""
+        standing: dict[str, FileVerdict] = {}
+
+        async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
+            served = [path for path in below if workspace.serves(AbsPath(path))]
+            standing.update(await self._picture.standing(workspace, served))
+            rest = [path for path in below if path not in standing]
+            # In a thread, because it searches the disk for programs.
+            return await anyio.to_thread.run_sync(_unserved, workspace, rest)
+
+        chosen = await select(workspace.root, unserved, paths)
+        standing |= await self._picture.standing(workspace, chosen.named)
+        return chosen, {path: standing[path] for path in chosen.files if path in standing}
+
     async def check(
         self, client: ClientSession, workspace: Workspace, patience: Patience, seconds: float, done: Done | None
     ) -> ProjectVerdict:
@@ -81,16 +96,7 @@ class WholeProject:
         """
         workspace.require_enabled()
         deadline = current_time() + seconds
-        standing: dict[str, FileVerdict] = {}
-
-        async def unserved(paths: Sequence[str]) -> dict[str, Error | None]:
-            standing.update(await self._picture.standing(workspace, [*filter(workspace.serves, map(AbsPath, paths))]))
-            rest = [path for path in paths if path not in standing]
-            # In a thread, because it searches the disk for programs.
-            return await anyio.to_thread.run_sync(_unserved, workspace, rest)
-
-        chosen = await select(workspace.root, unserved, [workspace.root])
-        found = {path: standing[path] for path in chosen.files if path in standing}
+        chosen, found = await self.known(workspace, [workspace.root])
         left = [path for path in chosen.files if path not in found]
         waiting = iter(left)
 

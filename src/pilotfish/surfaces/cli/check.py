@@ -29,7 +29,9 @@ from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
+    from pilotfish.surfaces.cli.terminal.answers import Screen
     from pilotfish.surfaces.cli.terminal.check_text import ListingOptions
+    from pilotfish.surfaces.cli.terminal.printing import Printed
     from pilotfish.system.ports import Interest
 
 SEVERITIES = ("error", "warning", "information", "hint")
@@ -178,26 +180,41 @@ def report(answer: DiagnosticsAnswer | None, root: str, request: CheckRequest) -
     if answer is None:
         _print_nothing_changed(root, request.format)
         return ExitCode.OK
+    from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
+
+    screen = screen_of(_texts(request)) if sys.stdout.isatty() else None
+    print_all(printed_report(answer, root, os.getcwd(), request, screen))
+    return exit_code(answer, request)
+
+
+def exit_code(answer: DiagnosticsAnswer, request: CheckRequest) -> ExitCode:
     from pilotfish.surfaces.cli.check_run import only
-    from pilotfish.surfaces.cli.terminal.printing import print_answer, print_check
+
+    findings = only(only(answer, request.is_wanted), request.is_finding)
+    return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
+
+
+def printed_report(
+    answer: DiagnosticsAnswer, root: str, cwd: str, request: CheckRequest, screen: Screen | None = None
+) -> Printed:
+    """The answer as it is printed in the folder `cwd`; without a `screen`, in a pipe."""
+    from pilotfish.surfaces.cli.check_run import only
+    from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, printed_check
 
     wanted = only(answer, request.is_wanted)
-    findings = only(wanted, request.is_finding)
     match request.format:
         case "json":
-            print_answer(only(wanted, request.is_printed), root, as_json=True)
+            return printed_answer(only(wanted, request.is_printed), root, cwd, None, as_json=True)
         case "sarif":
             from pilotfish.surfaces.cli.terminal.check_formats import sarif
 
-            click.echo(sarif(only(wanted, request.is_printed), root))
+            return Printed(sarif(only(wanted, request.is_printed), root))
         case "github":
             from pilotfish.surfaces.cli.terminal.check_formats import github_lines
 
-            for line in github_lines(only(wanted, request.is_printed)):
-                click.echo(line)
+            return Printed("\n".join(github_lines(only(wanted, request.is_printed))) or None)
         case _:
-            print_check(wanted, root, listing(request), _texts(request))
-    return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
+            return printed_check(wanted, root, cwd, listing(request), screen)
 
 
 def _print_nothing_changed(root: str, form: str) -> None:

@@ -65,11 +65,23 @@ def merged(
     gone = {path for path in chosen.listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
     refused = {path for path in chosen.listed if path not in gone and _codes(answers[path])}
     heard = [answer for path, answer in answers.items() if path not in gone | refused]
+    unread = _unread(root, {path: answers[path] for path in answers if path in refused})
+    return one_answer(chosen, heard, unread, duration_ms=duration_ms, skip_missing=skip_missing)
+
+
+def one_answer(
+    chosen: FilesToCheck,
+    heard: Sequence[DiagnosticsAnswer],
+    unread: Sequence[Error] = (),
+    *,
+    duration_ms: int,
+    skip_missing: bool,
+) -> DiagnosticsAnswer:
+    """What was heard of the files that were selected; `unread`: those that no server was asked about."""
     states = {answer.meta.state for answer in heard}
     missing = chosen.missing
     owed = [] if skip_missing else missing
     skipped = [error.message for error in missing] if skip_missing else []
-    unread = _unread(root, {path: answers[path] for path in answers if path in refused})
     problems = [*(error for answer in heard for error in answer.errors), *unread, *chosen.unreached, *owed]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
     notes = [*(note for answer in heard for note in answer.meta.warnings), *skipped, *chosen.skipped]

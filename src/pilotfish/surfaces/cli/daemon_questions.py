@@ -14,12 +14,18 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.validate import question_of
+from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.cli.check import CheckRequest, check, exit_code, printed_report
+from pilotfish.surfaces.cli.check_run import one_answer
 from pilotfish.surfaces.cli.questions import COMMANDS, ask_at, question_fields
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
-from pilotfish.surfaces.cli.terminal.printing import printed_answer
+from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer
+from pilotfish.system.clock import current_time
 from pilotfish.system.worktree import top_of
+
+CHECK = "check"
 
 OPERATIONS: Mapping[str, Operation] = {row.verb: row.operation for row in ROWS.values()}
 
@@ -36,6 +42,9 @@ async def answer_words(
     """
     values = dict(_values(words))
     root, as_json = values.pop("root") or top_of(cwd), bool(values.pop("as_json"))
+    if words[0] == CHECK:
+        with session(os.path.join(cwd, root)) as client:
+            return await _check(values, cwd, service, client, as_json=as_json)
     operation, folder = OPERATIONS[words[0]], ""
     try:
         given = question_fields(operation, values, lambda path: os.path.isfile(os.path.join(cwd, path)))
@@ -44,13 +53,42 @@ async def answer_words(
             folder = client.root
     except Failure as failure:
         answer = refusal(operation, failure)
-    shown = printed_answer(answer, folder, cwd, None, as_json=as_json)
+    return _packed(exit_code_of_question(answer), printed_answer(answer, folder, cwd, None, as_json=as_json))
+
+
+async def _check(
+    values: Mapping[str, Any], cwd: str, service: Service, client: ClientSession, *, as_json: bool
+) -> bytes:
+    """The verdict where it is known of every file; where one is to be checked, the command line shows how far it is."""
+    if values["whole"] and values["paths"]:
+        raise Refused(Code.INVALID_INPUT, "a file, and the whole project")
+    started = current_time()
+    given = [client.root] if values["whole"] else [os.path.join(cwd, path) for path in values["paths"] or (".",)]
+    request = CheckRequest(
+        paths=tuple(given),
+        text=None,
+        changed=False,
+        only_new=values["only_new"],
+        severity=values["severity"],
+        everything=values["everything"],
+        skip_missing=values["skip_missing"],
+        format="json" if as_json else values["form"],
+    )
+    known = await service.known(client, given)
+    if known is None:
+        raise Refused(Code.INVALID_INPUT, "not known of every file")
+    chosen, found = known
+    answer = one_answer(chosen, [found], duration_ms=milliseconds_since(started), skip_missing=request.skip_missing)
+    return _packed(exit_code(answer, request), printed_report(answer, client.root, cwd, request))
+
+
+def _packed(code: int, shown: Printed) -> bytes:
     output, error = (b"" if text is None else f"{text}\n".encode() for text in (shown.output, shown.error))
-    return b"%d\n%d\n" % (exit_code_of_question(answer), len(output)) + output + error
+    return b"%d\n%d\n" % (code, len(output)) + output + error
 
 
 def _values(words: Sequence[str]) -> Mapping[str, Any]:
-    command = COMMANDS.get(words[0]) if words else None
+    command = {**COMMANDS, CHECK: check}.get(words[0]) if words else None
     if command is None:
         raise Refused(Code.INVALID_INPUT, "no verb of a question")
     try:

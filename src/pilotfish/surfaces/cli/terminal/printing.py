@@ -36,8 +36,11 @@ class Printed(Struct, frozen=True):
 
 def print_answer(answer: Answer[Any], root: str, *, as_json: bool) -> None:
     """Print an answer about the workspace at `root`."""
-    screen = _screen() if sys.stdout.isatty() else None
-    printed = printed_answer(answer, root, os.getcwd() if root else "", screen, as_json=as_json)
+    screen = screen_of() if sys.stdout.isatty() else None
+    print_all(printed_answer(answer, root, os.getcwd() if root else "", screen, as_json=as_json))
+
+
+def print_all(printed: Printed) -> None:
     if printed.output is not None:
         click.echo(printed.output)
     if printed.error is not None:
@@ -55,15 +58,15 @@ def printed_answer(answer: Answer[Any], root: str, cwd: str, screen: Screen | No
     return Printed("\n".join(answer_lines(shown, screen)) if screen else text_of(shown))
 
 
-def print_check(answer: DiagnosticsAnswer, root: str, listing: ListingOptions, texts: Mapping[str, str]) -> None:
-    """Print the answer of a check as text. `texts` replace the contents of files on disk."""
+def printed_check(
+    answer: DiagnosticsAnswer, root: str, cwd: str, listing: ListingOptions, screen: Screen | None
+) -> Printed:
+    """The answer of a check as text, in the folder `cwd`; without a `screen`, in a pipe."""
     if is_refused(answer):
-        click.echo(_refusal(answer), err=True)
-        return
-    shown = relative_to(os.getcwd(), answer, root) if root else answer
-    is_terminal = sys.stdout.isatty()
-    for line in terminal_lines(shown, listing, _screen(texts)) if is_terminal else pipe_lines(shown, listing):
-        click.echo(line)
+        return Printed(error=_refusal(answer))
+    shown = relative_to(cwd, answer, root) if root else answer
+    lines = [*(terminal_lines(shown, listing, screen) if screen else map(click.unstyle, pipe_lines(shown, listing)))]
+    return Printed("\n".join(lines) if lines else None)
 
 
 def _refusal(answer: Answer[Any]) -> str:
@@ -71,7 +74,8 @@ def _refusal(answer: Answer[Any]) -> str:
     return "\n".join(sanitised_lines(error.message, MAX_MESSAGE) for error in answer.errors)
 
 
-def _screen(texts: Mapping[str, str] | None = None) -> Screen:
+def screen_of(texts: Mapping[str, str] | None = None) -> Screen:
+    """The terminal. `texts` replace the contents of files on disk."""
     columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)
     return Screen(columns, SourceLines(os.getcwd(), texts or {}).line)
 

@@ -34,7 +34,9 @@ _TERMINAL_SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-_BLANKS = re.compile(r"[ \t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
+"""Every terminal sequence begins with one."""
+_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]")
+"""Blanks that are no spaces."""
 _LINE_ENDS = re.compile(r"\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
@@ -65,14 +67,15 @@ def sanitised(text: str, limit: int) -> str:
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text.strip(" ")
     scope = _scope(text, limit)
-    clean = _BLANKS.sub(_folded, _CONTROLS.sub("", _TERMINAL_SEQUENCE.sub("", scope)))
-    return _capped(_visible(clean).strip(" "), limit, more=len(scope) < len(text))
+    clean = _visible(_folded(_plain(scope)))
+    return _capped(clean.strip(" "), limit, more=len(scope) < len(text))
 
 
 def sanitised_lines(text: str, limit: int) -> str:
     """Several lines: tabs stay, and everything that ends a line somewhere ends one here, a carriage return included."""
     scope = _scope(text, limit)
-    clean = _CONTROLS.sub("", _LINE_ENDS.sub("\n", _TERMINAL_SEQUENCE.sub("", scope)).replace("\x1f", " "))
+    bare = _TERMINAL_SEQUENCE.sub("", scope) if _CONTROLS.search(scope) else scope
+    clean = _CONTROLS.sub("", _LINE_ENDS.sub("\n", bare).replace("\x1f", " "))
     return _capped(_visible(clean), limit, more=len(scope) < len(text))
 
 
@@ -95,11 +98,22 @@ def _scope(text: str, limit: int) -> str:
     return text[: limit * SCAN_FACTOR + SCAN_SLACK]
 
 
-def _folded(blanks: re.Match[str]) -> str:
-    return " " if blanks[0].strip(" ") else blanks[0]
+def _plain(text: str) -> str:
+    return _CONTROLS.sub("", _TERMINAL_SEQUENCE.sub("", text)) if _CONTROLS.search(text) else text
+
+
+def _folded(text: str) -> str:
+    first, *others = _BREAKS.split(text)
+    if not others:
+        return text
+    *middle, last = others
+    between = (part.strip(" ") for part in middle)
+    return " ".join([first.rstrip(" "), *(part for part in between if part), last.lstrip(" ")])
 
 
 def _visible(text: str) -> str:
+    if text.isascii():
+        return text
     return _SURROGATES.sub("\ufffd", _HIDDEN.sub(_mark, text.removeprefix("\ufeff")))
 
 

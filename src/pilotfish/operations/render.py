@@ -262,7 +262,7 @@ def _exploration(found: Exploration) -> _Page:
 def _impact(found: Impact) -> _Page:
     items = [line for one in found.changed for line in _used(one)]
     items += [f"{_path(path)}: changed outside of symbols" for path in found.files]
-    errors = [_diagnostic(path, one) for path, several in found.broken.items() for one in several]
+    errors = [*_diagnostic_lines(found.broken)]
     broken = f"Broken now, of {_counted(found.checked, 'file')} checked:" if errors else None
     clean = f"No errors in the {_counted(found.checked, 'file')} that were checked."
     head = [broken, *errors] if broken else [clean]
@@ -354,14 +354,17 @@ def _file_change(change: FileChange) -> Iterator[str]:
 
 
 def _diagnostics(by_path: Mapping[str, Sequence[Diagnostic]]) -> _Page:
-    lines = [_diagnostic(path, one) for path, diagnostics in by_path.items() for one in diagnostics]
+    lines = [*_diagnostic_lines(by_path)]
     advice = ONE_FILE if len(by_path) > 1 else ""
     return _Page([], lines, [], "diagnostics", advice)
 
 
-def _diagnostic(path: str, one: Diagnostic) -> str:
-    code = f" ({_name(one.code)})" if one.code else ""
-    return f"{_path(path)}:{one.line}:{one.character}  {one.severity}: {_message(one.message)}{code}"
+def _diagnostic_lines(by_path: Mapping[str, Sequence[Diagnostic]]) -> Iterator[str]:
+    for path, diagnostics in by_path.items():
+        shown = _path(path)
+        for one in diagnostics:
+            code = f" ({_name(one.code)})" if one.code else ""
+            yield f"{shown}:{one.line}:{one.character}  {one.severity}: {_message(one.message)}{code}"
 
 
 def _at(location: Location) -> str:

@@ -24,13 +24,23 @@ from told.subjects import Setting
 WHOLE = (
     "httpx:basedpyright:httpx/_utils.py",
     "httpx:ty:httpx/_utils.py",
+    "httpx:pyrefly:httpx/_utils.py",
     "rich:basedpyright:rich/_ratio.py",
     "rxjs:typescript:src/internal/util/noop.ts",
+    "rxjs-7:typescript-native:src/internal/util/noop.ts",
     "cobra:gopls:args.go",
+    "hiredis:clangd:sds.c",
+    "regex-syntax:rust-analyzer:src/rank.rs",
 )
 """A project, its server, and the file that is changed: something is added at its end that does not compile."""
 
-MISTAKE = {".py": "\nno_such_name\n", ".ts": "\nno_such_name;\n", ".go": "\nvar mistake int = noSuchName\n"}
+MISTAKE = {
+    ".py": "\nno_such_name\n",
+    ".ts": "\nno_such_name;\n",
+    ".go": "\nvar mistake int = noSuchName\n",
+    ".c": "\nint mistake(void) { return no_such_name; }\n",
+    ".rs": "\nfn mistake() -> u8 { no_such_name }\n",
+}
 
 Errors = Counter[tuple[str, int]]
 """Files and lines: a checker and its language server word some messages in their own ways."""

@@ -186,6 +186,14 @@ async def test_a_request_that_must_be_asked_again_is(code: int, data: object) ->
         assert [message.method for message in server.received].count("textDocument/hover") == 4
 
 
+@pytest.mark.proves("C96")
+async def test_a_server_that_says_cancelled_for_changed_is_asked_again() -> None:
+    """Pyrefly, whose catalogue entry says so."""
+    async with session_on(offering(hover=refusing(2, -32800)), cancels_on_change=True) as (session, server):
+        assert bytes(await session.request("textDocument/hover", {})) == b'"done"'
+        assert [message.method for message in server.received].count("textDocument/hover") == 3
+
+
 @pytest.mark.proves("RPC-6", "C95", "C96")
 @pytest.mark.parametrize("code", [-32801, -32802])
 async def test_a_server_that_always_refuses_is_not_asked_for_ever_and_never_counts_as_empty(code: int) -> None:

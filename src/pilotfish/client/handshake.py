@@ -38,6 +38,8 @@ class SessionOptions(Struct, frozen=True):
     """Files outside of its root, whatever it registers."""
     saves_after_changes: bool = False
     """It looks at the files that its open documents depend on only after a `didSave`."""
+    cancels_on_change: bool = False
+    """It answers that a question was cancelled when it means that a document changed meanwhile."""
     on_demand: OnDemand | None = None
     """The command by which it is asked what the protocol has no request for."""
     death_signs: tuple[str, ...] = ()

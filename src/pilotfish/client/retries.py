@@ -1,5 +1,6 @@
 """When a server asks us to ask again, and how often we do. Pure."""
 
+from collections.abc import Collection
 from typing import Any
 
 from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED
@@ -11,15 +12,19 @@ DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 loading within the last three, and one that always refuses is asked seven times in 3.2 s, not for ever."""
 
 
-def retry_delay(method: str, error: ResponseError, tries: int) -> float | None:
-    """How long to wait before asking again after `tries` refusals; None when the error is final."""
-    if tries > len(DELAYS) or not _asks_again(method, error):
+def retry_delay(method: str, error: ResponseError, tries: int, *, cancels_on_change: bool = False) -> float | None:
+    """How long to wait before asking again after `tries` refusals; None when the error is final.
+
+    `cancels_on_change`: the server says that we cancelled a question when a document changed meanwhile.
+    """
+    modified = {ErrorCode.CONTENT_MODIFIED, *([ErrorCode.REQUEST_CANCELLED] if cancels_on_change else [])}
+    if tries > len(DELAYS) or not _asks_again(method, error, modified):
         return None
     return DELAYS[tries - 1]
 
 
-def _asks_again(method: str, error: ResponseError) -> bool:
-    if error.code == ErrorCode.CONTENT_MODIFIED:
+def _asks_again(method: str, error: ResponseError, modified: Collection[int]) -> bool:
+    if error.code in modified:
         return method in RETRY_ON_CONTENT_MODIFIED
     return error.code == ErrorCode.SERVER_CANCELLED and _retrigger(error)
 

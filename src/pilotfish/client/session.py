@@ -324,7 +324,7 @@ class Session:
             if not isinstance(answer, ResponseError):
                 return answer
             tries += 1
-            delay = retry_delay(call.method, answer, tries)
+            delay = retry_delay(call.method, answer, tries, cancels_on_change=self._options.cancels_on_change)
             if delay is None or current_time() + delay >= deadline:
                 raise self._said_no(call.method, answer)
             await anyio.sleep(delay)  # noqa: TID251 -- the server asked us to come back later

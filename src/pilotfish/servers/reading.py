@@ -242,6 +242,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         save_progress=table.text("saveProgress"),
         answers_after=table.text("answersAfter"),
         dependents_after_save=table.flag("dependentsAfterSave") or False,
+        cancels_on_change=table.flag("cancelsOnChange") or False,
         on_demand=_on_demand(table.table("onDemandCommand")),
         did_change_extra=table.object("didChangeExtra"),
         cannot_check=table.texts("cannotCheck"),

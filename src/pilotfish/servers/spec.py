@@ -150,6 +150,8 @@ class Freshness(Struct, frozen=True):
     check that has ended: it is asked once the progress whose token starts so has ended."""
     dependents_after_save: bool = False
     """Files that depend on the changed one are checked again only after `didSave`."""
+    cancels_on_change: bool = False
+    """It gives up a question when some document is opened or changed, and says that we had cancelled it."""
     on_demand: OnDemand | None = None
     did_change_extra: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
     """Members beside the standard ones of `didChange`, an extension of this server."""

@@ -429,6 +429,7 @@ class Workspace:
             watches=own_files(spec),
             watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
             saves_after_changes=spec.freshness.dependents_after_save,
+            cancels_on_change=spec.freshness.cancels_on_change,
             on_demand=spec.freshness.on_demand,
             death_signs=spec.death_signs,
             announcements=spec.announcements,

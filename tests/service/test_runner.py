@@ -132,6 +132,20 @@ async def test_the_first_touch_of_a_server_has_its_own_limit_once(
         assert (await ground.touched("a.x")).duration_ms == LATER
 
 
+@pytest.mark.proves("DIAG-5", "DIAG-11")
+async def test_a_server_that_still_loads_after_its_first_answer_has_the_rest_of_the_limit(tmp_path: Path) -> None:
+    """gopls answered of the file that was read after 2 s, and of the edit 3 s later."""
+
+    def loading(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda params: SILENCE if "b.x" in str(params) else full())
+
+    async with service_on(tmp_path, {"one": loading}) as ground:
+        await ground.touched(ground.write("a.x"))
+        await anyio.sleep(2)
+        assert (await ground.touched(ground.write("b.x"))).duration_ms > LATER
+
+
 @pytest.mark.proves("DIAG-5", "POOL-1")
 async def test_a_start_goes_on_in_the_background_after_the_first_touch_gave_up(tmp_path: Path) -> None:
     def slow(script: Script) -> None:
@@ -298,6 +312,7 @@ async def test_checks_time_outs_and_what_was_found_are_counted(tmp_path: Path) -
 
     async with service_on(tmp_path, {"one": scenario}) as ground:
         await ground.touched(ground.write("a.x"))
+        await anyio.sleep(FIRST / 1000)
         await ground.touched(ground.write("mute.x"))
         counters = ground.service.pool.counters
         assert counters.starts == {"one": 1}

@@ -194,7 +194,8 @@ class CheckRunner:
         started = current_time()
         server = self._access.server(workspace, candidate)
         key = server.recipe.key
-        seconds = self._seconds(key, workspace.settings(candidate.spec.id).timing, patience)
+        timing = workspace.settings(candidate.spec.id).timing
+        seconds = self._seconds(key, timing, patience)
         deadline = started + seconds
 
         restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
@@ -226,7 +227,8 @@ class CheckRunner:
             outcome = await self._access.use_server(server, client.id, work, seconds=seconds, grace=GRACE_SECONDS)
         except Failure as failure:
             outcome = no_verdict(candidate.spec.id, failure, current_time() - started)
-        finally:
+        if not outcome.is_late or seconds >= timing.first_touch_timeout_ms / 1000:
+            # One that was given less time, or was cut off, leaves the longer limit to the next.
             self._remember(key)
         self._count(outcome)
         return outcome
@@ -252,13 +254,17 @@ class CheckRunner:
 
     def _seconds(self, key: Key, timing: TimingSettings, patience: Patience) -> float:
         entry = self._pool.entries().get(key)
-        inputs = None if entry is None or entry.session is None else entry.session.inputs
+        session = None if entry is None else entry.session
+        inputs = None if session is None else session.inputs
         if entry is not None and (isinstance(entry.slot, Stopping | Rested) or (inputs and not inputs.holds())):
             # It was stopped, or will be, and starts again with the limit of a first use. One that failed has had it.
             self._touched.discard(key)
+        first, later = timing.first_touch_timeout_ms / 1000, timing.diagnostics_wait_timeout_ms / 1000
         if key not in self._touched:
-            return patience.first or timing.first_touch_timeout_ms / 1000
-        return patience.later or timing.diagnostics_wait_timeout_ms / 1000
+            return patience.first or first
+        # One that has answered a first question may still load what the next one is about.
+        age = first if session is None else current_time() - session.started_at
+        return patience.later or max(later, first - age)
 
     def _remember(self, key: Key) -> None:
         if key not in self._touched:

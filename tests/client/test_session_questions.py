@@ -405,3 +405,27 @@ async def test_a_server_that_reads_other_files_only_after_a_save_is_told_of_one(
         await session.request("textDocument/hover", {})
     assert [message.method for message in server.received[before:]][: len(told)] == told
     assert [message.method for message in server.received].count("textDocument/didSave") == len(told) - 1
+
+
+@pytest.mark.proves("WATCH-2", "DIAG-6")
+@pytest.mark.parametrize(
+    ("kept", "saved"), [(True, ["file:///w/b.py"]), (False, [])], ids=["another document", "the only document"]
+)
+async def test_a_deleted_document_is_followed_by_a_save_of_another_one(kept: bool, saved: list[str]) -> None:
+    """Pyrefly's last check had ended, and was taken for one that knew of the deletion."""
+    watches = tuple(watch_registrations({"watchers": [{"globPattern": "**/*.py"}]}))
+
+    def saving(script: Script) -> None:
+        offering(hover=lambda params: None)(script)
+        script.capabilities = {**EVERYTHING, "textDocumentSync": {"openClose": True, "change": 1, "save": True}}
+        script.ignore("textDocument/didSave", "workspace/didChangeWatchedFiles")
+
+    async with session_on(saving, watches=watches, saves_after_changes=True) as (session, server):
+        session.sync(FILE, "python", "x")
+        if kept:
+            session.sync(AbsPath("/w/b.py"), "python", "y")
+        assert session.tell_changes([PathChange(FILE, Change.DELETED)])
+        assert session.readiness.is_behind("check")
+        await session.request("textDocument/hover", {})
+    told = [message for message in server.received if message.method == "textDocument/didSave"]
+    assert [message.params["textDocument"]["uri"] for message in told] == saved

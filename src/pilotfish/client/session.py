@@ -35,7 +35,7 @@ from pilotfish.protocol.positions import UnknownEncoding, negotiated
 from pilotfish.protocol.readiness import Readiness
 from pilotfish.protocol.rpc import ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.watching import PathChange, WatchRegistration, batch, wanted
+from pilotfish.protocol.watching import Change, PathChange, WatchRegistration, batch, wanted
 from pilotfish.protocol.wire import (
     DocumentDiagnosticParams,
     DocumentDiagnosticReport,
@@ -275,11 +275,21 @@ class Session:
         if params is None:
             return False
         self._connection.notify("workspace/didChangeWatchedFiles", params)
-        is_followed = all(self.documents.is_open(change.path) for change in changes)
-        if self._options.saves_after_changes and self.documents.paths and not is_followed:
-            # Of any document: it makes the server look at all of them. A document that changed is saved with its text.
-            self.save(self.documents.paths[0])
+        if self._options.saves_after_changes:
+            self._save_after(changes)
         return True
+
+    def _save_after(self, changes: Sequence[PathChange]) -> None:
+        """Save any document: it makes the server look at all of them. One that changed is saved with its text."""
+        gone = {change.path for change in changes if change.change is Change.DELETED}
+        if all(self.documents.is_open(change.path) and change.path not in gone for change in changes):
+            return
+        left = next((path for path in self.documents.paths if path not in gone), None)
+        if left is not None:
+            self.save(left)
+        else:
+            # What it has said of its work so far was before the change all the same.
+            self.readiness.saved(current_time())
 
     # --- Questions -------------------------------------------------------------------------------------------------
 

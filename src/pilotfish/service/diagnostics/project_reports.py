@@ -27,6 +27,7 @@ from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WorkspaceDocumentDiagnosticReport
 from pilotfish.servers.spec import ScopeKind
 from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.inquiry import BEGIN_SECONDS
 from pilotfish.service.diagnostics.ledger import Ledger
 from pilotfish.service.diagnostics.on_demand import COMMAND
 from pilotfish.service.diagnostics.runner import FileVerdict
@@ -174,7 +175,7 @@ class ProjectReports:
                     asked = {"command": spec.scope.command, "arguments": [about]}
                     await session.request(COMMAND, asked, timeout=deadline - current_time())
                     return _pushed(session, ledger, is_done=True)
-                case ScopeKind.PROJECT_PUSH if session.readiness.has_begun(token := spec.scope.progress or ""):
+                case ScopeKind.PROJECT_PUSH if await _has_begun(session, token := spec.scope.progress or ""):
                     is_done = await _is_over(session, token, edited, deadline)
                     if spec.scope.starts_with_open and not _speaks_of_all(session, ledger):
                         return None
@@ -183,6 +184,14 @@ class ProjectReports:
                     return found and (found if spec.freshness.save_progress is None else replace(found, reports={}))
                 case _:
                     return None
+
+
+async def _has_begun(session: Session, token: str) -> bool:
+    """Whether the check runs, or has run, that the last save has started: it begins a moment later."""
+    with anyio.move_on_after(BEGIN_SECONDS):
+        while session.readiness.is_behind(token) and not session.readiness.has_begun(token):
+            await session.changed.wait()
+    return session.readiness.has_begun(token)
 
 
 async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], deadline: float) -> bool:

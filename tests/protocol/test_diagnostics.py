@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
 from pilotfish.protocol import diagnostics
 from pilotfish.protocol.codec import decode
-from pilotfish.protocol.diagnostics import Pull, Push, Report, Reports, diagnostics_of, merged
+from pilotfish.protocol.diagnostics import Pull, Push, Report, Reports, as_compiled, diagnostics_of, merged
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import (
@@ -359,17 +359,16 @@ def test_another_range_is_kept_and_the_list_is_ordered_by_place() -> None:
 
 
 @pytest.mark.proves("DIAG-1")
-def test_a_code_on_a_line_of_two_sources_is_said_in_the_words_of_the_later() -> None:
-    own = replace(diagnostic("no such module", line=3), code="E1", source="server")
-    other_line, other_code = replace(own, range=diagnostic("", 4).range), replace(own, code="E2", message="another")
-    compiled = replace(diagnostic("file not found for module", line=3), code="E1", source="compiler")
-    assert merged([[own, other_line, other_code], [compiled]]) == (other_code, compiled, other_line)
-
-
-@pytest.mark.proves("DIAG-1")
-def test_in_one_list_two_sources_may_use_one_code() -> None:
-    both = [replace(diagnostic(message, line=1), code="0", source=message) for message in ("parser", "schema")]
-    assert merged([both]) == tuple(both)
+def test_what_the_compiler_of_a_server_has_found_is_said_in_its_words_alone() -> None:
+    """rust-analyzer counts the arguments of a call with a code of its own, beside what rustc says of the call."""
+    own = replace(diagnostic("expected 2 arguments", line=3), code="E1", source="server", severity=Severity.ERROR)
+    elsewhere, hint = replace(own, range=diagnostic("", 5).range), replace(own, severity=Severity.HINT)
+    around = replace(own, range=Range(Position(2, 0), Position(3, 1)))
+    compiled = replace(own, message="takes 2 arguments", code="E2", source="compiler")
+    found = (around, own, hint, compiled, elsewhere)
+    assert as_compiled(found, "compiler") == (hint, compiled, elsewhere)
+    assert as_compiled(found, None) == found
+    assert as_compiled((own, hint), "compiler") == (own, hint)
 
 
 @pytest.mark.proves("DIAG-1")

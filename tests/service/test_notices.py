@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from support.servers.script import SILENCE, Script
+from support.services.checks import full
 from support.services.several import BY_LINE, custom, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("FMT-8")]
@@ -49,3 +51,22 @@ async def test_nothing_is_said_where_silence_is_asked_for(tmp_path: Path) -> Non
     async with service_on(tmp_path, {"one": BY_LINE}, config) as ground:
         ground.write("a.x", "good\n")
         assert (await ground.touched("a.x")).text == ""
+
+
+async def test_it_is_mentioned_again_when_there_was_one_in_the_background(tmp_path: Path) -> None:
+    late = [True]
+
+    def scenario(script: Script) -> None:
+        BY_LINE(script)
+        script.on("textDocument/diagnostic", lambda _params: SILENCE if late[0] else full())
+
+    timing = {"firstTouchTimeoutMs": 1000, "diagnosticsWaitTimeoutMs": 1000}
+    async with service_on(tmp_path, {"one": scenario}, {**saying(), "timing": timing}) as ground:
+        ground.write("a.x", "good\n")
+        assert "a.x is not checked yet" in (await ground.touched("a.x")).text
+        late[0] = False
+        ground.server("one").leave(1)
+        await anyio.sleep(30)
+        late[0] = True
+        ground.write("a.x", "better\n")
+        assert "a.x is not checked yet" in (await ground.touched("a.x")).text

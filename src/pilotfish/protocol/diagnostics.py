@@ -9,7 +9,7 @@ Positions stay in the server's units until a reader supplies the text they are a
 Invariant: a file without a report is *unknown*, never clean. Forgetting a report makes the file unknown again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -216,23 +216,23 @@ def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: st
 
 
 def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
-    """One list, by place: the same message at the same range is listed once, from the server that reported it first.
-
-    Where a later list of a server has a code on a line that an earlier one has from another source, its compiler has
-    worded what its own analysis had found: the earlier one is not listed.
-    """
+    """One list, by place: the same message at the same range is listed once, from the server that reported it first."""
     seen: dict[tuple[Range, str], Diagnostic] = {}
-    for diagnostics in lists:
-        found = [*diagnostics]
-        worded = {_coded_line(one): one.source for one in found if one.code and one.source}
-        seen = {key: one for key, one in seen.items() if worded.get(_coded_line(one), one.source) == one.source}
-        for diagnostic in found:
-            seen.setdefault((diagnostic.range, diagnostic.message), diagnostic)
+    for diagnostic in (one for diagnostics in lists for one in diagnostics):
+        seen.setdefault((diagnostic.range, diagnostic.message), diagnostic)
     return tuple(sorted(seen.values(), key=lambda item: (item.range.start, item.severity, item.range.end)))
 
 
-def _coded_line(diagnostic: Diagnostic) -> tuple[str, str | None, int]:
-    return diagnostic.server, diagnostic.code, diagnostic.range.start.line
+def as_compiled(diagnostics: Sequence[Diagnostic], compiler: str | None) -> tuple[Diagnostic, ...]:
+    """Without the errors that the server's own analysis found where its `compiler` has found one: it words the same
+    error, often with another code and a little beside it."""
+    found = {one.range.start.line for one in diagnostics if one.source == compiler and one.severity is Severity.ERROR}
+
+    def is_worded(one: Diagnostic) -> bool:
+        lines = range(one.range.start.line, one.range.end.line + 1)
+        return one.source != compiler and one.severity is Severity.ERROR and any(line in found for line in lines)
+
+    return tuple(one for one in diagnostics if compiler is None or not is_worded(one))
 
 
 def _same_provider(other: Channel, newer: Channel) -> bool:

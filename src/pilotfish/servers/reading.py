@@ -240,6 +240,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         debounces_opens=table.flag("debouncesOpens") is not False,
         on_save_only=table.flag("onSaveOnly") or False,
         save_progress=table.text("saveProgress"),
+        compiler=table.text("compiler"),
         answers_after=table.text("answersAfter"),
         dependents_after_save=table.flag("dependentsAfterSave") or False,
         cancels_on_change=table.flag("cancelsOnChange") or False,

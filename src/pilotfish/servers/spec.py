@@ -145,6 +145,8 @@ class Freshness(Struct, frozen=True):
     """It checks nothing before `didSave`."""
     save_progress: str | None = None
     """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
+    compiler: str | None = None
+    """The source of what that second check finds: it words what the server's own analysis had found by itself."""
     answers_after: str | None = None
     """A save, or a change on disk, starts a check of all that depends on it, and what it answers is of the last such
     check that has ended: it is asked once the progress whose token starts so has ended."""

@@ -17,7 +17,7 @@ from pilotfish.feedback.learned import heard_late, observed, traits_of, unheard
 from pilotfish.feedback.settle import Asked, Facts, Fresh, GaveUp, Published, Verdict, Waiting, verdict
 from pilotfish.model import Diagnostic
 from pilotfish.paths import is_inside
-from pilotfish.protocol.diagnostics import Push, Report, diagnostics_of, merged
+from pilotfish.protocol.diagnostics import Push, Report, as_compiled, diagnostics_of, merged
 from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
@@ -299,7 +299,7 @@ class Check:
             why = "the file was changed while it was checked"
         return Outcome(
             server,
-            merged(lists),
+            as_compiled(merged(lists), self._freshness.compiler),
             assumed=why is not None,
             why=why,
             seconds=seconds,

@@ -116,6 +116,7 @@ class EditFeedback:
             given=scope.given,
             patience=scope.patience or Patience(),
         )
+        self._notices.answered(client, checked)
         edited: Sequence[FileVerdict] = checked
         said = {**_said(workspace, touch), **scope.carried}
         before = {one.path: baselines.text(client, one.path) for one in edited}

@@ -28,11 +28,14 @@ class Notices:
 
     def take(self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> tuple[str, ...]:
         """What has not been said yet about these files, in one line each; afterwards it has been."""
+        return _unsaid(self._said_to(client), _notices(workspace, verdicts))
+
+    def answered(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> None:
+        """These files have a verdict now, whoever waited for it: when the next one is late, that is said again."""
         said = self._said_to(client)
         for verdict in verdicts:
             if verdict.answered:
                 said.discard(_late_key(verdict.path))
-        return _unsaid(said, _notices(workspace, verdicts))
 
     def take_restrictions(
         self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict]

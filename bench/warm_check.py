@@ -30,7 +30,7 @@ WHOLE = (
     "rxjs-7:typescript-native:src/internal/util/noop.ts",
     "cobra:gopls:args.go",
     "hiredis:clangd:sds.c",
-    "regex-syntax:rust-analyzer:src/rank.rs",
+    "regex-syntax:rust-analyzer:src/either.rs",
 )
 """A project, its server, and the file that is changed: something is added at its end that does not compile."""
 

@@ -1,5 +1,6 @@
 """Checking files through the service, in virtual time: side by side, within one time limit, and never a lie."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -419,3 +420,30 @@ async def test_times_of_files_are_too_coarse_for_a_text_that_is_given_just_after
         monkeypatch.setattr(WallClock, "wall", now)
         feedback = await ground.touched("a.x", texts={"a.x": "bad 1\n"})
         assert expected in feedback.text
+
+
+# --- Certainty -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.proves("DIAG-3", "DIAG-13")
+async def test_a_check_after_a_change_elsewhere_opens_a_file_anew_of_which_the_server_says_nothing(
+    tmp_path: Path,
+) -> None:
+    """gopls and clangd publish nothing where nothing is new: every check after the first change was partial."""
+
+    def publishing(script: Script) -> None:
+        def take(params: Any) -> None:
+            script.publish(params["textDocument"]["uri"], [], params["textDocument"]["version"])
+
+        server_with()(script)
+        script.on("textDocument/didOpen", take)
+        script.on("textDocument/didChange", take)
+
+    async with service_on(tmp_path, {"one": publishing}) as ground:
+        for name in ("a.x", "b.x"):
+            assert (await ground.check(ground.write(name, "one\n"))).meta.state is State.FRESH
+        ground.write("a.x", "two\n")
+        for name in ("a.x", "b.x"):
+            assert (await ground.check(name)).meta.state is State.FRESH
+        opened = [one for one in ground.server("one").received if one.method == "textDocument/didOpen"]
+        assert [os.path.basename(one.params["textDocument"]["uri"]) for one in opened] == ["a.x", "b.x", "b.x"]

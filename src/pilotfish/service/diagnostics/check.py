@@ -26,6 +26,9 @@ from pilotfish.service.diagnostics.unopened import Unopened
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
+UNSIGNALLED = "the server did not signal that it was done"
+"""Why a verdict is only assumed where nothing but a pause tells that it is the last word."""
+
 SECOND_CHECK_SECONDS = 2.0
 """How long after a save a server that runs the compiler then tells that it has begun; one that does not may be
 configured not to, and its verdict is only assumed."""
@@ -294,7 +297,7 @@ class Check:
             return Outcome(server, None, why=said.why, failure=self._cannot_check(), seconds=seconds)
         text, encoding = self._session.documents.text(self._file.path), self._session.encoding
         lists = [diagnostics_of(report, text=text, encoding=encoding, server=server) for report in reports]
-        why = "the server did not signal that it was done" if said.assumed else self._lack()
+        why = UNSIGNALLED if said.assumed else self._lack()
         if not self._is_about_the_newest(reports):
             why = "the file was changed while it was checked"
         return Outcome(

@@ -134,6 +134,11 @@ class Picture:
         """Check these files, and keep what is fresh unless something changed meanwhile."""
         started = current_time()
         verdicts = await self._runner.run(client, workspace, paths, patience=patience)
+        doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
+        if doubtful:
+            # Others were changed, and of a file that is open already a server says nothing when nothing is new.
+            again = await self._runner.run(client, workspace, doubtful, patience=patience, anew=True)
+            verdicts = tuple({**{one.path: one for one in verdicts}, **{one.path: one for one in again}}.values())
         for verdict in verdicts:
             if verdict.is_fresh and self._is_followed_to_the_end(workspace):
                 await self._keep(workspace, verdict, started)

@@ -15,7 +15,7 @@ from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
+from pilotfish.service.diagnostics.check import UNSIGNALLED, Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary
 from pilotfish.service.use_server import GRACE_SECONDS, Access
@@ -55,6 +55,11 @@ class FileVerdict(Struct, frozen=True):
     def is_late(self) -> bool:
         """One of its servers may still answer."""
         return any(outcome.is_late for outcome in self.outcomes)
+
+    @property
+    def is_unsignalled(self) -> bool:
+        """Only a pause tells that a server has said its last word."""
+        return any(outcome.why == UNSIGNALLED for outcome in self.outcomes)
 
     def _is_fresh(self, outcome: Outcome) -> bool:
         return outcome.is_fresh and outcome.judged in {None, self.text}

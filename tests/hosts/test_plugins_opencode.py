@@ -91,6 +91,35 @@ def test_what_a_command_broke_is_appended_to_its_result(shared: DaemonHome, open
     assert after(opencode, "bash", {"command": "echo"})["output"] == WROTE
 
 
+@pytest.mark.proves("DIAG-12")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["run", "Mend it."], True, id="run"),
+        pytest.param(
+            ["--print-logs", "--log-level", "ERROR", "-m", "a/b", "run", "Mend it."], True, id="options first"
+        ),
+        pytest.param(["--log-level=ERROR", "run"], True, id="a value in one word"),
+        pytest.param(["--prompt", "run"], False, id="a value that is the word"),
+        pytest.param(["--model", "a/b", "serve", "run"], False, id="another command"),
+        pytest.param([], False, id="the terminal"),
+    ],
+)
+def test_it_is_told_before_a_text_that_may_be_its_last_where_the_program_ends_with_the_turn(
+    shared: DaemonHome, tmp_path: Path, words: list[str], told: bool
+) -> None:
+    with driven("opencode", shared, tmp_path, words=words) as opencode:
+        shared.write("a.x", "good\n")
+        after(opencode, "edit", {"filePath": "a.x"})
+        shared.write("a.x", "bad\n")
+        assert "bad word" in edited(opencode)
+        # Its next step, in which it calls no tool.
+        opencode("step")
+        opencode("said")
+        prompts = opencode("seen")["prompts"]
+    assert [prompt.partition(":")[0] for prompt in prompts] == ["Before you finish"] * told
+
+
 def attached(home: DaemonHome) -> int:
     with home.control() as control:
         return sum(each["host"] == "opencode" for each in control.request("about")["sessions"])

@@ -6,12 +6,12 @@ import pytest
 
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import ERROR, MENDED
-from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon, no_language_server
 from support.hosts.model_server import Call, ModelServer, Say
 from support.hosts.opencode import config_folder, opencode
 from support.hosts.pi import shorten_wait
 from support.hosts.real import pilotfish, run, strangers
-from support.hosts.told import appended_once, leaves_only_the_edits
+from support.hosts.told import NOT_CHECKED, appended_once, leaves_only_the_edits
 
 pytestmark = [pytest.mark.host("opencode", "node"), pytest.mark.server("ty")]
 
@@ -44,6 +44,16 @@ def test_trouble_of_ours_leaves_the_edit_as_it_is(trouble: Trouble, home: Daemon
         assert results == agent.own_words
     assert (home.root / "a.py").read_text() == MENDED
     assert strangers(home) == {}
+
+
+@pytest.mark.proves("HOOK-1", "FMT-8")
+def test_a_missing_server_is_named_once_beside_the_edit(home: DaemonHome) -> None:
+    agent = opencode()
+    with no_language_server(home), ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    broken, mended = model.after(2).heard.results
+    assert broken.startswith(f"{agent.own_words[0]}\n\n{NOT_CHECKED}")
+    assert mended == agent.own_words[1]
 
 
 @pytest.mark.proves("HOOK-1", "F65")

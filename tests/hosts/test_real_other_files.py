@@ -1,16 +1,19 @@
 """Real hosts: an edit with the host's own tool breaks its own file and two others, and the next model request names
-all three; the edit that mends them is followed by silence."""
+all three; the edit that mends them is followed by silence.
 
-from collections.abc import Callable
-from typing import Any, cast
+What the model reads then is committed word by word in `golden/`, one file for each host: whoever changes what it shows
+of a hook, or of its own result, is noticed.
+"""
 
 import pytest
 
 from support.daemon.homes import DaemonHome
-from support.hosts.agents import AGENTS, ERROR, MENDED, UPDATING
-from support.hosts.model_server import Call, ModelServer, Say, Turn
+from support.hosts.agents import AGENTS, ERROR, MENDED
+from support.hosts.edits import editing, with_texts
+from support.hosts.model_server import ModelServer, Say
 from support.hosts.opencode import opencode
 from support.hosts.pi import pi
+from support.hosts.reached import is_as_committed, reached
 from support.hosts.real import Agent, pilotfish, run
 
 BROKEN_NAME = 'def g() -> int:\n    return "x"\n'
@@ -35,9 +38,9 @@ def test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_the
         home.write(name, USING)
     pilotfish(home, "setup", agent.host, "--global")
     file = home.root / "a.py"
-    turns = [_editing(agent, home, MENDED, BROKEN_NAME), _editing(agent, home, BROKEN_NAME, MENDED)]
+    turns = [editing(agent, home, MENDED, BROKEN_NAME), editing(agent, home, BROKEN_NAME, MENDED)]
     if agent.own_words:
-        turns.insert(0, _with_texts(agent.breaking(file), lambda text: text.replace('return "x"', "return 1")))
+        turns.insert(0, with_texts(agent.breaking(file), lambda text: text.replace('return "x"', "return 1")))
     else:
         # It has no tools: its turn ends with the first edit that breaks nothing.
         home.write("a.py", MENDED)
@@ -51,34 +54,10 @@ def test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_the
     expected = (1, 2 if agent.own_words else 0)
     assert (told.count(ERROR), told.count(MISSING)) == expected
     assert all(f"{name}" in told for name in OTHERS)
+    said = {"broke": reached(model.after(broken), home)}
     # A host that has nothing to fix any more may not even ask.
-    for later in (request.text for request in model.requests if request.position > broken):
-        assert (later.count(ERROR), later.count(MISSING)) == expected
-
-
-def _editing(agent: Agent, home: DaemonHome, old: str, new: str) -> Turn:
-    """The host's own edit of the file, with other texts."""
-    patch = "".join([f"-{line}\n" for line in old.splitlines()] + [f"+{line}\n" for line in new.splitlines()])
-    changed = f"*** Begin Patch\n*** Update File: a.py\n@@\n{patch}*** End Patch\n"
-    exact = {'"x"': old.rstrip(), "1": new.rstrip(), UPDATING: changed}
-
-    def text_of(text: str) -> str:
-        return exact.get(text) or text.replace(MENDED, new)
-
-    return _with_texts(agent.mending(home.root / "a.py"), text_of)
-
-
-def _with_texts(turn: Turn, change: Callable[[str], str]) -> Turn:
-    if isinstance(turn, Say):
-        return Say(change(turn.text))
-    assert isinstance(turn, Call)
-    return Call(turn.tool, _changed(turn.arguments, change))
-
-
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    """The same JSON with other texts."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _changed(each, change) for key, each in cast("dict[str, Any]", value).items()}
-    return [_changed(each, change) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    for later in (request for request in model.requests if request.position > broken):
+        assert (later.text.count(ERROR), later.text.count(MISSING)) == expected
+        said.setdefault("mended", reached(later, home))
+    heads = (f"== What the model reads after an edit that {what}\n{text}" for what, text in said.items())
+    is_as_committed(agent.host, "\n".join(heads))

@@ -9,11 +9,11 @@ import pytest
 from pilotfish.api.answers import Answer
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import BROKEN, ERROR, MENDED
-from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon
+from support.hosts.daemon_trouble import SILENT, Trouble, a_dead_daemon, a_hung_daemon, no_language_server
 from support.hosts.model_server import Call, ModelServer, Say
 from support.hosts.pi import VERSIONS, agent_folder, pi, shorten_wait, started
 from support.hosts.real import pilotfish, run, strangers
-from support.hosts.told import appended_once, leaves_only_the_edits
+from support.hosts.told import NOT_CHECKED, appended_once, leaves_only_the_edits
 
 ROWS = [pytest.param(version, id=version, marks=pytest.mark.host(version, "node")) for version in VERSIONS]
 
@@ -55,6 +55,18 @@ def test_trouble_of_ours_leaves_the_edit_as_it_is(version: str, trouble: Trouble
         assert "LSP" not in "".join(results)
     assert (home.root / "a.py").read_text() == MENDED
     assert strangers(home) == {}
+
+
+@with_all_hosts
+@pytest.mark.proves("HOOK-1", "FMT-8")
+def test_a_missing_server_is_named_once_beside_the_edit(version: str, home: DaemonHome) -> None:
+    agent = pi(version)
+    with no_language_server(home), ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    broken, mended = model.after(2).heard.results
+    assert f"\n\n{NOT_CHECKED}" in broken
+    assert mended.startswith(agent.own_words[1])
+    assert "\n" not in mended
 
 
 @with_all_hosts

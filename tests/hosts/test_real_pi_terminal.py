@@ -39,7 +39,7 @@ def sessions(home: DaemonHome) -> list[str]:
 @pytest.mark.proves("TUI-1")
 def test_the_panel_opens_over_the_conversation_obeys_each_key_and_leaves_nothing(screen: Terminal) -> None:
     screen.press("/lsp\r")
-    (row,) = (line for line in screen.until("Language servers", "connected", BOTTOM) if "› ● ty" in line)
+    (row,) = (line for line in screen.until("Language servers", "› ● ty", BOTTOM) if "› ● ty" in line)
     assert "1 error" in row
     left, right = row.index("│"), len(row) - 1 - row.rindex("│")
     assert abs(left - right) <= 1  # in the middle

@@ -2,15 +2,13 @@
 
 import re
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 
 from support.daemon.homes import DaemonHome
-from support.hosts.agents import AGENTS
+from support.hosts.asking import ASKING
 from support.hosts.model_server import Call, ModelServer
 from support.hosts.real import Agent, pilotfish, run
 
@@ -32,44 +30,31 @@ OPENINGS = (
 )
 
 
-def claude_code() -> tuple[Agent, str]:
-    """The host, and what it puts before the names of our tools."""
-    return next(agent for agent in AGENTS if agent.host == "claude-code"), "mcp__pilotfish__"
+ROWS = [
+    pytest.param(*asking, id=host, marks=pytest.mark.host(host, "node", gate=host == "claude-code"))
+    for host, asking in ASKING.items()
+]
 
 
-def codex() -> tuple[Agent, str]:
-    agent = next(agent for agent in AGENTS if agent.host == "codex")
-
-    def command(home: DaemonHome, url: str) -> list[str]:
-        *usual, said = agent.command(home, url)
-        # It does not wait for MCP servers otherwise, and a scripted model asks at once.
-        return [*usual, "-c", "mcp_servers.pilotfish.required=true", said]
-
-    return replace(agent, command=command), "mcp__pilotfish/"
+def told(model: ModelServer, calls: int) -> list[str]:
+    """What the tools have answered, without what the hosts put around it."""
+    results = model.after(calls).heard.results
+    return [
+        re.sub(r"\AWall time: .*\nOutput:\n|\A<untrusted_context>\n|\n</untrusted_context>\Z", "", text)
+        for text in results
+    ]
 
 
-def copilot() -> tuple[Agent, str]:
-    return next(agent for agent in AGENTS if agent.host == "copilot"), "pilotfish-"
-
-
-@pytest.mark.parametrize(
-    "asking",
-    [
-        pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
-        pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
-        pytest.param(copilot, marks=pytest.mark.host("copilot"), id="GitHub Copilot CLI"),
-    ],
-)
-def test_answers_are_compact_text_of_a_bounded_size(asking: Callable[[], tuple[Agent, str]], home: DaemonHome) -> None:
-    agent, prefix = asking()
+@pytest.mark.parametrize(("agent", "prefix"), ROWS)
+def test_answers_are_compact_text_of_a_bounded_size(agent: Agent, prefix: str, home: DaemonHome) -> None:
     shutil.copytree(SOURCES, home.root / "click", ignore=shutil.ignore_patterns("__pycache__"))
     pilotfish(home, "setup", agent.host)
     calls = [Call(prefix + tool, arguments) for tool, arguments in ASKED.items()]
     with ModelServer(calls) as model:
         run(agent, home, model)
-    told = [re.sub(r"\AWall time: .*\nOutput:\n", "", text) for text in model.after(len(calls)).heard.results]
-    assert [len(text.encode()) <= MOST for text in told] == [True] * len(calls)
-    for text, opening in zip(told, OPENINGS, strict=True):
+    texts = told(model, len(calls))
+    assert [len(text.encode()) <= MOST for text in texts] == [True] * len(calls)
+    for text, opening in zip(texts, OPENINGS, strict=True):
         assert re.match(opening, text), text[:500]
         assert '":' not in text
 
@@ -98,26 +83,17 @@ SAID = (
 
 
 @pytest.mark.proves("OPS-10", "OPS-3")
-@pytest.mark.parametrize(
-    "asking",
-    [
-        pytest.param(claude_code, marks=pytest.mark.host("claude-code"), id="Claude Code"),
-        pytest.param(codex, marks=pytest.mark.host("codex"), id="Codex"),
-        pytest.param(copilot, marks=pytest.mark.host("copilot"), id="GitHub Copilot CLI"),
-    ],
-)
+@pytest.mark.parametrize(("agent", "prefix"), ROWS)
 def test_a_symbol_is_found_read_changed_and_renamed_by_name_from_a_cold_start(
-    asking: Callable[[], tuple[Agent, str]], home: DaemonHome
+    agent: Agent, prefix: str, home: DaemonHome
 ) -> None:
-    agent, prefix = asking()
     home.write("money.py", MONEY)
     home.write("user.py", USER)
     pilotfish(home, "setup", agent.host)
     calls = [Call(prefix + tool, arguments) for tool, arguments in BY_NAME.items()]
     with ModelServer(calls) as model:
         run(agent, home, model)
-    told = [re.sub(r"\AWall time: .*\nOutput:\n", "", text) for text in model.after(len(calls)).heard.results]
-    for text, said in zip(told, SAID, strict=True):
+    for text, said in zip(told(model, len(calls)), SAID, strict=True):
         assert re.match(said, text), text[:500]
     assert (home.root / "money.py").read_text() == "def amount(count: int) -> int:\n    return count + 1\n"
     assert (home.root / "user.py").read_text() == USER.replace("total", "amount")

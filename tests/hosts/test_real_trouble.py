@@ -14,7 +14,7 @@ from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, BROKEN, ERROR, MENDED
 from support.hosts.model_server import ModelServer
 from support.hosts.real import Agent, left_by_host, pilotfish, run
-from support.hosts.told import has_own_words
+from support.hosts.told import NOT_CHECKED, has_own_words
 from support.hosts.trouble import (
     Trouble,
     a_dead_daemon,
@@ -30,7 +30,6 @@ SHORT = "--deadline-ms 700"
 SILENT: dict[str, Trouble] = {
     "no daemon can start": no_daemon_can_start,
     "a hung daemon": a_hung_daemon,
-    "no language server": no_language_server,
 }
 SPOKEN: dict[str, Trouble] = {"a dead daemon": a_dead_daemon, "no configuration": no_configuration}
 
@@ -58,6 +57,24 @@ def test_trouble_of_ours_leaves_the_edit_as_it_is(agent: Agent, trouble: Trouble
     assert ERROR not in last.text
     assert has_own_words(agent, last)
     assert not any("LSP" in result for result in last.heard.results)
+    assert (home.root / "a.py").read_text().rstrip() == (MENDED if last.position else BROKEN).rstrip()
+    assert left_by_host(home) == []
+
+
+@pytest.mark.proves("HOOK-2", "FMT-8")
+@pytest.mark.server("ty")
+@pytest.mark.parametrize(
+    "agent", [pytest.param(each, id=each.host, marks=pytest.mark.host(each.host)) for each in AGENTS]
+)
+def test_a_missing_server_is_named_once_beside_the_edit(agent: Agent, home: DaemonHome) -> None:
+    pilotfish(home, "setup", agent.host, "--global")
+    with no_language_server(home), ModelServer(agent.turns(home)) as model:
+        run(agent, home, model)
+    last = model.requests[-1]
+    # Aider would have its model mend it, so its linter does not fail.
+    assert last.position == len(agent.own_words)
+    assert last.text.count(NOT_CHECKED) == bool(agent.own_words)
+    assert has_own_words(agent, last)
     assert (home.root / "a.py").read_text().rstrip() == (MENDED if last.position else BROKEN).rstrip()
     assert left_by_host(home) == []
 

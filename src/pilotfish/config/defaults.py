@@ -39,6 +39,8 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
 another one set below it; what is told at all (`onlyNew`, `noVerdict`) is not part of a preset."""
 
 HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
+    # Whatever its linter says Aider takes for errors, and has its model mend them.
+    "aider": {"feedback": {"noVerdict": "silent"}},
     # LLxprt promises silence where there is no verdict.
     "llxprt": {"feedback": {"preset": "llxprt", "noVerdict": "silent"}},
     "opencode": {"feedback": {"preset": "opencode"}},

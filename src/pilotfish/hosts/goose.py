@@ -1,6 +1,6 @@
 """Goose: it discards what hooks print, so its model asks with our MCP tools.
 
-- Run: 1.34.0 (`@aaif/goose` 0.20.1) with an MCP server; `setup goose` itself was not run with it.
+- Run: 1.52.0, whose program npm carries for Linux.
 - It writes its settings anew, in the style of its own YAML library.
 """
 

@@ -13,7 +13,7 @@ from pilotfish.daemon.claim import listen, make_private
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.trouble import Trouble, a_dead_daemon, no_daemon_can_start
 
-__all__ = ["SILENT", "Trouble", "a_dead_daemon", "a_hung_daemon", "impostor"]
+__all__ = ["SILENT", "Trouble", "a_dead_daemon", "a_hung_daemon", "impostor", "no_language_server"]
 
 
 @contextmanager
@@ -64,6 +64,5 @@ def impostor(home: DaemonHome, *talks: Sequence[bytes]) -> Generator[None]:
 SILENT: dict[str, Trouble] = {
     "no daemon can start": no_daemon_can_start,
     "a hung daemon": a_hung_daemon,
-    "no language server": no_language_server,
 }
 """What leaves an edit without a word of ours."""

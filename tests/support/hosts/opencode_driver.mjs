@@ -4,13 +4,22 @@ import { pathToFileURL } from "node:url";
 
 const logged = [];
 const toasts = [];
+const prompts = [];
 const client = {
+	session: {
+		prompt: async ({ body }) => {
+			prompts.push(body.parts[0].text);
+			return { data: { parts: [{ messageID: "message", id: "part" }] } };
+		},
+	},
 	app: { log: async ({ body }) => logged.push([body.level, body.message]) },
 	tui: { showToast: async ({ body }) => toasts.push(body.message) },
 };
 
-const { Pilotfish } = await import(pathToFileURL(process.argv[2]).href);
-const hooks = await Pilotfish({ client, directory: process.argv[3], worktree: "/" });
+// The words after these two are those of OpenCode's own command line.
+const [plugin, directory] = process.argv.splice(2, 2);
+const { Pilotfish } = await import(pathToFileURL(plugin).href);
+const hooks = await Pilotfish({ client, directory, worktree: "/" });
 
 const actions = {
 	before: ({ tool, args, call }) => hooks["tool.execute.before"]({ tool, sessionID: "session", callID: call }, { args }),
@@ -18,11 +27,14 @@ const actions = {
 		await hooks["tool.execute.after"]({ tool, sessionID: "session", callID: call, args }, output);
 		return output;
 	},
+	said: () => hooks["experimental.text.complete"]({ sessionID: "session", messageID: "message", partID: "part" }, {}),
+	step: () =>
+		hooks["experimental.chat.messages.transform"]({}, { messages: [{ info: { sessionID: "session" } }] }),
 	event: ({ event }) => hooks.event({ event }),
 	config: ({ config }) => hooks.config(config),
 	dispose: () => hooks.dispose(),
 	hooks: () => Object.keys(hooks),
-	seen: () => ({ logged, toasts }),
+	seen: () => ({ logged, toasts, prompts }),
 	resources: () => process.getActiveResourcesInfo(),
 };
 

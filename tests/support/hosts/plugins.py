@@ -7,7 +7,7 @@ with driven("pi", home, folder) as pi:
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,12 +77,17 @@ def installed(host: str, folder: Path, /, **settings: Any) -> Path:
 
 
 @contextmanager
-def driven(host: str, home: DaemonHome, folder: Path, /, **settings: Any) -> Generator[Driven]:
-    """The plugin in a node of its own, installed in a folder, working in the workspace of `home`."""
+def driven(
+    host: str, home: DaemonHome, folder: Path, /, words: Sequence[str] = (), **settings: Any
+) -> Generator[Driven]:
+    """The plugin in a node of its own, installed in a folder, working in the workspace of `home`.
+
+    `words` are those with which a person started the host.
+    """
     place = installed(host, folder / "plugin", **settings)
     (place.parent / "package.json").write_text('{"type": "module"}')
     process = subprocess.Popen(
-        [program("node"), str(SUPPORT / f"{host}_driver.mjs"), str(place), str(home.root)],
+        [program("node"), str(SUPPORT / f"{host}_driver.mjs"), str(place), str(home.root), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

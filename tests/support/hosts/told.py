@@ -5,6 +5,9 @@ from support.hosts.agents import ERROR, MENDED
 from support.hosts.model_server import ModelServer, Request
 from support.hosts.real import Agent, pilotfish, run, strangers
 
+NOT_CHECKED = ".py files are not checked by "
+"""What a model is told, once, where the server is missing."""
+
 
 def hears_once(agent: Agent, home: DaemonHome) -> ModelServer:
     """Run the two turns: the error is told after the first, and nothing more after the second."""

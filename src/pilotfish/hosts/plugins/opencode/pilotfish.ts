@@ -34,8 +34,15 @@ const KINDS = new Map<string, Kind>([
 	["read", "read"],
 ]);
 
+/** The options of OpenCode that take a word, which is no command. */
+const VALUED = new Set([
+	"--log-level", "--port", "--hostname", "--mdns-domain", "--cors", "-m", "--model", "-s", "--session",
+	"--prompt", "--agent", "--replay-limit", "--command", "--format", "-f", "--file", "--title", "--attach",
+	"-p", "--password", "-u", "--username", "--dir", "--variant",
+]);
+
 /** Whether this program ends with the turn. */
-const ENDS_WITH_TURN = process.argv.slice(2).find((word) => !word.startsWith("-")) === "run";
+const ENDS_WITH_TURN = commandOf(process.argv.slice(2)) === "run";
 
 /** A part of a message that the SDK has no method for. */
 interface Raw {
@@ -167,6 +174,10 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 		dispose: async () => daemon.close(),
 	};
 };
+
+function commandOf(words: string[]): string | undefined {
+	return words.find((word, place) => !word.startsWith("-") && !VALUED.has(words[place - 1] ?? ""));
+}
 
 /** The files that a tool of OpenCode has touched; undefined for other tools. */
 function touchOf(tool: string, input: Record<string, unknown> | undefined, directory: string): Touch | undefined {

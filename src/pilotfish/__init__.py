@@ -9,6 +9,7 @@ imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pilotfish.api.answers import Answer, Diagnostic, Feedback, Hover, Location, NotFresh, State, Symbol
+    from pilotfish.batch.patches import Judgement, Patch
     from pilotfish.library.blocking import BlockingWorkspace, open_blocking
     from pilotfish.library.opta import BlockingToolRegistry, ToolRegistry
     from pilotfish.library.workspace import Workspace, open  # noqa: A004 -- the name people look for
@@ -29,8 +30,10 @@ __all__ = [
     "Diagnostic",
     "Feedback",
     "Hover",
+    "Judgement",
     "Location",
     "NotFresh",
+    "Patch",
     "State",
     "Symbol",
     "ToolRegistry",
@@ -44,6 +47,8 @@ _HOMES = {
         ("Answer", "Diagnostic", "Feedback", "Hover", "Location", "NotFresh", "State", "Symbol"),
         "pilotfish.api.answers",
     ),
+    "Judgement": "pilotfish.batch.patches",
+    "Patch": "pilotfish.batch.patches",
     "BlockingToolRegistry": "pilotfish.library.opta",
     "BlockingWorkspace": "pilotfish.library.blocking",
     "ToolRegistry": "pilotfish.library.opta",

@@ -24,7 +24,8 @@ from pilotfish.config.places import Places, project_files, user_files
 from pilotfish.config.problems import Problem, ProblemGrade, printable, shown
 from pilotfish.config.schema import SecuritySettings
 from pilotfish.config.sheets import Names, Sheet, read_project_sheet, read_user_sheet
-from pilotfish.config.trust import Stale, Trust, Trusted, read_grant, read_offer, settle
+from pilotfish.config.trust import Stale, Trust, Trusted, TrustGrant, read_grant, read_offer, settle
+from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.wire import Json
@@ -48,6 +49,8 @@ class ConfigRequest(Struct, frozen=True):
     host: str | None = None
     handed_over: Mapping[str, Json] = msgspec.field(default_factory=dict[str, Json])
     """What the host passed when it started us, under our own keys; every file takes precedence."""
+    copy_of: str | None = None
+    """The folder that `root` is a copy of, made by us: trust that the user gave to it counts for the copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[Ab
     canonical_id = request.catalogue.canonical_id
     user = _recall(_outside(read_user_sheet(request.places, request.host, canonical_id), workspace.path), good)
     rules = _rules(user)
-    grant = read_grant(workspace, rules, request.places, request.host)
+    grant = _granted(workspace, rules, request)
     # Up to here nothing below the workspace has been opened; the next line is the first that does.
     project = _recall(read_project_sheet(workspace, canonical_id), good)
     project_file = os.path.relpath(project.file, workspace.path) if project else ""
@@ -152,6 +155,18 @@ def _read_files(workspace: WorkspaceFiles, request: ConfigRequest, good: dict[Ab
     files = {sheet.file for sheet in (user, project) if sheet}
     kept = {file: sheet for file, sheet in good.items() if file in files}
     return _Reading(user, rules, project, project_file, parts, trust, kept)
+
+
+def _granted(workspace: WorkspaceFiles, rules: SecuritySettings | None, request: ConfigRequest) -> TrustGrant:
+    """Of a copy, what the original has; what the copy asks to run is still compared with what was approved."""
+    if request.copy_of is None:
+        return read_grant(workspace, rules, request.places, request.host)
+    try:
+        with open_workspace(request.copy_of) as original:
+            return read_grant(original, rules, request.places, request.host)
+    except Refused:
+        # On another machine there is no original.
+        return read_grant(workspace, rules, request.places, request.host)
 
 
 def _outside(sheet: Sheet | None, workspace: AbsPath) -> Sheet | None:

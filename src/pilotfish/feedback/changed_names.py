@@ -96,7 +96,12 @@ def changed_names(old: str, new: str, extension: str = "") -> ChangedNames:
 
 def defined_names(text: str) -> frozenset[str]:
     """Every name that a text seems to define: what a file that is moved or deleted takes with it."""
-    return frozenset(name for line in lines_of(text)[:MAX_LINES] for name in _definitions(line)) - KEYWORDS
+    return frozenset(name for line in lines_of(text)[:MAX_LINES] for name in definitions(line)) - KEYWORDS
+
+
+def without_comments(text: str, extension: str) -> list[str]:
+    """The lines of a text, with neither comments nor strings."""
+    return [*_Code(text, STYLES.get(extension)).bare]
 
 
 class _Code:
@@ -146,7 +151,7 @@ def _is_balanced(code: str) -> bool:
 def _around(lines: Sequence[str], changed: Sequence[int]) -> Iterator[str]:
     """What is defined on the changed lines, and what they lie in by their indentation."""
     for number in changed:
-        yield from _definitions(lines[number])
+        yield from definitions(lines[number])
         yield from _enclosing(lines, number)
 
 
@@ -162,7 +167,7 @@ def _enclosing(lines: Sequence[str], number: int) -> Iterator[str]:
         if not line.strip() or indentation >= depth:
             continue
         depth = indentation
-        names = tuple(_definitions(line))
+        names = tuple(definitions(line))
         left -= bool(names)
         yield from names
 
@@ -171,7 +176,8 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _definitions(line: str) -> Iterator[str]:
+def definitions(line: str) -> Iterator[str]:
+    """What a line seems to define."""
     yield from (found[1] for found in _DEFINED.finditer(line))
     if leading := _LEADING.match(line):
         yield leading[1]

@@ -11,10 +11,10 @@ Its methods are those of `Workspace`, with the same arguments and answers. Threa
 its own answer only.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -23,8 +23,11 @@ from pilotfish.errors import Unavailable
 from pilotfish.library.questions import FilePath
 from pilotfish.library.workspace import Workspace
 from pilotfish.library.workspace import open as open_workspace
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Severity
 from pilotfish.service.service import System
+
+if TYPE_CHECKING:
+    from pilotfish.batch.patches import Judgement, Patch
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,6 +53,10 @@ def _waiting(
         return self.portal.call(partial(method, self.workspace, *args, **kwargs))
 
     return wait
+
+
+async def _next(judgements: "AsyncGenerator[Judgement]") -> "Judgement | None":
+    return await anext(judgements, None)
 
 
 class BlockingWorkspace:
@@ -85,6 +92,17 @@ class BlockingWorkspace:
     impact = _waiting(Workspace.impact)
     edit_symbol = _waiting(Workspace.edit_symbol)
     offered = _waiting(Workspace.offered)
+
+    def batch(
+        self, patches: "Iterable[Patch] | AsyncIterable[Patch]", *, jobs: int = 1, worst: Severity = Severity.ERROR
+    ) -> "Generator[Judgement]":
+        """What each of these patches would introduce, in any order, each as soon as it is known."""
+        judgements = self.workspace.batch(patches, jobs=jobs, worst=worst)
+        try:
+            while (judgement := self.portal.call(_next, judgements)) is not None:
+                yield judgement
+        finally:
+            self.portal.call(judgements.aclose)
 
     @property
     def root(self) -> AbsPath:

@@ -16,11 +16,13 @@ Every answer says how much it can be believed: `answer.meta.state` is `fresh`, `
 import itertools
 import logging
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, answer_from, error_of
 from pilotfish.api.questions import Operation, Question, Touch
@@ -29,7 +31,7 @@ from pilotfish.config.places import user_places
 from pilotfish.config.schema import TouchKind
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.library.questions import FilePath, Questions
-from pilotfish.model import AbsPath, Position
+from pilotfish.model import AbsPath, Position, Severity
 from pilotfish.operations.rows import OperationRow
 from pilotfish.operations.tokens import word_at
 from pilotfish.operations.tools import OPERATIONS
@@ -43,8 +45,12 @@ from pilotfish.system.files import DiskFiles
 from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
 from pilotfish.system.source_files import files_below
+from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import sharing_watchers
+
+if TYPE_CHECKING:
+    from pilotfish.batch.patches import Judgement, Patch
 
 _numbers = itertools.count(1)
 """Tells the client sessions of one process apart."""
@@ -64,11 +70,13 @@ async def open(  # noqa: A001 -- `pilotfish.open` is how it is called
     """
     client = _client(root, cwd, host)
     shell = shell or computer(os.environ)
-    async with Service(shell).running() as service:
+    async with Service(shell).running() as service, owned_tasks() as tasks:
         try:
             service.workspaces.of(client)
-            yield Workspace(service, client, shell)
+            yield Workspace(service, client, shell, tasks)
         finally:
+            # A batch that nobody reads to its end.
+            tasks.cancel_scope.cancel()
             service.end(client)
 
 
@@ -81,10 +89,11 @@ def computer(environment: Mapping[str, str]) -> System:
 class Workspace(Questions):
     """A folder with its language servers. Questions may be asked side by side."""
 
-    def __init__(self, service: Service, client: ClientSession, shell: System) -> None:
+    def __init__(self, service: Service, client: ClientSession, shell: System, tasks: TaskGroup) -> None:
         self._service = service
         self._client = client
         self._shell = shell
+        self._tasks = tasks
 
     @property
     def root(self) -> AbsPath:
@@ -132,6 +141,37 @@ class Workspace(Questions):
         if paths and not files:
             return answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=("no file here can be checked",)))
         return await self._service.check(self._client, files, texts=texts)
+
+    async def batch(
+        self, patches: "Iterable[Patch] | AsyncIterable[Patch]", *, jobs: int = 1, worst: Severity = Severity.ERROR
+    ) -> "AsyncGenerator[Judgement]":
+        """What each of these patches would introduce, in any order, each as soon as it is known.
+
+        Nothing is written here: `jobs` copies of the workspace have servers of their own. `worst` is the least severity
+        that counts.
+        """
+        from pilotfish.batch.judge import JudgeSettings
+        from pilotfish.batch.local import LocalEngine
+        from pilotfish.batch.patches import each
+
+        workspace = self._service.workspaces.of(self._client)
+        settings = JudgeSettings(self.root, worst, self._client.host, workspace.program("git"))
+        engine, scope = LocalEngine(settings, self._shell, jobs), anyio.CancelScope()
+        told, judged = anyio.create_memory_object_stream["Judgement"](0)
+
+        async def run() -> None:
+            # Here and not around the `yield`: whoever reads may end in another task.
+            with scope:
+                async with told:
+                    await engine.run(each(patches), told.send)
+
+        self._tasks.start_soon(run)
+        try:
+            async with judged:
+                async for judgement in judged:
+                    yield judgement
+        finally:
+            scope.cancel()
 
     def _has_folder(self, paths: tuple[str, ...]) -> bool:
         return any(os.path.isdir(os.path.join(self._client.cwd, path)) for path in paths)

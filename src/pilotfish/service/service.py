@@ -61,6 +61,7 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.disk_changes import DiskChanges
+from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.project_files import FilesToCheck
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles
@@ -126,6 +127,7 @@ class Service:
         proposal_runner = ProposalRunner(access)
         reports = ProjectReports(access)
         project = ProjectCheck(self._runner, proposal_runner, self.baselines, words, self.disk_changes.follows, reports)
+        self.patch_checks = PatchChecks(self._runner, reports, words, self.disk_changes.follows, self._in_step)
         self._previews = Previews(self._runner, project, proposal_runner, self.baselines)
         self._edit_feedback = EditFeedback(self._runner, self.baselines, Earlier(proposal_runner), project)
         likely = LikelyFiles(

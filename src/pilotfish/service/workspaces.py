@@ -45,6 +45,8 @@ class ClientSession(Struct, frozen=True):
     environment: Variables = ()
     """For finding and starting its servers; empty: our own environment. With another project's activated environment
     they would look for modules in the wrong place."""
+    copy_of: AbsPath | None = None
+    """The folder that we made `root` a copy of, and whose trust it has."""
 
 
 class _Known(Struct, frozen=True):
@@ -77,17 +79,19 @@ class Workspaces:
         """Called with a workspace that is no longer trusted."""
         self._changed = changed
         """Called with a workspace as it was configured before, and all that are as their files say."""
-        self._known: Recent[tuple[AbsPath, AbsPath, str | None, Variables], _Known] = Recent(MAX_WORKSPACES)
+        self._known: Recent[tuple[AbsPath, AbsPath, str | None, Variables, AbsPath | None], _Known] = Recent(
+            MAX_WORKSPACES
+        )
 
     def of(self, client: ClientSession) -> Workspace:
         """Raises `Refused` when the root is not a folder."""
-        key = (client.root, client.cwd, client.host, client.environment)
+        key = (client.root, client.cwd, client.host, client.environment, client.copy_of)
         known = self._known.get(key)
         if known is not None and known.is_current():
             return known.workspace
         self._require_outside(AbsPath(real_path(client.root)))
         catalogue = Catalogue(builtin_layer(), canonical_id)
-        request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over)
+        request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over, client.copy_of)
         # Taken before the files are read: a write during the read is then noticed at the next use.
         files = signature_of(watched_files(request, AbsPath(real_path(client.root))))
         loaded = load(request, known.loaded if known else None)
@@ -120,9 +124,9 @@ class Workspaces:
 
     def look_again(self) -> None:
         """Read changed configurations now, and not at their next use."""
-        for root, cwd, host, environment in self._known:
+        for root, cwd, host, environment, copy_of in self._known:
             with suppress(Refused):  # its folder is gone: the next question says so
-                self.of(ClientSession("", root, cwd, host, environment))
+                self.of(ClientSession("", root, cwd, host, environment, copy_of))
 
     def _workspace(self, client: ClientSession, loaded: Loaded) -> Workspace:
         private = (self._places.state, os.path.dirname(self._places.global_file))

@@ -7,7 +7,7 @@ user's own configuration is not read, so a repository of another user stays clos
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pilotfish.model import AbsPath
 
@@ -36,6 +36,27 @@ SAFE: Mapping[str, str] = {"core.fsmonitor": "false", "core.hooksPath": os.devnu
 
 FILTER_KEYS: Mapping[str, str] = {"clean": "", "smudge": "", "process": "", "required": "false"}
 """An empty command means: no filter."""
+
+
+def run_git(
+    git: str, folder: AbsPath, words: Sequence[str], variables: Mapping[str, str], given: bytes | None = None
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run git in a folder, with nothing of the repository or the user run. Blocking: for a thread.
+
+    Raises `OSError` where it cannot be started, and `subprocess.TimeoutExpired`.
+    """
+    settings = _settings(git, folder)
+    named = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return subprocess.run(
+        [git, "-C", folder, *words],
+        input=given or b"",
+        capture_output=True,
+        env={**VARIABLES, **named, **variables, "PATH": os.path.dirname(git)},
+        timeout=LIST_SECONDS,
+        check=False,
+    )
 
 
 def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:

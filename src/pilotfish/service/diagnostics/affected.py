@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from pilotfish.feedback.changed_names import ChangedNames, changed_names, defined_names
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
+from pilotfish.feedback.visible_names import visible_names
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -65,10 +66,15 @@ class AffectedFiles:
         extensions: Collection[str],
         seconds: float,
         broken: Collection[AbsPath] = (),
+        *,
+        only_visible: bool = False,
     ) -> Affected:
-        """What these edits may have broken below a root. `broken`: files that were told to be, checked first."""
+        """What these edits may have broken below a root. `broken`: files that were told to be, checked first.
+
+        `only_visible`: leave out what mentions a name that the language hides from other files.
+        """
         names = [
-            (edit, names_of(edit))
+            (edit, visible_names_of(edit) if only_visible else names_of(edit))
             for edit in edits
             if may_affect(edit) and await self._may_be_imported(root, edit.path, extensions, seconds)
         ]
@@ -130,6 +136,14 @@ def names_of(edit: EditedText) -> ChangedNames:
     if edit.before and edit.after is not None:
         return changed_names(edit.before, edit.after, os.path.splitext(edit.path)[1])
     return ChangedNames(frozenset(), defined_names(edit.before or edit.after or ""))
+
+
+def visible_names_of(edit: EditedText) -> ChangedNames:
+    """Of these, the names by which other files can see the edit."""
+    if edit.before and edit.after is not None:
+        seen = visible_names(edit.before, edit.after, os.path.splitext(edit.path)[1])
+        return ChangedNames(frozenset(), seen)
+    return names_of(edit)
 
 
 def stem_of(path: AbsPath) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Failure, Refused
-from pilotfish.feedback.project_account import FileAccount, changed_files, said, said_of
+from pilotfish.feedback.project_account import Account, FileAccount, changed_files, said, said_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.codec import Malformed, decode_items
@@ -93,6 +93,26 @@ class ProjectReports:
             return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
 
         return await self._use(client, workspace, target, work, deadline)
+
+    async def whole(
+        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, deadline: float
+    ) -> Account | None:
+        """All that the server of a root says of its project now, where it can be asked for that."""
+
+        async def work(session: Session) -> ProjectChange | None:
+            ledger = self._access.ledgers.of(session)
+            async with ledger.shared():
+                for _ in range(TRIES):
+                    changes = ledger.changes
+                    reports = await session.pull_workspace(timeout=deadline - current_time())
+                    if ledger.changes == changes:
+                        return ProjectChange(session.server, {}, reports=_by_path(reports))
+            return None
+
+        if target.servers[0].spec.scope.kind is not ScopeKind.PROJECT_PULL:
+            return None
+        found = await self._use(client, workspace, target, work, deadline)
+        return found and {path: said(map(words_of, report.items)) for path, report in found.reports.items()}
 
     async def look(
         self, client: ClientSession, workspace: Workspace, target: SearchedRoot, path: AbsPath, deadline: float

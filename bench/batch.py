@@ -1,0 +1,283 @@
+"""`pilotfish batch` beside the checker's own command line: patches per minute, cost per patch, and whether they agree.
+
+    $ python bench/batch.py                      # 200 patches of Flask and of rxjs; writes bench/batch.md
+    $ python bench/batch.py --patches 20 --no-ray
+    $ python bench/batch.py --truth-only         # only the command line, whose findings and times are kept
+
+Every patch is one random edit of the published project (`told/edits.py`), and the truth is the command line of the
+same checker on the project before and after it, from the start: by file and line, which errors are new. What it says
+of a state is kept in the cache of `told`, and so is how long it took and what it cost when it was asked.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import psutil
+from parity import processes
+from told import corpus, truth
+from told.edits import Edit, Texts, digest, plan
+from told.subjects import Setting
+
+KINDS = ("harmless", "own", "others")
+SUBJECTS = (("flask+venv", "basedpyright"), ("rxjs", "typescript"))
+FIRST_SEED = 2600
+
+
+@dataclass(frozen=True)
+class Cost:
+    seconds: float
+    cpu_seconds: float
+
+
+def patches_of(texts: Texts, language: str, count: int) -> list[Edit]:
+    """So many patches of the same base, each by a seed of its own: a shorter run has the first of a longer one."""
+    return [plan(texts, language, 1, FIRST_SEED + number, KINDS)[0] for number in range(count)]
+
+
+def state_after(texts: Texts, edit: Edit) -> dict[str, str]:
+    state = dict(texts)
+    for change in edit.changes:
+        if change.after is None:
+            del state[change.path]
+        else:
+            state[change.path] = change.after
+    return state
+
+
+class TimedTruth:
+    """What the command line says of a state, and what that cost when it was asked."""
+
+    def __init__(self, project: corpus.Project, server: str, asker: truth.Asker) -> None:
+        self._asker = asker
+        self._name = f"{project.name}-{server}"
+
+    def of(self, state: Texts) -> tuple[truth.Findings, Cost]:
+        kept = corpus.cache() / "batch-cost" / f"{self._name}-{digest(state)[:24]}.json"
+        if kept.exists():
+            return self._asker.findings(state), Cost(**json.loads(kept.read_text()))
+        began, before = time.perf_counter(), _children_cpu()
+        self._asker.ask(state)
+        cost = Cost(time.perf_counter() - began, _children_cpu() - before)
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps({"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds}))
+        return self._asker.findings(state), cost
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# --- The truth by line ----------------------------------------------------------------------------------------------
+
+Errors = Counter[tuple[str, int]]
+"""By file and line."""
+
+
+def introduced(before: truth.Findings, after: truth.Findings, texts: Texts, edit: Edit) -> Errors:
+    """The errors that are there after the patch and were not before, where lines that stayed are the same lines."""
+    changed = {change.path: change for change in edit.changes}
+    found = Errors()
+    for file, problems in after.items():
+        new = [one for one in problems if one.severity == "error"]
+        old = [one for one in before.get(file, ()) if one.severity == "error"]
+        change = changed.get(file)
+        moved = _moved_lines(texts.get(file, ""), change.after or "") if change else None
+        places = Counter((one.key, one.line if moved is None else moved.get(one.line, -1)) for one in old)
+        unpaired = list[truth.Problem]()
+        for one in new:
+            if places[one.key, one.line]:
+                places[one.key, one.line] -= 1
+            else:
+                unpaired.append(one)
+        left = Counter[tuple[str, str]]()
+        for (key, _), count in places.items():
+            left[key] += count
+        for one in unpaired:
+            if left[one.key]:
+                left[one.key] -= 1
+            else:
+                found[file, one.line] += 1
+    return found
+
+
+def _moved_lines(before: str, after: str) -> dict[int, int]:
+    old, new = before.splitlines(), after.splitlines()
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return {one.a + step + 1: one.b + step + 1 for one in blocks for step in range(one.size)}
+
+
+# --- Pilotfish ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BatchRun:
+    name: str
+    judgements: Mapping[int, Mapping[str, Any]]
+    cost: Cost
+
+    def errors(self, number: int) -> Errors:
+        said = self.judgements[number]["introduced"]
+        return Counter((one["file"], one["line"]) for one in said)
+
+
+def run_batch(name: str, setting: Setting, lines: Path, options: Sequence[str]) -> BatchRun:
+    """`pilotfish batch` as a user runs it; its cost is the processor time of all of its processes."""
+    argv = [sys.executable, "-m", "pilotfish", "batch", str(lines), *options]
+    began = time.perf_counter()
+    with subprocess.Popen(argv, cwd=setting.root, env=setting.environment(), stdout=subprocess.PIPE) as process:
+        meter = Meter(setting)
+        with meter.running():
+            output, _ = process.communicate()
+    seconds = time.perf_counter() - began
+    if process.returncode not in (0, 2):
+        raise SystemExit(f"{' '.join(argv)} ended with {process.returncode}")
+    said = [json.loads(line) for line in output.splitlines()]
+    judgements = {one["id"]: one for one in said}
+    if len(judgements) != len(said):
+        raise SystemExit(f"{name}: a patch was judged twice")
+    return BatchRun(name, judgements, Cost(seconds, meter.cpu_seconds))
+
+
+class Meter:
+    """Processor time of marked processes, sampled: what ends between two looks lacks up to a third of a second."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._used: dict[tuple[int, float], float] = {}
+        self._ended = threading.Event()
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(self._used.values())
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        thread = threading.Thread(target=self._look)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.3):
+            for process in processes.of(self._setting.scratch, self._setting.root):
+                with suppress(psutil.Error):
+                    times = process.cpu_times()
+                    self._used[process.pid, process.create_time()] = times.user + times.system
+
+
+# --- The table ------------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, server: str, count: int, ways: Mapping[str, Sequence[str]], *, truth_only: bool) -> list[str]:
+    project = corpus.projects()[name]
+    with tempfile.TemporaryDirectory(prefix="batch-") as given:
+        folder = Path(os.path.realpath(given))
+        root = corpus.copy(project, folder)
+        texts = corpus.texts(root, project.language)
+        truth.CHECKERS[server].prepare(project, root)
+        edits = patches_of(texts, project.language, count)
+        expected, costs = truths_of(project, server, texts, edits)
+        line = Cost(sum(one.seconds for one in costs), sum(one.cpu_seconds for one in costs))
+        rows = [_row(name, server, "command line", count, line, line, "")]
+        if truth_only:
+            return rows
+        lines = folder / "patches.jsonl"
+        lines.write_text("".join(json.dumps(_line(number, edit)) + "\n" for number, edit in enumerate(edits)))
+        for way, options in ways.items():
+            setting = Setting(root, folder / f"scratch-{way}", server, trusted=True)
+            setting.prepare()
+            run = run_batch(way, setting, lines, options)
+            wrong = [number for number in range(count) if not _agrees(run, number, expected[number])]
+            for number in wrong:
+                _explain(run, number, edits[number], expected[number])
+            rows.append(_row(name, server, way, count, run.cost, line, f"{count - len(wrong)} of {count}"))
+            print(rows[-1], flush=True)
+        return rows
+
+
+def truths_of(
+    project: corpus.Project, server: str, texts: Texts, edits: Sequence[Edit]
+) -> tuple[list[Errors], list[Cost]]:
+    found, costs = list[Errors](), list[Cost]()
+    with truth.Asker(project, truth.CHECKERS[server]).open() as asker:
+        timed = TimedTruth(project, server, asker)
+        base, _ = timed.of(texts)
+        for number, edit in enumerate(edits):
+            after, cost = timed.of(state_after(texts, edit))
+            found.append(introduced(base, after, texts, edit))
+            costs.append(cost)
+            print(f"{project.name}: truth {number + 1}/{len(edits)}, {cost.seconds:.1f} s", file=sys.stderr, flush=True)
+    return found, costs
+
+
+def _agrees(run: BatchRun, number: int, expected: Errors) -> bool:
+    return number in run.judgements and run.judgements[number]["state"] == "fresh" and run.errors(number) == expected
+
+
+def _explain(run: BatchRun, number: int, edit: Edit, expected: Errors) -> None:
+    if number not in run.judgements:
+        print(f"{run.name}: patch {number} was lost", file=sys.stderr)
+        return
+    said, got = run.judgements[number], run.errors(number)
+    print(f"{run.name}: patch {number} ({edit.kind}: {edit.note}) {said['state']} {said.get('reason') or ''}\n"
+          f"  missing {dict(expected - got)}\n  too much {dict(got - expected)}", file=sys.stderr)  # fmt: skip
+
+
+def _line(number: int, edit: Edit) -> dict[str, Any]:
+    return {"id": number, "files": {change.path: change.after for change in edit.changes}}
+
+
+def _row(name: str, server: str, way: str, count: int, cost: Cost, line: Cost, equal: str) -> str:
+    pace, times = 60 * count / cost.seconds, line.seconds / cost.seconds
+    cells = [name, server, way, str(count), f"{cost.seconds:.0f}", f"{pace:.1f}", f"{times:.1f}"]
+    cells += [f"{cost.cpu_seconds / count:.2f}", f"{line.cpu_seconds / cost.cpu_seconds:.1f}", equal]
+    return f"| {' | '.join(cells)} |"
+
+
+HEAD = """| project | server | by | patches | seconds | patches per minute | × | CPU s per patch | × | equal |
+|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--patches", type=int, default=200)
+    parser.add_argument("--project", action="append", choices=[name for name, _ in SUBJECTS])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--truth-only", action="store_true")
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    jobs = ["--jobs", str(asked.jobs)]
+    ways = {"local": [*jobs, "--engine", "local"], "ray": [*jobs, "--engine", "ray", "--address", "local"]}
+    if asked.no_ray:
+        del ways["ray"]
+    rows = [HEAD]
+    for name, server in SUBJECTS:
+        if not asked.project or name in asked.project:
+            rows += measure(name, server, asked.patches, ways, truth_only=asked.truth_only)
+    table = "\n".join(rows)
+    print(table)
+    if asked.out:
+        asked.out.write_text(f"# Many patches\n\nWhat `python bench/batch.py` printed.\n\n{table}\n")
+
+
+if __name__ == "__main__":
+    main()

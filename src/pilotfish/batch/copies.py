@@ -1,0 +1,95 @@
+"""A copy of a workspace at its base, for patches to be written to.
+
+What git ignores and what holds dependencies is linked, not copied: it is large, and no patch writes there.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.paths import DEPENDENCY_FOLDERS
+from pilotfish.system.git import run_git
+from pilotfish.system.source_files import REPOSITORIES
+from pilotfish.system.watching.ignoring import IgnoreRules, is_ignored, read_rules, rules_above
+
+
+def make_copy(root: AbsPath, target: AbsPath, base: str | None, git: str | None) -> None:
+    """Copy the workspace into the empty folder `target`: at a commit, or as it is. Blocking.
+
+    Raises `Refused` where the commit is not known, `Unavailable` where the disk does not take the copy.
+    """
+    try:
+        if base is not None:
+            _check_out(root, target, base, git)
+        _fill(root, target, rules_above(root), copies=base is None)
+    except OSError as error:
+        raise Unavailable(Code.FILE_UNREADABLE, f"{root} could not be copied: {error}") from error
+
+
+def duplicate(copy: AbsPath, target: AbsPath) -> None:
+    """Another copy of a copy. Blocking."""
+    try:
+        shutil.copytree(copy, target, symlinks=True, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {error}") from error
+
+
+def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> None:
+    """The files of a commit, without filters and hooks of the repository; nothing of the repository changes."""
+    if git is None:
+        raise Refused(Code.INVALID_INPUT, f"git was not found, so nothing is known of {base}")
+    with tempfile.TemporaryDirectory(prefix="pilotfish-index-") as scratch:
+        index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
+        for words in (["read-tree", f"{base}:./"], ["checkout-index", "-a", f"--prefix={target}/"]):
+            done = run_git(git, root, words, index)
+            if done.returncode:
+                said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                raise Refused(Code.INVALID_INPUT, f"git has no files of {base}: {' '.join(said)}")
+
+
+def _fill(folder: AbsPath, target: AbsPath, rules: Sequence[IgnoreRules], *, copies: bool) -> None:
+    """Link what is ignored or not ours, and copy the rest where `copies`."""
+    own = read_rules(folder)
+    rules = rules if own is None else (*rules, own)
+    for entry in _entries(folder):
+        path, made = AbsPath(entry.path), AbsPath(os.path.join(target, entry.name))
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name in REPOSITORIES:
+            continue
+        if entry.is_symlink():
+            if copies:
+                os.symlink(os.readlink(path), made)
+        elif is_folder and (entry.name in DEPENDENCY_FOLDERS or is_ignored(path, rules)):
+            if not _is_there(made):
+                os.symlink(path, made)
+        elif is_folder:
+            if copies:
+                os.mkdir(made)
+            if os.path.isdir(made):
+                _fill(path, made, rules, copies=copies)
+        elif entry.is_file(follow_symlinks=False) and (copies or is_ignored(path, rules)) and not _is_there(made):
+            shutil.copy2(path, made)
+
+
+def _is_there(path: AbsPath) -> bool:
+    """Of a commit that has what is ignored by now."""
+    return os.path.lexists(path)
+
+
+def _entries(folder: AbsPath) -> Iterator["os.DirEntry[str]"]:
+    with os.scandir(folder) as found:
+        yield from found
+
+
+def packed(copy: AbsPath) -> bytes:
+    """A copy as one piece, for another machine. Blocking."""
+    return subprocess.run(["tar", "-C", copy, "-czf", "-", "."], capture_output=True, check=True).stdout
+
+
+def unpack(piece: bytes, target: AbsPath) -> None:
+    """Blocking."""
+    subprocess.run(["tar", "-C", target, "-xzf", "-"], input=piece, check=True)

@@ -1,0 +1,204 @@
+"""Judges on a Ray cluster, each an actor with a warm copy of the workspace.
+
+Ray is only asked for actors and for calls of them: which actor judges which patch is decided by whoever is free, and
+the patch of an actor that died goes back to the others. What an actor said after that nobody hears, so a judgement is
+told once. Ray and its hundred megabytes are imported here alone, when this engine is asked for.
+"""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import anyio.to_thread
+import msgspec
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from pilotfish.batch.bases import Bases
+from pilotfish.batch.copies import packed, unpack
+from pilotfish.batch.engine import PatchQueue, Tell
+from pilotfish.batch.judge import JudgedPatch, JudgeSettings, PatchJudge, open_judge
+from pilotfish.batch.patches import Patch, unjudged
+from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.service.patch_checks import BaseStates
+from pilotfish.service.service import System
+from pilotfish.system.real_path import real_path
+from pilotfish.system.tasks import owned_tasks
+
+CLOSE_SECONDS = 15.0
+"""For an actor to stop its servers; they end without it, too."""
+
+MakeSystem = Callable[[Mapping[str, str]], System]
+"""The computer that an actor runs on."""
+
+
+class JudgeActor:
+    """What runs in a worker process of Ray. Its judge is opened for the base of the first patch."""
+
+    def __init__(self, settings: bytes, make_system: MakeSystem) -> None:
+        self._settings = msgspec.json.decode(settings, type=JudgeSettings)
+        self._make_system = make_system
+        self._opened: ExitStack | None = None
+        self._base: str | None = None
+        self._portal: BlockingPortal | None = None
+        self._judge: PatchJudge | None = None
+
+    def judge(self, patch: bytes, piece: bytes) -> bytes:
+        """`piece`: the copy of the patch's base."""
+        asked = msgspec.json.decode(patch, type=Patch)
+        if self._judge is None or self._base != asked.base:
+            self._open(asked.base, piece)
+        assert self._portal is not None
+        assert self._judge is not None
+        return msgspec.json.encode(self._portal.call(self._judge.judge, asked))
+
+    def pid(self) -> int:
+        """For whoever wants to see it die."""
+        return os.getpid()
+
+    def close(self) -> None:
+        """Stop the servers and remove the copy."""
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = self._judge = self._portal = None
+
+    def _open(self, base: str | None, piece: bytes) -> None:
+        self.close()
+        shell = self._make_system(os.environ)
+        opening = open_judge(self._settings, shell, BaseStates(), partial(unpack, piece))
+        with ExitStack() as stack:
+            self._portal = stack.enter_context(start_blocking_portal())
+            self._judge = stack.enter_context(self._portal.wrap_async_context_manager(opening))
+            self._base, self._opened = base, stack.pop_all()
+
+
+class _Method(Protocol):
+    def remote(self, *given: object) -> Awaitable[Any]: ...
+
+
+class _Actor(Protocol):
+    judge: _Method
+    close: _Method
+    pid: _Method
+
+
+class RayEngine:
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        make_system: MakeSystem,
+        jobs: int,
+        address: str,
+        began: Callable[[int], None] | None = None,
+    ) -> None:
+        """`address`: of a cluster, `auto` for the one of this machine, `local` for a new one that ends with us.
+
+        `began` is told the process of each actor.
+        """
+        self._settings = settings
+        self._make_system = make_system
+        self._jobs = jobs
+        self._address = address
+        self._began = began
+
+    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+        """As the port says."""
+        ray = _ray()
+        await anyio.to_thread.run_sync(self._connect, ray)
+        try:
+            with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
+                pieces = _Pieces(ray, Bases(self._settings, AbsPath(real_path(folder))))
+                queue = PatchQueue(patches)
+                async with owned_tasks() as tasks:
+                    for _ in range(self._jobs):
+                        tasks.start_soon(self._work, ray, queue, pieces, tell)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(ray.shutdown)
+
+    def _connect(self, ray: Any) -> None:
+        given = {"num_cpus": self._jobs} if self._address == "local" else {"address": self._address}
+        try:
+            ray.init(log_to_driver=False, include_dashboard=False, configure_logging=False, **given)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise Unavailable(Code.NOT_FOUND, f"no Ray cluster at {self._address}: {error}") from error
+
+    async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces", tell: Tell) -> None:
+        """One actor, and another one when it is lost."""
+        actor: _Actor | None = None
+        try:
+            while (patch := await queue.take()) is not None:
+                try:
+                    piece = await pieces.of(patch.base)
+                except Failure as failure:
+                    await tell(unjudged(patch, failure.message))
+                    queue.done()
+                    continue
+                try:
+                    actor = actor or await self._actor(ray)
+                    judged = msgspec.json.decode(
+                        await actor.judge.remote(msgspec.json.encode(patch), piece), type=JudgedPatch
+                    )
+                except ray.exceptions.RayError as error:
+                    await anyio.to_thread.run_sync(_kill, ray, actor)
+                    actor = None
+                    if not queue.give_back(patch):
+                        await tell(unjudged(patch, f"three workers were lost with this patch, the last by: {error}"))
+                        queue.done()
+                    continue
+                await queue.settle(patch, judged, tell)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(ray, actor)
+
+    async def _actor(self, ray: Any) -> _Actor:
+        made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(JudgeActor)
+        actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system))
+        if self._began is not None:
+            self._began(await actor.pid.remote())
+        return actor
+
+    @staticmethod
+    async def _end(ray: Any, actor: _Actor | None) -> None:
+        """Let it stop its servers; those of one that does not end with it, by their supervisors."""
+        if actor is None:
+            return
+        with anyio.move_on_after(CLOSE_SECONDS):
+            with suppress(ray.exceptions.RayError):
+                await actor.close.remote()
+        await anyio.to_thread.run_sync(_kill, ray, actor)
+
+
+class _Pieces:
+    """Copies of bases in the cluster's memory, which every node reads once."""
+
+    def __init__(self, ray: Any, bases: Bases) -> None:
+        self._ray = ray
+        self._bases = bases
+        self._put: dict[str | None, object] = {}
+        self._putting = anyio.Lock()
+
+    async def of(self, base: str | None) -> object:
+        async with self._putting:
+            if base not in self._put:
+                piece = await anyio.to_thread.run_sync(packed, await self._bases.copy_of(base))
+                self._put[base] = await anyio.to_thread.run_sync(self._ray.put, piece)
+            return self._put[base]
+
+
+def _kill(ray: Any, actor: _Actor | None) -> None:
+    if actor is not None:
+        ray.kill(actor, no_restart=True)
+
+
+def _ray() -> Any:
+    try:
+        import_module("ray.exceptions")
+        return import_module("ray")
+    except ImportError as error:
+        message = "Ray is not installed; it comes with: pip install 'pilotfish[ray]'"
+        raise Unavailable(Code.NOT_FOUND, message) from error

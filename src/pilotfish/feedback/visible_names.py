@@ -1,0 +1,137 @@
+"""The names by which other files can see an edit: fewer than `changed_names` has, where the language is known. Pure.
+
+What happens inside of a function is seen through its result alone, and not even through that where the function says
+what it returns. Outside of functions, what stands on a changed line is seen by the name that it defines, and with it
+whatever that is part of; a line that defines nothing (an import, an export, a decorator) by all of its words.
+An edit that leaves a bracket or a quote open changes how the rest of the file is read, and counts with every name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
+from pilotfish.feedback.linemap import line_map
+
+PYTHON: tuple[str, ...] = (".py", ".pyi")
+TYPESCRIPT: tuple[str, ...] = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+
+_DEF = re.compile(r"\s*(?:async\s+)?def\s")
+_NO_FUNCTION = re.compile(
+    r"\s*(?:export\s+|default\s+|declare\s+|abstract\s+)*(?:class|interface|enum|namespace|module|type|import)\b"
+)
+_BODY_BEGINS = re.compile(r"(?:\)[^(){}]*|=>\s*)\{\s*$")
+"""The end of the line on which the body of a function, or a block, begins."""
+_ANNOTATED: Mapping[tuple[str, ...], re.Pattern[str]] = {
+    PYTHON: re.compile(r"\)\s*->.*:\s*$", re.DOTALL),
+    TYPESCRIPT: re.compile(r"\)\s*:[^=].*\{\s*$", re.DOTALL),
+}
+_BLOCK = re.compile(r"\s*\}?\s*(?:if|else|for|while|switch|try|catch|finally|do|with|return|case)\b")
+_ATTRIBUTE = re.compile(r"\b(?:self|cls|this)\.([^\W\d][\w$]*)")
+_MAKES_INSTANCE = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "constructor"})
+_BRACKETS = "()[]{}"
+
+MAX_HEAD = 60
+"""Lines of one signature."""
+
+
+def visible_names(old: str, new: str, extension: str) -> frozenset[str]:
+    """Empty when nothing can be seen of the edit."""
+    family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
+    every = changed_names(old, new, extension)
+    if family is None or not every.all:
+        return every.all
+    before, after = without_comments(old, extension), without_comments(new, extension)
+    moved = line_map(before, after)
+    gone = [number for number, gap in enumerate(moved.old_gaps) if gap is not None]
+    come = [number for number, gap in enumerate(moved.new_gaps) if gap is not None]
+    if _brackets(before, gone) != _brackets(after, come) or _quotes(old) != _quotes(new):
+        return every.all
+    seen = chain(_seen(before, gone, family), _seen(after, come, family))
+    return frozenset(seen) - KEYWORDS
+
+
+def _seen(lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:
+    for number in numbers:
+        if not lines[number].strip():
+            continue
+        around = [*_enclosing(lines, number)]
+        functions = [one for one in around if _is_function(lines, one, family)]
+        if functions:
+            yield from _ATTRIBUTE.findall(lines[number])
+            # The outermost: what is inside of it nobody else names.
+            yield from _result(lines, functions[-1], around, family)
+            continue
+        for one in (number, *around):
+            yield from definitions(lines[_head(lines, one)])
+        yield from _decorated(lines, number)
+        if not {*definitions(lines[number])} - KEYWORDS:
+            yield from (found[0] for found in WORD.finditer(lines[number]))
+
+
+def _result(lines: Sequence[str], function: int, around: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:
+    """The names of a function whose result may be another one, and of the class that it makes instances of."""
+    head = _head(lines, function)
+    names = {*definitions(lines[head])}
+    if names & _MAKES_INSTANCE:
+        for one in around[around.index(function) :]:
+            yield from definitions(lines[_head(lines, one)])
+    if not _ANNOTATED[family].search("\n".join(lines[head : function + 1])):
+        yield from names
+
+
+def _decorated(lines: Sequence[str], number: int) -> Iterator[str]:
+    if not lines[number].lstrip().startswith("@"):
+        return
+    for line in lines[number + 1 : number + MAX_HEAD]:
+        if line.strip() and not line.lstrip().startswith("@"):
+            yield from definitions(line)
+            return
+
+
+def _enclosing(lines: Sequence[str], number: int) -> Iterator[int]:
+    """The lines that a line lies below by its indentation, the nearest first; of a signature, its last line."""
+    depth = _indentation(lines[number])
+    if lines[number].lstrip()[:1] in ")]}":
+        depth += 1
+    for other in range(number - 1, -1, -1):
+        if not depth:
+            return
+        line = lines[other]
+        if line.strip() and _indentation(line) < depth:
+            depth = _indentation(line)
+            yield other
+
+
+def _head(lines: Sequence[str], number: int) -> int:
+    """Where the signature begins that ends on this line."""
+    if not lines[number].lstrip().startswith(")"):
+        return number
+    depth = _indentation(lines[number])
+    for other in range(number - 1, max(-1, number - MAX_HEAD), -1):
+        if lines[other].strip() and _indentation(lines[other]) <= depth:
+            return other
+    return number
+
+
+def _is_function(lines: Sequence[str], number: int, family: tuple[str, ...]) -> bool:
+    head = lines[_head(lines, number)]
+    if family is PYTHON:
+        return _DEF.match(head) is not None
+    is_body = _BODY_BEGINS.search(lines[number]) is not None
+    return is_body and not _NO_FUNCTION.match(head) and not _BLOCK.match(head)
+
+
+def _brackets(lines: Sequence[str], numbers: Sequence[int]) -> list[int]:
+    text = "".join(lines[number] for number in numbers)
+    return [
+        text.count(opened) - text.count(closed) for opened, closed in zip(_BRACKETS[::2], _BRACKETS[1::2], strict=True)
+    ]
+
+
+def _quotes(text: str) -> tuple[int, ...]:
+    return tuple(text.count(quote) % 2 for quote in ('"""', "'''", "`"))
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())

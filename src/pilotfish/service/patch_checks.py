@@ -1,0 +1,299 @@
+"""What patches of one base introduce, one patch after the other, in a copy of the project that only this uses.
+
+A server goes from one patch straight to the next: files that both leave alone are not touched, and nothing is put back
+in between. A patch is judged by the files that it changes and by all that it may break elsewhere, each compared with
+its state at the base. Where the server accounts for its whole project, it names those files; elsewhere they are found
+by name (`affected`), and the importers of whatever differs follow until nothing more does. A state at the base is had
+when it is first needed, and kept for every later patch.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+
+import anyio.to_thread
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from pilotfish.api.answers import State, answer_from
+from pilotfish.api.questions import Operation
+from pilotfish.errors import Code
+from pilotfish.feedback.delta import CheckedText, Delta, delta
+from pilotfish.feedback.project_account import Account, changed_files
+from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, visible_names_of
+from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.service.diagnostics.picture import PROSE
+from pilotfish.service.diagnostics.project_reports import ProjectReports
+from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
+from pilotfish.service.workspace import Workspace
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import current_time
+from pilotfish.system.source_files import files_below
+from pilotfish.system.tasks import owned_tasks
+
+AT_ONCE = 4
+"""Files under way at a server."""
+
+PATCH_SECONDS = 300.0
+"""For finding the files of one patch; every check has its own limit."""
+
+PATIENCE = Patience(first=90.0, later=60.0)
+
+PASSING = frozenset(
+    {
+        Code.SERVER_START_FAILED,
+        Code.INIT_TIMEOUT,
+        Code.SERVER_CRASHED,
+        Code.SERVER_HUNG,
+        Code.PROTOCOL_ERROR,
+        Code.REQUEST_TIMEOUT,
+        Code.OVERLOADED,
+        Code.CRASH_LOOP,
+    }
+)
+"""Failures that another try may not meet."""
+
+NO_SERVER = "no server is for any file of this patch"
+
+
+class PatchVerdict(Struct, frozen=True):
+    """By path below the root, what came and what went."""
+
+    introduced: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict[str, tuple[Diagnostic, ...]])
+    fixed: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict[str, tuple[Diagnostic, ...]])
+    state: State = State.FRESH
+    reason: str | None = None
+    may_pass: bool = False
+    """Something failed that may not fail again: a server died or was late."""
+
+
+class BaseStates(Struct):
+    """What is known of the base. `files`, by path below the root, may be shared by several copies of it."""
+
+    files: dict[str, CheckedText] = field(default_factory=dict[str, CheckedText])
+    accounts: dict[AbsPath, Account | None] = field(default_factory=dict[AbsPath, Account | None])
+    """By root of a server: what it said of its whole project; None where it cannot be asked for that."""
+
+
+class CopyMoves(Struct, frozen=True):
+    """How whoever owns the copy moves its files to the base and to the patch."""
+
+    to_base: Callable[[], Awaitable[None]]
+    to_patch: Callable[[], Awaitable[None]]
+
+
+class PatchChecks:
+    def __init__(
+        self,
+        runner: CheckRunner,
+        reports: ProjectReports,
+        words: ProjectWords,
+        is_followed: Callable[[AbsPath], bool],
+        in_step: Callable[[Workspace], Awaitable[Workspace]],
+    ) -> None:
+        self._runner = runner
+        self._reports = reports
+        self._words = words
+        self._affected = AffectedFiles(words)
+        self._is_followed = is_followed
+        self._in_step = in_step
+
+    async def judge(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        moves: CopyMoves,
+        states: BaseStates,
+    ) -> PatchVerdict:
+        """What the edits introduce. Their texts before are those of the base; without one, the file is new."""
+        workspace.require_enabled()
+        run = _Run(self, client, workspace, edits, moves, states.files)
+        targets = searched_roots(workspace, run.own)
+        await self._begin(run, targets, states)
+        if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
+            # A configuration, or whatever else may concern any file.
+            await run.judge(run.own)
+            every = await anyio.to_thread.run_sync(_served_files, workspace)
+            await run.judge(every, others=True)
+            return run.verdict()
+        await run.patch()
+        found = dict[AbsPath, None]()
+        affecting = [edit for edit in edits if edit.after is None or visible_names_of(edit).all]
+        led = [target for target in targets if affecting and states.accounts.get(target.root) is not None]
+        searched = [target for target in targets if affecting and target not in led]
+        for target in searched:
+            found |= dict.fromkeys(await self._affected_by(run, target, affecting))
+        # All that is needed of the base, before the first check of the patch.
+        await run.know((*run.own, *found))
+        await run.judge(run.own)
+        for target in led:
+            now = await self._reports.whole(client, workspace, target, run.deadline)
+            run.is_complete = run.is_complete and now is not None
+            found |= dict.fromkeys(changed_files(states.accounts[target.root] or {}, now or {}))
+        differing = await run.judge(found, others=True)
+        for target in searched:
+            await self._follow(run, target, differing)
+        return run.verdict()
+
+    async def _begin(self, run: "_Run", targets: Sequence[SearchedRoot], states: BaseStates) -> None:
+        """Start the servers of these roots at the base, and have their account of it."""
+        for target in targets:
+            if target.root not in states.accounts:
+                await run.to_base()
+                await run.know(run.own)
+                found = await self._reports.whole(run.client, run.workspace, target, run.deadline)
+                states.accounts[target.root] = found
+
+    async def _affected_by(self, run: "_Run", target: SearchedRoot, edits: Sequence[EditedText]) -> Iterable[AbsPath]:
+        if not self._is_followed(target.root):
+            self._words.lost(target.root)
+            await self._runner.tell_deleted(target.root, [edit.path for edit in edits if edit.after is None])
+        found = await self._affected.of_edits(target.root, edits, target.extensions, run.left, only_visible=True)
+        run.is_complete = run.is_complete and found.complete
+        return found.files
+
+    async def _follow(self, run: "_Run", target: SearchedRoot, differing: Sequence[AbsPath]) -> None:
+        """The importers of what differs from the base, and of those that do, and so on."""
+        while differing and run.left > 0:
+            following = await self._affected.of_broken(target.root, differing, target.extensions, run.left)
+            run.is_complete = run.is_complete and following.complete
+            differing = await run.judge(following.files, others=True)
+
+    async def check(
+        self, client: ClientSession, workspace: Workspace, paths: Collection[AbsPath], *, others: bool
+    ) -> list[FileVerdict]:
+        """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
+        found = list[FileVerdict]()
+        waiting = iter(paths)
+
+        async def work() -> None:
+            for path in waiting:
+                found.extend(await self._runner.run(client, workspace, [path], patience=PATIENCE, anew=others))
+
+        async with owned_tasks() as tasks:
+            for _ in range(min(AT_ONCE, len(paths))):
+                tasks.start_soon(work)
+        return found
+
+    async def in_step(self, workspace: Workspace) -> None:
+        """Tell the servers what was written."""
+        await self._in_step(workspace)
+
+
+class _Run:
+    """One patch: what is known of it so far, and where the copy is."""
+
+    def __init__(
+        self,
+        checks: PatchChecks,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        moves: CopyMoves,
+        bases: dict[str, CheckedText],
+    ) -> None:
+        self.client = client
+        self.workspace = workspace
+        self.own = [edit.path for edit in edits if workspace.serves(edit.path)]
+        self.deadline = current_time() + PATCH_SECONDS
+        self.is_complete = True
+        self._checks = checks
+        self._moves = moves
+        self._bases = bases
+        self._created = {edit.path for edit in edits if edit.before is None}
+        self._gone = {edit.path for edit in edits if edit.after is None}
+        self._is_patched = False
+        self._verdicts: dict[AbsPath, FileVerdict] = {}
+        self._deltas: dict[AbsPath, Delta] = {}
+        self._unknown: dict[AbsPath, FileVerdict] = {}
+        """Files whose state at the base was not had."""
+
+    @property
+    def left(self) -> float:
+        return self.deadline - current_time()
+
+    async def to_base(self) -> None:
+        await self._moves.to_base()
+        self._is_patched = False
+        await self._checks.in_step(self.workspace)
+
+    async def patch(self) -> None:
+        if not self._is_patched:
+            await self._moves.to_patch()
+            self._is_patched = True
+            await self._checks.in_step(self.workspace)
+
+    async def know(self, paths: Iterable[AbsPath]) -> None:
+        """Have the states of these files at the base."""
+        wanted = [path for path in paths if self._named(path) not in self._bases and path not in self._created]
+        wanted = [path for path in dict.fromkeys(wanted) if path not in self._unknown]
+        if not wanted:
+            return
+        if self._is_patched:
+            await self.to_base()
+        for verdict in await self._checks.check(self.client, self.workspace, wanted, others=False):
+            if verdict.is_fresh:
+                self._bases[self._named(verdict.path)] = self._state(verdict)
+            else:
+                self._unknown[verdict.path] = verdict
+
+    async def judge(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:
+        """Check files as patched; returns those that differ from the base."""
+        new = [path for path in dict.fromkeys(paths) if path not in self._verdicts and path not in self._deltas]
+        await self.know(new)
+        await self.patch()
+        for path in self._gone.intersection(new):
+            before = self._bases.get(self._named(path), CheckedText("", ()))
+            self._deltas[path] = Delta((), (), before.diagnostics)
+        there = [path for path in new if path not in self._gone]
+        for verdict in await self._checks.check(self.client, self.workspace, there, others=others):
+            self._verdicts[verdict.path] = verdict
+            before = self._before(verdict.path)
+            change = None if before is None else delta(before, self._state(verdict))
+            if isinstance(change, Delta) and verdict.is_fresh:
+                self._deltas[verdict.path] = change
+        return [path for path in new if (found := self._deltas.get(path)) and (found.introduced or found.fixed)]
+
+    def _before(self, path: AbsPath) -> CheckedText | None:
+        return CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))
+
+    def verdict(self) -> PatchVerdict:
+        introduced = {self._named(path): one.introduced for path, one in self._deltas.items() if one.introduced}
+        fixed = {self._named(path): one.fixed for path, one in self._deltas.items() if one.fixed}
+        own = [self._verdicts[path] for path in self.own if path in self._verdicts]
+        others = [verdict for path, verdict in self._verdicts.items() if path not in self.own]
+        asked = [*own, *self._unknown.values(), *(one for one in others if one.refused is None)]
+        if not asked and self.is_complete:
+            # Of a file that is gone and that nobody needs, there is nothing to ask.
+            is_known = not self._gone.isdisjoint(self.own)
+            return PatchVerdict({}, fixed) if is_known else PatchVerdict(state=State.UNAVAILABLE, reason=NO_SERVER)
+        effort = effort_of(asked, [one for one in others if one.refused is not None], current_time())
+        if not self.is_complete:
+            effort = replace(effort, caveats=(*effort.caveats, "not every file that the patch may break is known"))
+        meta = answer_from(Operation.DIAGNOSTICS, introduced, effort).meta
+        outcomes = [outcome for verdict in asked for outcome in verdict.outcomes if not outcome.is_fresh]
+        failures = [outcome.failure.code for outcome in outcomes if outcome.failure is not None]
+        is_late = any(outcome.failure is None and outcome.diagnostics is None for outcome in outcomes)
+        may_pass = not self.is_complete or is_late or not PASSING.isdisjoint(failures)
+        return PatchVerdict(introduced, fixed, meta.state, meta.reason, may_pass=may_pass)
+
+    def _named(self, path: AbsPath) -> str:
+        return path.removeprefix(f"{self.workspace.root}/")
+
+    def _state(self, verdict: FileVerdict) -> CheckedText:
+        """What is said of a file, without the place of this copy in it: those of one base are compared."""
+        root, found = self.workspace.root, verdict.diagnostics
+        if any(root in one.message for one in found):
+            found = tuple(replace(one, message=self._placed(one.message)) for one in found)
+        return CheckedText(verdict.text, found)
+
+    def _placed(self, message: str) -> str:
+        root = self.workspace.root
+        return message.replace(f"{root}/", "").replace(root, self.client.copy_of or root)
+
+
+def _served_files(workspace: Workspace) -> list[AbsPath]:
+    """Blocking: for a thread."""
+    return [path for path in files_below(workspace.root) if workspace.serves(path)]

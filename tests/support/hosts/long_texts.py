@@ -15,14 +15,45 @@ SMALL = 65536
 """Bytes of a file that `setup` has written, and most that hosts write themselves."""
 
 
+PLUGINS = {
+    "pi": """
+import { readdirSync, readFileSync, unlinkSync } from "node:fs";
+export default function (pi) {
+	pi.on("tool_result", async (event) => ({ content: [...event.content, { type: "text", text: NEXT() }] }));
+}
+""",
+    "opencode": """
+import { readdirSync, readFileSync, unlinkSync } from "node:fs";
+export const Long = async () => ({
+	"tool.execute.after": async (_input, output) => { output.output += NEXT(); },
+});
+""",
+}
+"""For hosts without hooks, in the place of our plugin."""
+
+NEXT = """
+function NEXT() {
+	const [name] = readdirSync(FOLDER).sort();
+	if (!name) return "";
+	const text = readFileSync(`${FOLDER}/${name}`, "utf8");
+	unlinkSync(`${FOLDER}/${name}`);
+	return text;
+}
+"""
+
+
 def say_long_texts(home: DaemonHome, host: str, sizes: Sequence[int]) -> None:
-    """Let the hook that `setup` has written for a host say texts of these sizes, one after each edit."""
+    """Let the hook or the plugin that `setup` has written for a host say texts of these sizes, one after each edit."""
     event = "AfterTool" if host == "gemini" else "PostToolUse"
     folder = home.root.parent / "long"
     (folder / "answers").mkdir(parents=True)
     for number, size in enumerate(sizes):
         answer = dialect_of(host).written(long_text(size), event)
         (folder / "answers" / f"{number:03}").write_bytes(answer)
+    if host in PLUGINS:
+        (plugin,) = Path(home.environment["HOME"]).rglob("pilotfish.ts")
+        plugin.write_text(f"{PLUGINS[host]}const FOLDER = {json.dumps(str(folder / 'answers'))};{NEXT}")
+        return
     program = "aider_lint.py" if host == "aider" else "hook.py"
     shutil.copyfile(SUPPORT / "long_hook.py", folder / program)
     assert _replaced(home, rf"[^\s\"']+/{re.escape(program)}", str(folder / program)), host

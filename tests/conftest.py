@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--operations", type=int, default=3_000, help="how many random file operations a watcher follows")
     parser.addoption("--rounds", type=int, default=3, help="how often sixteen clients race to start the daemon")
     parser.addoption("--hosts", action="store_true", help="run the tests of every real host, not only of the gate's")
+    parser.addoption("--ray", action="store_true", help="run the tests that need Ray")
     parser.addoption("--schedules", type=int, default=12, help="how many orders of disturbances a server's pipes see")
     parser.addoption("--race", type=int, default=2_000, help="how often a file is opened while its folder is swapped")
 

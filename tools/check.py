@@ -1,6 +1,7 @@
-"""The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts] [FILE…]`.
+"""The gate: format, lint, types, import contracts, documentation, tests. `./check [--quick|--hosts|--ray] [FILE…]`.
 
 `--hosts` installs every coding agent of `hosts.json` and runs the end-to-end tests of all of them, and nothing else.
+`--ray` installs Ray and runs the tests that need it, and nothing else.
 `--servers [NAME…]` installs language servers, proves them (`tests/prove.py`), and writes down what was shown.
 
 Every step runs even when one before it failed, so that one run shows all there is to mend.
@@ -31,12 +32,14 @@ QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 def main() -> int:
     hosts, quick = "--hosts" in sys.argv, "--quick" in sys.argv
     files = [name for name in sys.argv[1:] if not name.startswith("--")]
-    goal = "hosts" if hosts else "check"
+    goal = next((name for name in ("hosts", "ray") if f"--{name}" in sys.argv), "check")
     if subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), goal], check=False).returncode:
         return 1  # it has said why
     if "--servers" in sys.argv:
         results = {name: step(name, argv) for name, argv in proofs(files).items()}
         return 0 if all(results.values()) else 1
+    if goal == "ray":
+        return 0 if step("ray", ["pytest", "--ray", "-m", "ray", "--durations=0", *(files or ["tests/batch"])]) else 1
     static = {name: argv for name, argv in STATIC.items() if not quick or name not in SLOW}
     steps = end_to_end(files) if hosts else static | tests(quick=quick, files=files)
     results = {name: step(name, argv) for name, argv in steps.items()}

@@ -1,4 +1,4 @@
-"""Sets up what a command needs, once: `python3 tools/setup.py demo|check|hosts`.
+"""Sets up what a command needs, once: `python3 tools/setup.py demo|check|hosts|ray`.
 
 PyPI packages go into `.venv`, npm packages into `.tools/npm`, coding agents into `.tools/hosts`;
 a stamp of what was asked for makes the second run quick.
@@ -23,7 +23,7 @@ NPM_DAY = "2026-11-10"
 """What these packages ask for is taken as it was on this day: else a release of somebody else breaks the set-up."""
 DEBIAN_PACKAGES = ROOT / "tools" / "debian-packages.txt"
 HOSTS = ROOT / ".tools" / "hosts"
-EXTRAS = {"demo": "python", "check": "dev,servers"}
+EXTRAS = {"demo": "python", "check": "dev,servers", "ray": "ray"}
 OLDEST_PYTHON = (3, 11)
 
 
@@ -32,6 +32,8 @@ def main() -> None:
     if sys.version_info < OLDEST_PYTHON:
         raise SystemExit(f"pilotfish needs Python 3.11 or newer; this is {sys.version.split()[0]}")
     python_packages("demo" if goal == "demo" else "check")
+    if goal == "ray":
+        python_packages("ray")
     if goal != "demo":
         npm_packages()
         debian_packages()

@@ -13,6 +13,14 @@ from support.values.patched_project import FILES
 __all__ = ["no_task_left_behind", "nothing_left_behind"]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--ray"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("ray")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(autouse=True)
 def servers_are_here() -> None:
     require(["ty"])

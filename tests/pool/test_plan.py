@@ -26,6 +26,7 @@ from pilotfish.pool.plan import (
     Starting,
     Stopping,
     Wait,
+    WaitForRoom,
     Why,
     admission,
     forgettable,
@@ -119,6 +120,35 @@ def test_a_full_pool_of_busy_servers_refuses_as_overloaded() -> None:
 
 def test_servers_at_rest_take_no_room() -> None:
     assert decided(None, b=Rested(Why.IDLE), c=Broken(CRASH, 1, 0), d=Missing(GONE, ""), e=BUSY, f=BUSY) == Start()
+
+
+SMALL = Running(0, 5, memory_mib=100, proven=True)
+ANSWERING = Running(0, 0, in_flight=1, memory_mib=100, proven=True)
+GROWING = Running(0, 0, in_flight=1, memory_mib=10)
+
+
+@pytest.mark.proves("POOL-6")
+@pytest.mark.parametrize(
+    ("slots", "decision"),
+    [
+        pytest.param([], Start(), id="nothing runs: one always may, however large"),
+        pytest.param([SMALL], Start(), id="there is room"),
+        pytest.param([ANSWERING, SMALL], Evict(Key("a", AbsPath("/1"))), id="an idle one makes room"),
+        pytest.param([ANSWERING, ANSWERING], WaitForRoom(), id="all are answering"),
+        pytest.param([GROWING, GROWING], WaitForRoom(), id="they will be as large as their like"),
+        pytest.param([Starting(0), ANSWERING], WaitForRoom(), id="one is starting"),
+        pytest.param([Stopping(Why.CROWDED), ANSWERING], WaitForRoom(), id="one is not gone yet"),
+        pytest.param([Rested(Why.MEMORY), ANSWERING], Start(), id="one that rests has no memory"),
+    ],
+)
+def test_a_server_is_started_only_where_its_like_fit_into_the_memory_of_all(
+    slots: list[Slot], decision: Decision
+) -> None:
+    known = {Key("a", AbsPath(f"/{number}")): slot for number, slot in enumerate(slots)}
+    limits = Limits(memory_mib=250)
+    assert admission(Key("a", AbsPath("/new")), known, Demand(), limits, NOW, {"a": 100.0}) == decision
+    # Of another server nothing is known, and nothing is guessed.
+    assert admission(Key("b", AbsPath("/new")), known, Demand(), limits, NOW, {"a": 100.0}) == Start()
 
 
 # --- Setbacks ---------------------------------------------------------------------------------------------------------

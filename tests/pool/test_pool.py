@@ -419,6 +419,34 @@ async def test_the_memory_budget_stops_the_least_recently_used_but_never_one_tha
         assert isinstance(pool.entries()[key].slot, Running)
 
 
+@pytest.mark.proves("POOL-6", "F78")
+async def test_a_server_that_does_not_fit_beside_one_that_answers_waits_for_it_and_takes_its_place() -> None:
+    vitals = FakeVitals(memory={4242: 800.0})
+    key = Key(KEY.server, AbsPath("/other"))
+    async with pool_on(working, limits=Limits(memory_mib=1000), vitals=vitals) as (pool, servers):
+        await pool.use(recipe(), hover, lease="one")
+        await anyio.sleep(1)
+        ended: list[str] = []
+
+        async def long_work(session: Session) -> None:
+            await anyio.sleep(20)
+            assert session.failure is None
+            ended.append("first")
+
+        async def other() -> None:
+            assert await pool.use(recipe(key), hover, lease="two") == b'"fine"'
+            ended.append("second")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: pool.use(recipe(), long_work, lease="one"))
+            await anyio.sleep(1)
+            tasks.start_soon(other)
+            await anyio.sleep(1)
+            assert len(servers) == 1
+        assert ended == ["first", "second"]
+        assert stopped_for(pool, KEY) is Why.CROWDED
+
+
 @pytest.mark.proves("F78")
 async def test_a_full_pool_stops_an_idle_server_to_make_room() -> None:
     key = Key("other", AbsPath("/w"))

@@ -108,7 +108,8 @@ class RayEngine:
     async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
         ray = _ray()
-        await anyio.to_thread.run_sync(self._connect, ray)
+        # Not in a thread: it takes the signals of a program for its own only in the main one, and says so elsewhere.
+        self._connect(ray)
         try:
             with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
                 pieces = _Pieces(ray, Bases(self._settings, AbsPath(real_path(folder))))

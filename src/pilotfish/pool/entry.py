@@ -42,6 +42,8 @@ class Entry(Struct):
     running_since: float = 0.0
     starts: int = 0
     memory_mib: float | None = None
+    proven: bool = False
+    """It was measured after an answer."""
     life: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     stopping_for: Why | None = None
     recipe: "Recipe | None" = None
@@ -95,6 +97,7 @@ class Entry(Struct):
 
     def set_memory(self, memory_mib: float | None) -> None:
         self.memory_mib = memory_mib
+        self.proven = self.healthy and memory_mib is not None
         self._update()
 
     def stop(self, why: Why) -> None:
@@ -144,6 +147,7 @@ class Entry(Struct):
             self.session = None
         self.sidecar = None
         self.memory_mib = None
+        self.proven = False
 
     def _update(self) -> None:
         """The planner's view follows the facts."""
@@ -154,7 +158,7 @@ class Entry(Struct):
             self.slot = replace(self.slot, leases=len(self.leases))
         elif self.session is not None and not isinstance(self.slot, Stopping):
             facts = (self.running_since, self.last_used, self.works, len(self.leases), self.memory_mib, self.outdated)
-            self.slot = Running(*facts)
+            self.slot = Running(*facts, self.proven)
 
     def _leave_if_outdated(self) -> None:
         if self.outdated and isinstance(self.slot, Running) and not self.works:

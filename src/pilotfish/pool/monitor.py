@@ -37,6 +37,8 @@ class Monitor:
         self._forget = forget
         self._vitals = vitals
         self._limits = limits
+        self.sizes: dict[str, float] = {}
+        """The largest that a server of each id was, in MiB."""
         self._woken = Pulse()
         self._next_look = math.inf
         self._suspects: dict[Key, tuple[float, float]] = {}
@@ -79,14 +81,17 @@ class Monitor:
             self._suspects[key] = (now, used)
 
     async def _measure(self) -> None:
-        if not self._budgeted:
+        if not self.budgeted:
             return
         for entry in tuple(self._entries.values()):
             if entry.session is not None:
                 entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
+                if entry.proven:
+                    server = entry.key.server
+                    self.sizes[server] = max(self.sizes.get(server, 0.0), entry.memory_mib or 0.0)
 
     @property
-    def _budgeted(self) -> bool:
+    def budgeted(self) -> bool:
         return self._limits.memory_mib is not None or self._limits.memory_mib_per_server is not None
 
     def _due(self, now: float) -> float:
@@ -97,7 +102,7 @@ class Monitor:
                 due.append(self._suspects[key][0] + SIGN_OF_LIFE_SECONDS)
             elif entry.works:
                 due.append(now + SUSPICION_SECONDS)
-        if self._budgeted and any(isinstance(slot, Running) for slot in slots.values()):
+        if self.budgeted and any(isinstance(slot, Running) for slot in slots.values()):
             due.append(now + MEASURE_SECONDS)
         return min(due, default=math.inf)
 

@@ -68,6 +68,8 @@ class Running(Struct, frozen=True):
     memory_mib: float | None = None
     outdated: bool = False
     """Its configuration has changed: no later request uses it."""
+    proven: bool = False
+    """It has answered and was measured after that: before, it may be far from its size."""
 
 
 class Stopping(Struct, frozen=True):
@@ -149,7 +151,14 @@ class Refuse(Struct, frozen=True):
     failure: Failure
 
 
-Decision = Start | Join | Wait | Evict | Refuse
+class WaitForRoom(Struct, frozen=True):
+    """It would not fit beside those that are answering: decide again when one of them has answered."""
+
+
+Decision = Start | Join | Wait | WaitForRoom | Evict | Refuse
+
+Sizes = Mapping[str, float]
+"""The largest that a server of each id was, in MiB: what another one is expected to need. Nothing is guessed."""
 
 
 class Retire(Struct, frozen=True):
@@ -157,7 +166,9 @@ class Retire(Struct, frozen=True):
     why: Why
 
 
-def admission(key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limits, now: float) -> Decision:
+def admission(
+    key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limits, now: float, sizes: Sizes | None = None
+) -> Decision:
     """What to do for a client that needs `key` now."""
     match slots.get(key):
         case Starting() | Running():
@@ -165,11 +176,11 @@ def admission(key: Key, slots: Mapping[Key, Slot], demand: Demand, limits: Limit
         case Stopping():
             return Wait()
         case Broken() as broken:
-            return _after_breakage(broken, demand, now) or _room(slots, limits)
+            return _after_breakage(broken, demand, now) or _room(key, slots, limits, sizes or {})
         case Missing(failure, fingerprint):
-            return Refuse(failure) if fingerprint == demand.fingerprint else _room(slots, limits)
+            return Refuse(failure) if fingerprint == demand.fingerprint else _room(key, slots, limits, sizes or {})
         case None | Rested():
-            return _room(slots, limits)
+            return _room(key, slots, limits, sizes or {})
 
 
 def has_room_to_spare(slots: Mapping[Key, Slot], limits: Limits) -> bool:
@@ -241,16 +252,39 @@ def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None
     return None
 
 
-def _room(slots: Mapping[Key, Slot], limits: Limits) -> Decision:
+def _room(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> Decision:
     alive = sum(isinstance(slot, Starting | Running | Stopping) for slot in slots.values())
-    if alive < limits.servers:
+    fits = not alive or _fits(key, slots, limits, sizes)
+    if alive < limits.servers and fits:
         return Start()
     idle = _idle_first(slots)
     if idle:
         return Evict(idle[0][0])
+    if not fits:
+        return WaitForRoom()
     message = f"{alive} language servers are running and all are busy"
     hint = "Try again shortly."
     return Refuse(Unavailable(Code.OVERLOADED, message, hint=hint))
+
+
+def _fits(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> bool:
+    """Whether one more stays within the memory of all, as large as its like have been."""
+    if limits.memory_mib is None or key.server not in sizes:
+        return True
+    in_all = sum(_expected(other.server, slot, sizes) for other, slot in slots.items())
+    return in_all + sizes[key.server] <= limits.memory_mib
+
+
+def _expected(server: str, slot: Slot, sizes: Sizes) -> float:
+    match slot:
+        case Running(memory_mib=known, proven=True):
+            return known or 0.0
+        case Running(memory_mib=known):
+            return max(known or 0.0, sizes.get(server, 0.0))
+        case Starting() | Stopping():
+            return sizes.get(server, 0.0)
+        case _:
+            return 0.0
 
 
 def _idle_first(slots: Mapping[Key, Slot]) -> list[tuple[Key, Running]]:

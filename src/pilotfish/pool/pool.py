@@ -36,6 +36,7 @@ from pilotfish.pool.plan import (
     Starting,
     Stopping,
     Wait,
+    WaitForRoom,
     Why,
     admission,
     has_room_to_spare,
@@ -67,6 +68,8 @@ class Pool:
         self.counters = Counters()
         self.changed = Pulse()
         """Notified whenever an entry changes its state."""
+        self._freed = Pulse()
+        """Notified when a server has answered, or is gone: there may be room for another."""
         self._spawn = spawn
         self._left = left
         """Called with a root that no client session uses any more and of which no server is remembered."""
@@ -184,7 +187,11 @@ class Pool:
             result = await work(session)
         finally:
             entry.end(current_time())
+            if not entry.works:
+                self._freed.notify()
         entry.mark_healthy()
+        if self._monitor.budgeted and not entry.proven:
+            self._monitor.look_again()
         return result
 
     def _leave_older(self, key: Key, lease: str) -> None:
@@ -212,7 +219,7 @@ class Pool:
                 # The start that we shared failed: its own failure says more than the back-off does.
                 raise entry.slot.failure
             slots = {key: known.slot for key, known in self._entries.items()}
-            match admission(recipe.key, slots, demand, self.limits, current_time()):
+            match admission(recipe.key, slots, demand, self.limits, current_time(), self._monitor.sizes):
                 case Join() if entry is not None and entry.usable:
                     if _is_current(entry):
                         return entry
@@ -224,6 +231,9 @@ class Pool:
                     joined = joined or (entry is not None and isinstance(entry.slot, Starting))
                 case Evict(key):
                     await self.stop(key, Why.CROWDED)
+                    continue
+                case WaitForRoom():
+                    await self._freed.wait()
                     continue
                 case Refuse(failure):
                     raise failure
@@ -255,6 +265,7 @@ class Pool:
             entry.mark_stopped(current_time())
             raise
         self._end_life(entry, recipe, failure)
+        self._freed.notify()
         self._monitor.look_again()
 
     def _end_life(self, entry: Entry, recipe: Recipe, failure: Failure | None) -> None:

@@ -192,7 +192,16 @@ def _earlier(out: str) -> Iterator[PatchId]:
 @contextmanager
 def _output(out: str | None, *, append: bool) -> Generator[BinaryIO]:
     if out is None:
-        yield sys.stdout.buffer
+        # Ray tells of its workers on standard output, where judgements and nothing else belong.
+        kept = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        try:
+            with open(kept, "wb", closefd=False) as file:
+                yield file
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept, sys.stdout.fileno())
+            os.close(kept)
         return
     with open(out, "ab" if append else "wb") as file:
         yield file

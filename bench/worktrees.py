@@ -1,0 +1,149 @@
+"""Ten worktrees of one repository at once, under a budget of memory that holds four of their servers.
+
+    $ python bench/worktrees.py                     # ten worktrees of Flask, ty
+    $ python bench/worktrees.py --server basedpyright --rounds 2
+
+Every worktree has an agent that edits one file again and again and reads what it is told: in one round an error, in the
+next none. One agent begins, so that the daemon knows how large a server gets; then all of them work at the same time,
+through one daemon. Printed are the answers that were wrong or lost, and the most memory that all servers had together,
+process trees included, against the budget.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+from parity import processes
+from told import corpus
+from told.subjects import Setting
+
+FILE = "src/flask/helpers.py"
+BROKEN = '\n\nbroken: int = "text"\n'
+WAIT = {"timing": {"diagnosticsWaitTimeoutMs": 110_000, "firstTouchTimeoutMs": 110_000}}
+"""An agent that waits for its answer: what is measured here is whether it is right, and not how soon it comes."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worktrees", type=int, default=10)
+    parser.add_argument("--holds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--server", default="ty", choices=["ty", "basedpyright"])
+    asked = parser.parse_args()
+    project = corpus.projects()["flask+venv"]
+    with tempfile.TemporaryDirectory(prefix="worktrees-") as given:
+        folder = Path(os.path.realpath(given))
+        root = corpus.copy(project, folder)
+        trees = [_worktree(root, folder / f"tree{number}") for number in range(asked.worktrees)]
+        one = _size_of_one(root, folder / "scratch-one", asked.server)
+        budget = round(one * (asked.holds + 0.5))
+        config = {**WAIT, "pool": {"memoryMiB": budget}}
+        setting = Setting(root, folder / "scratch", asked.server, config=config)
+        setting.prepare()
+        meter = Meter()
+        try:
+            first = _work(setting, trees[0], 2)
+            with meter.running(setting, folder), ThreadPoolExecutor(len(trees)) as agents:
+                told = [first, *agents.map(lambda tree: _work(setting, tree, asked.rounds), trees)]
+        finally:
+            _run(setting, root, "daemon", "stop")
+    answers = [one for each in told for one in each]
+    wrong, lost = answers.count("wrong"), answers.count("lost")
+    print(f"{asked.server}: worktrees {len(trees)} · answers {len(answers)} · wrong {wrong} · lost {lost}")
+    print(
+        f"one server {one:.0f} MiB · budget {budget} MiB, for {asked.holds} · most in use {meter.most:.0f} MiB, "
+        f"{100 * meter.most / budget:.0f} % of the budget · {meter.seconds:.0f} s"
+    )
+    if set(answers) != {"right"} or meter.most > budget * 1.1:
+        raise SystemExit(1)
+
+
+def _worktree(root: Path, target: Path) -> Path:
+    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(target)], cwd=root, check=True)
+    (target / ".venv").symlink_to(root / ".venv")
+    return target
+
+
+def _work(setting: Setting, tree: Path, rounds: int) -> list[str]:
+    good = (tree / FILE).read_text()
+    return [_edit(setting, tree, good, is_broken=number % 2 == 0) for number in range(rounds)]
+
+
+def _edit(setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
+    (tree / FILE).write_text(good + BROKEN if is_broken else good)
+    done = _run(setting, tree, "check", "--json", "--severity", "error", FILE)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        return "lost"
+    if answer["meta"]["state"] != "fresh":
+        print(f"{tree.name}: {answer['meta'].get('reason')}", file=sys.stderr)
+        return "lost"
+    lines = {one["line"] for found in answer["data"].values() for one in found}
+    is_told = len(good.splitlines()) + 3 in lines
+    return "right" if is_told == is_broken else "wrong"
+
+
+def _size_of_one(root: Path, scratch: Path, server: str) -> float:
+    setting = Setting(root, scratch, server, config=WAIT)
+    setting.prepare()
+    try:
+        _work(setting, root, 2)
+        return _servers(setting, root)
+    finally:
+        _run(setting, root, "daemon", "stop")
+
+
+def _run(setting: Setting, cwd: Path, *words: str) -> "subprocess.CompletedProcess[bytes]":
+    argv = [sys.executable, "-m", "pilotfish", *words]
+    return subprocess.run(argv, cwd=cwd, env=setting.environment(), capture_output=True, check=False)
+
+
+def _servers(setting: Setting, folder: Path) -> float:
+    """MiB of the servers alone, with all that is below them: the daemon and the command lines are not in the budget."""
+    found = [one for one in processes.of(setting.scratch, folder) if _is_server(one)]
+    return processes.memory(found) * 1e6 / 2**20
+
+
+def _is_server(process: psutil.Process) -> bool:
+    try:
+        words = process.cmdline()
+    except psutil.Error:
+        return False
+    return any("langserver" in word for word in words) or (words[1:2] == ["server"] and words[0].endswith("ty"))
+
+
+class Meter:
+    def __init__(self) -> None:
+        self.most = 0.0
+        self.seconds = 0.0
+        self._ended = threading.Event()
+
+    def running(self, setting: Setting, folder: Path) -> "Meter":
+        self._thread = threading.Thread(target=self._look, args=(setting, folder))
+        return self
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+        self._thread.start()
+
+    def __exit__(self, *_raised: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.seconds = time.monotonic() - self._began
+
+    def _look(self, setting: Setting, folder: Path) -> None:
+        while not self._ended.wait(0.5):
+            self.most = max(self.most, _servers(setting, folder))
+
+
+if __name__ == "__main__":
+    main()

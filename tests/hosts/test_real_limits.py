@@ -14,7 +14,6 @@ from support.hosts.long_texts import give_long_tool, say_long_texts, shown
 from support.hosts.model_server import Call, ModelServer, Say
 from support.hosts.opencode import opencode
 from support.hosts.pi import pi
-from support.hosts.reached import reached
 from support.hosts.real import Agent, pilotfish, run
 
 LONG = 100_000
@@ -86,6 +85,6 @@ def _sizes(whole: int, cut: int | None) -> list[int]:
 def _is_cut_between(agent: Agent, home: DaemonHome, script: ModelServer, sizes: list[int]) -> None:
     with script as model:
         run(agent, home, model)
-    read = [shown(size, reached(model.after(number), home)) for number, size in enumerate(sizes, 1)]
+    read = [shown(size, model.after(number).text) for number, size in enumerate(sizes, 1)]
     assert read[0] == sizes[0]
     assert read[1:] < sizes[1:] or not read[1:]

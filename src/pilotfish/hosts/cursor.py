@@ -1,6 +1,6 @@
 """Cursor: its model asks with our MCP tools.
 
-- Not run here: it is on no registry. Written by its documentation.
+- Not run here: it is on no registry. Written by its documentation (cursor.com/docs/mcp).
 - It has hooks after an edit (`.cursor/hooks.json`, `afterFileEdit`); they are not used, because what its model sees of
   them was never observed.
 """

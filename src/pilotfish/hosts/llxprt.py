@@ -1,6 +1,7 @@
 """LLxprt Code: the hooks of Gemini CLI, under settings of its own.
 
-- Run: 0.11.0 from its source (f80a695), with `--set streaming=disabled`; its npm package could not be installed.
+- Run: 0.11.0 from its source (f80a695), with `--set streaming=disabled`; its npm package could not be installed. The
+  run is recorded, and played in `tests/hosts/test_recorded_llxprt.py`.
 - What a hook adds is in the tool's result, not escaped. `SessionEnd` comes twice.
 - Hooks run only with `hooks.enabled`. Timeouts: milliseconds.
 - Its `apply_patch` is a unified diff for one file, which another argument names; from it the old text is taken back.

@@ -21,6 +21,9 @@ NAMES = frozenset({"type", "role", "id", "call_id", "tool_call_id", "tool_use_id
 OWN = frozenset({"assistant", "model", "function_call", "custom_tool_call"})
 """Whose item it is when the model itself has said it, by its role or its type."""
 
+HOOK = re.compile(r"(?s)PostToolUse:\w+ hook additional context: .* in a further edit\.")
+"""Of a system message: Claude Code announces other things in it, too, whenever they happen."""
+
 UNSTEADY = {
     r"(?<=Wall time: )[\d.]+": "TIME",
     r"\b(call|toolu)_+\d+_+\d+\b": r"\1",
@@ -35,8 +38,9 @@ def reached(request: Request, home: DaemonHome) -> str:
     """The items that came after what the model itself has said last, each below its role, without this machine."""
     items = _items(request.body)
     own = [place for place, item in enumerate(items) if {item.get("role"), item.get("type")} & OWN]
-    said = [f"[{item.get('role') or item.get('type')}]\n{text_of(_texts(item))}" for item in items[own[-1] + 1 :]]
-    return _steady("\n".join(said), home)
+    said = [(item.get("role") or item.get("type"), text_of(_texts(item))) for item in items[own[-1] + 1 :]]
+    ours = [(whose, "".join(HOOK.findall(text)) if whose == "system" else text) for whose, text in said]
+    return _steady("\n".join(f"[{whose}]\n{text}" for whose, text in ours if text), home)
 
 
 def is_as_committed(name: str, text: str) -> None:

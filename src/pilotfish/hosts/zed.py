@@ -1,6 +1,7 @@
 """Zed, and the agents that it runs over ACP: their models ask with our MCP tools.
 
-- Not run here. Written by its documentation (zed.dev/docs/ai/mcp): it hands its context servers on to agents in `session/new`.
+- Not run here. Written by its documentation (zed.dev/docs/ai/mcp): it hands its context servers on to agents in
+  `session/new`.
 - ACP has no hook after an edit.
 """
 

@@ -63,6 +63,13 @@ class RelatedInformation(Struct, frozen=True):
     message: str
 
 
+class Cell(Struct, frozen=True):
+    """A cell of a notebook: its number among all cells, from 1, and its first line in the text of its code cells."""
+
+    number: int
+    first_line: int
+
+
 class Diagnostic(Struct, frozen=True):
     """One squiggle. `data` is the server's own JSON, sent back word for word when code actions are asked for."""
 
@@ -76,3 +83,5 @@ class Diagnostic(Struct, frozen=True):
     tags: tuple[int, ...] = ()
     related: tuple[RelatedInformation, ...] = ()
     data: bytes | None = None
+    cell: Cell | None = None
+    """Where the file is a notebook."""

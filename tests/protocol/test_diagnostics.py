@@ -257,7 +257,7 @@ def test_push_and_pull_of_one_server_stand_side_by_side_until_forgotten() -> Non
 
 def read(wire: dict[str, Any], text: str = "x" * 40, encoding: Encoding = Encoding.UTF16) -> Diagnostic:
     report = Report((decode(msgspec.json.encode(wire), WireDiagnostic),), 1, 1)
-    (diagnostic,) = diagnostics_of(report, text=Text(text), encoding=encoding, server="s")
+    (diagnostic,) = diagnostics_of(report, text=Text(text), encoding=encoding, server="s", path=AbsPath("/w/a.py"))
     return diagnostic
 
 

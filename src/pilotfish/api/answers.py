@@ -72,6 +72,10 @@ class Location(Extent, frozen=True, kw_only=True):
     """The source line; of a very long one, the part around the place, with `…` where it was cut."""
     within: str | None = None
     """Of a reference: the symbol around it, such as `Class.method`."""
+    cell: int | None = None
+    """In a notebook: the number of the cell, from 1. `line` counts in the text of all its code cells."""
+    cell_line: int | None = None
+    """The line in that cell, from 1."""
 
 
 class Symbol(Location, frozen=True, kw_only=True):
@@ -203,6 +207,10 @@ class Diagnostic(Extent, frozen=True, kw_only=True):
     source: str | None = None
     introduced: bool | None = None
     """Whether the edit that was asked about brought it; None where nobody knows."""
+    cell: int | None = None
+    """Of a notebook: the number of the cell, from 1. `line` counts in the text of all its code cells."""
+    cell_line: int | None = None
+    """The line in that cell, from 1."""
 
 
 class FileChange(Api, frozen=True):
@@ -260,6 +268,8 @@ def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> 
         code=found.code,
         source=found.source,
         introduced=introduced,
+        cell=None if found.cell is None else found.cell.number,
+        cell_line=None if found.cell is None else found.range.start.line - found.cell.first_line + 1,
     )
 
 

@@ -118,13 +118,15 @@ def block(file: Chosen, form: Form) -> str:
 
 
 def _line(found: Finding, form: Form) -> str:
-    """`SEVERITY [line:col] message (code)`, counted from 1."""
+    """`SEVERITY [line:col] message (code)`, counted from 1; of a notebook `[cell n:line:col]`, the line in the cell."""
     diagnostic = found.diagnostic
     start = diagnostic.range.start
     spoken = unbracketed if form.plain else escaped_message
     message = spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
     code = spoken(sanitised(diagnostic.code or "", CODE_LIMIT))
-    parts = [f"{SEVERITY_WORDS[diagnostic.severity]} [{start.line + 1}:{start.character + 1}]"]
+    cell = diagnostic.cell
+    line = f"{start.line + 1}" if cell is None else f"cell {cell.number}:{start.line - cell.first_line + 1}"
+    parts = [f"{SEVERITY_WORDS[diagnostic.severity]} [{line}:{start.character + 1}]"]
     parts += [message] if message else []
     parts += [f"({code})"] if code else []
     parts += ["[new]"] if form.marks and found.introduced else []

@@ -210,7 +210,7 @@ def _references(places: tuple[Location, ...]) -> Iterator[str]:
         path = place.path
         within = f" in {_name(place.within)}" if place.within else ""
         source = sanitised(place.text or "", MAX_SOURCE).strip()
-        yield f"{above}  {place.line}:{place.character}{within}{f'  {source}' if source else ''}"
+        yield f"{above}  {place_text(place)}{within}{f'  {source}' if source else ''}"
 
 
 def _item(item: Item) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _source_text(item: SymbolText) -> Iterator[str]:
 def _exploration(found: Exploration) -> _Page:
     """The symbol, what is said about it, its text, and who uses it: each with a share of the whole."""
     symbol = found.symbol
-    head = [f"{_path(symbol.path)}:{symbol.line}:{symbol.character}  {symbol.kind} {_name(symbol.name)}"]
+    head = [f"{_path(symbol.path)}:{place_text(symbol)}  {symbol.kind} {_name(symbol.name)}"]
     if found.contents:
         head += [sanitised_lines("\n\n".join(found.contents), MAX_DOCUMENTATION)]
     source = sanitised_lines(symbol.source, MAX_DIFF).split("\n")
@@ -272,7 +272,7 @@ def _impact(found: Impact) -> _Page:
 def _used(one: UsedSymbol) -> Iterator[str]:
     symbol = one.symbol
     yield (
-        f"{_path(symbol.path)}:{symbol.line}:{symbol.character}  {symbol.kind} {_name(symbol.name)}: "
+        f"{_path(symbol.path)}:{place_text(symbol)}  {symbol.kind} {_name(symbol.name)}: "
         f"{_users_heading(one.total, one.uses)}"
     )
     yield from (f"  {_use(use)}" for use in one.uses)
@@ -300,10 +300,11 @@ def _outline(symbols: tuple[Symbol, ...]) -> Iterator[str]:
     for symbol in symbols:
         above = "" if symbol.path == path else f"{_path(symbol.path)}\n"
         path = symbol.path
-        lines = f" ({symbol.first_line}-{symbol.last_line})" if (symbol.last_line or 0) > symbol.line else ""
+        has_extent = symbol.cell is None and (symbol.last_line or 0) > symbol.line
+        lines = f" ({symbol.first_line}-{symbol.last_line})" if has_extent else ""
         detail = f": {_name(symbol.detail)}" if symbol.detail else ""
         inside = f" in {_name(symbol.container)}" if symbol.container and not symbol.depth else ""
-        place = f"{symbol.line}:{symbol.character}"
+        place = place_text(symbol)
         yield f"{above}{'  ' * (symbol.depth + 1)}{place} {symbol.kind} {_name(symbol.name)}{inside}{detail}{lines}"
 
 
@@ -364,12 +365,19 @@ def _diagnostic_lines(by_path: Mapping[str, Sequence[Diagnostic]]) -> Iterator[s
         shown = _path(path)
         for one in diagnostics:
             code = f" ({_name(one.code)})" if one.code else ""
-            yield f"{shown}:{one.line}:{one.character}  {one.severity}: {_message(one.message)}{code}"
+            yield f"{shown}:{place_text(one)}  {one.severity}: {_message(one.message)}{code}"
+
+
+def place_text(found: Location | Diagnostic) -> str:
+    """Line and character; of a notebook the cell, too, and the line in it."""
+    if found.cell is None:
+        return f"{found.line}:{found.character}"
+    return f"cell {found.cell}:{found.cell_line}:{found.character}"
 
 
 def _at(location: Location) -> str:
     external = " (external)" if location.external else ""
-    return f"{_path(location.path)}:{location.line}:{location.character}{external}"
+    return f"{_path(location.path)}:{place_text(location)}{external}"
 
 
 def _source(location: Location) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Extent, Item, Location
 from pilotfish.model import AbsPath, Encoding, Position, Range
 from pilotfish.paths import is_inside, shown_path
+from pilotfish.protocol.notebooks import cell_at, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import WirePosition, WireRange
@@ -93,6 +94,7 @@ class View(Struct, frozen=True):
         text = None if path is None or is_external else self.texts.get(path)
         place = place or self._place(spot.range, text)
         start, end = place.start, place.end
+        cell = cell_at(text.string, start.line) if path is not None and text is not None and is_notebook(path) else None
         return Location(
             path=spot.uri if path is None else shown_path(path, self.workspace),
             line=start.line + 1,
@@ -101,6 +103,8 @@ class View(Struct, frozen=True):
             end_character=end.character + 1,
             external=is_external,
             text=None if text is None else excerpt(text.line(start.line), start.character),
+            cell=None if cell is None else cell.number,
+            cell_line=None if cell is None else start.line - cell.first_line + 1,
         )
 
     def extent(self, spot: Spot) -> Extent:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
 from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.notebooks import cell_at, is_allowed, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import (
@@ -210,9 +211,20 @@ class Reports:
         return self._arrivals
 
 
-def diagnostics_of(report: Report, *, text: Text, encoding: Encoding, server: str) -> tuple[Diagnostic, ...]:
+def diagnostics_of(
+    report: Report, *, text: Text, encoding: Encoding, server: str, path: AbsPath
+) -> tuple[Diagnostic, ...]:
     """The report's items as values, their positions counted in the code points of `text`."""
-    return tuple(_diagnostic(item, text, encoding, server) for item in report.items)
+    found = tuple(_diagnostic(item, text, encoding, server) for item in report.items)
+    return _in_cells(found, text.string) if found and is_notebook(path) else found
+
+
+def _in_cells(found: Iterable[Diagnostic], notebook: str) -> tuple[Diagnostic, ...]:
+    return tuple(
+        replace(one, cell=cell_at(notebook, one.range.start.line))
+        for one in found
+        if not is_allowed(notebook, one.range, one.severity)
+    )
 
 
 def merged(lists: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:

@@ -6,6 +6,7 @@ two writes within one tick of the clock apart, so a file that was read soon afte
 time.
 """
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.system.ports import Clock, Files, FileText
 
@@ -118,7 +120,7 @@ class Texts:
             self._kept.move_to_end(path)
             return kept
         self._drop(path)
-        file = await self._files.read_text(path)
+        file = as_sent(await self._files.read_text(path))
         changed_at = _changed_ns(file) / 1e9
         text = kept.text if kept is not None and kept.text.string == file.text else Text(file.text)
         kept = _Kept(file, text, certain=self._clock.wall() - changed_at > DOUBT_SECONDS)
@@ -139,6 +141,27 @@ class Texts:
         kept = self._kept.pop(path, None)
         if kept is not None:
             self._bytes -= len(kept.file.content)
+
+
+def as_sent(file: FileText) -> FileText:
+    """The file with the text that servers are sent: of a notebook, its code. Raises `Refused`."""
+    return dataclasses.replace(file, text=text_to_send(file.path, file.text)) if is_notebook(file.path) else file
+
+
+def text_to_send(path: str, text: str) -> str:
+    """The text that servers are sent of a file with this one; raises `Refused` for a notebook that cannot be."""
+    try:
+        return code_of(text) if is_notebook(path) else text
+    except NotANotebook as why:
+        raise Refused(Code.UNSUPPORTED, f"{path} cannot be checked as a notebook: {why}") from why
+
+
+def old_text_to_send(path: str, text: str) -> str | None:
+    """The same of the text before an edit, which nobody needs to have; None where it cannot be sent."""
+    try:
+        return text_to_send(path, text)
+    except Refused:
+        return None
 
 
 def refuse_binary(path: AbsPath, text: str) -> None:

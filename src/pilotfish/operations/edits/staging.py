@@ -28,6 +28,7 @@ from pilotfish.protocol.edits import (
     TextChange,
     apply_edits,
 )
+from pilotfish.protocol.notebooks import is_notebook
 from pilotfish.protocol.positions import Text
 
 MAX_FILES = 1_000
@@ -184,6 +185,8 @@ class Stage(Struct):
             return file
         if not file.origin.mode & WRITABLE:
             raise Refused(Code.PROTECTED, f"{path} is read-only")
+        if is_notebook(path):
+            raise Refused(Code.UNSUPPORTED, f"{path} is a notebook, whose cells only an editor of notebooks can write")
         text, mark = self.disk.read(file.origin)
         if self.seen.get(file.origin.place.path, text) != text:
             raise Refused(Code.STALE, f"{path} has changed since the server read it", hint="Ask again.")

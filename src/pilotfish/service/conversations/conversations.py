@@ -47,7 +47,7 @@ from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
 from pilotfish.service.status.recent_feedback import EditedFile
-from pilotfish.service.texts import Given, Texts
+from pilotfish.service.texts import Given, Texts, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -511,7 +511,9 @@ def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | Non
     found: dict[AbsPath, str | None] = {}
     for path in touch.paths:
         with suppress(Refused):  # it is refused when it is checked, and is said to be
-            found[admit(path, workspace.boundary, Want.PLACE).path] = (touch.before or {}).get(path)
+            told = (touch.before or {}).get(path)
+            real = admit(path, workspace.boundary, Want.PLACE).path
+            found[real] = None if told is None else old_text_to_send(real, told)
     return found
 
 

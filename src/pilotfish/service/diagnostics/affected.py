@@ -16,6 +16,7 @@ from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
 from pilotfish.feedback.visible_names import visible_names
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
+from pilotfish.protocol.notebooks import code_bytes, is_notebook
 from pilotfish.service.diagnostics.project_words import ProjectWords
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -200,7 +201,8 @@ def head_of(path: AbsPath, most: int) -> bytes:
     except OSError:
         return b""
     try:
-        return os.read(descriptor, most)
+        # A notebook is read as a whole, or not at all.
+        return code_bytes(path, os.read(descriptor, MAX_FILE_BYTES if is_notebook(path) else most))[:most]
     except OSError:
         return b""
     finally:

@@ -296,7 +296,10 @@ class Check:
         if isinstance(said, GaveUp):
             return Outcome(server, None, why=said.why, failure=self._cannot_check(), seconds=seconds)
         text, encoding = self._session.documents.text(self._file.path), self._session.encoding
-        lists = [diagnostics_of(report, text=text, encoding=encoding, server=server) for report in reports]
+        lists = [
+            diagnostics_of(report, text=text, encoding=encoding, server=server, path=self._file.path)
+            for report in reports
+        ]
         why = UNSIGNALLED if said.assumed else self._lack()
         if not self._is_about_the_newest(reports):
             why = "the file was changed while it was checked"

@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from pilotfish.model import AbsPath
 from pilotfish.service.recent import Recent
+from pilotfish.service.texts import old_text_to_send
 
 MAX_TEXTS = 200
 """Texts that are kept because a host read the file: some read many more files than they edit."""
@@ -61,7 +62,8 @@ class EarlierTexts:
         if committed is None:
             return None
         content = await anyio.to_thread.run_sync(committed, path)
-        return None if content is None else _decoded(content, now)
+        text = None if content is None else _decoded(content, now)
+        return None if text is None else old_text_to_send(path, text)
 
 
 def _decoded(content: bytes, now: str) -> str | None:

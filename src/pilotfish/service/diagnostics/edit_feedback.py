@@ -27,7 +27,7 @@ from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.texts import Given, Texts
+from pilotfish.service.texts import Given, Texts, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -292,7 +292,8 @@ def _has(found: Sequence[Diagnostic], severities: frozenset[Severity]) -> bool:
 
 def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:
     """The texts before the edit that the host told."""
-    return {_real(workspace, path): text for path, text in (touch.before or {}).items()}
+    told = ((_real(workspace, path), old_text_to_send(path, text)) for path, text in (touch.before or {}).items())
+    return {path: text for path, text in told if text is not None}
 
 
 def _real(workspace: Workspace, path: str) -> AbsPath:

@@ -18,6 +18,7 @@ from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import MAX_WAVES, ProjectCheck
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.texts import text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -125,7 +126,8 @@ def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPat
     refused: list[FileVerdict] = []
     for path, text in texts.items():
         try:
-            proposed[admit(path, boundary, Want.TARGET).path] = text
+            real = admit(path, boundary, Want.TARGET).path
+            proposed[real] = text_to_send(real, text)
         except Refused as refusal:
             refused.append(FileVerdict(AbsPath(os.path.join(boundary.cwd, path)), "", (), refusal))
     return proposed, refused

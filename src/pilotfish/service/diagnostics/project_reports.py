@@ -21,6 +21,7 @@ from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.codec import Malformed, decode_items
 from pilotfish.protocol.diagnostics import Report, diagnostics_of, words_of
+from pilotfish.protocol.notebooks import is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.selectors import items
 from pilotfish.protocol.uris import path_of, uri_of
@@ -156,10 +157,12 @@ class ProjectReports:
             except Refused:
                 continue
             judges = [one.spec.id for one in workspace.servers_for(path, file.text.partition("\n")[0]).servers]
-            is_as_on_disk = not session.documents.is_open(path) or session.documents.text(path).string == file.text
+            is_open = session.documents.is_open(path)
+            # What a server reads itself of a notebook has other lines than what it is sent.
+            is_as_on_disk = session.documents.text(path).string == file.text if is_open else not is_notebook(path)
             if judges == [session.server] and is_as_on_disk and file.path == path:
                 text, encoding = Text(file.text), session.encoding
-                diagnostics = diagnostics_of(report, text=text, encoding=encoding, server=session.server)
+                diagnostics = diagnostics_of(report, text=text, encoding=encoding, server=session.server, path=path)
                 outcome = Outcome(session.server, diagnostics, skipped=report.skipped, judged=file.text)
                 verdicts[path] = FileVerdict(path, file.text, (outcome,))
         return verdicts

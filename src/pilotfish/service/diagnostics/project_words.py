@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksums
 from pilotfish.model import AbsPath
+from pilotfish.protocol.notebooks import code_bytes
 from pilotfish.service.recent import Recent
 from pilotfish.system.source_files import files_below
 
@@ -210,13 +211,13 @@ def _read_all(paths: Iterable[AbsPath], looks: Mapping[AbsPath, Look]) -> _Scan:
                 scan.gone.add(path)
             elif looks.get(path) != look:
                 with open(descriptor, "rb", closefd=False) as file:  # which a folder would refuse
-                    scan.read[path] = look, _words(file.read(MAX_FILE_BYTES + 1))
+                    scan.read[path] = look, _words(path, file.read(MAX_FILE_BYTES + 1))
         finally:
             os.close(descriptor)
     return scan
 
 
-def _words(content: bytes) -> "array[int] | None":
+def _words(path: AbsPath, content: bytes) -> "array[int] | None":
     if b"\0" in content[:BINARY_PREFIX]:
         return array("I")
-    return None if len(content) > MAX_FILE_BYTES else checksums(content)
+    return None if len(content) > MAX_FILE_BYTES else checksums(code_bytes(path, content))

@@ -17,7 +17,7 @@ from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.service.diagnostics.check import UNSIGNALLED, Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
-from pilotfish.service.texts import Given, refuse_binary
+from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -168,7 +168,7 @@ class CheckRunner:
             return FileToSend(real, "", (await self._texts.current(real)).text, order=order)
         real = admit(path, workspace.boundary, Want.TARGET).path
         refuse_binary(real, given.text)
-        return FileToSend(real, "", given.text, order=given.order, given=given)
+        return FileToSend(real, "", text_to_send(real, given.text), order=given.order, given=given)
 
     async def _file(
         self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool

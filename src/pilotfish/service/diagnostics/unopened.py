@@ -96,7 +96,8 @@ class Unopened:
             return None
         report = Report(decoded.items, None, 0)
         encoding, server = self._session.encoding, self._session.server
-        return diagnostics_of(report, text=Text(self._file.text), encoding=encoding, server=server)
+        text, path = Text(self._file.text), self._file.path
+        return diagnostics_of(report, text=text, encoding=encoding, server=server, path=path)
 
     def _nearest(self, on_demand: OnDemand, path: AbsPath) -> str | None:
         """The project file nearest to a file, not above the root."""

@@ -22,6 +22,7 @@ from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit
+from pilotfish.protocol.notebooks import is_notebook
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import Search
 from pilotfish.servers.spec import Completeness, LoadedFiles
@@ -146,7 +147,11 @@ class ProjectFiles:
             if not session.documents.paths:
                 # A server without a document has no project yet.
                 await self._open(session, workspace, ordered[:1], held)
+            # Servers read no notebook by themselves, or with other lines than they are sent.
+            notebooks = [path for path in ordered if is_notebook(path)]
+            await self._open(session, workspace, notebooks[:MAX_OPENED], held)
             unloaded = await anyio.to_thread.run_sync(_skipped, rule, candidate.root, tuple(ordered))
+            unloaded |= set(notebooks)
             unloaded -= set(session.documents.paths)
             if name is not None and rule.types_in_strings:
                 in_strings = await anyio.to_thread.run_sync(_in_strings, rule.types_in_strings, name, ordered)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Answer, Diagnostic, Edge, HierarchyItem, Location, State, Symbol, is_empty
 from pilotfish.api.questions import Operation
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
-from pilotfish.operations.render import rest_line, state_line, text_of
+from pilotfish.operations.render import place_text, rest_line, state_line, text_of
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 from pilotfish.surfaces.cli.terminal.columns import pointed
@@ -47,7 +47,7 @@ def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
         if location.path != path:
             path = location.path
             yield from _heading(location)
-        yield f"{INDENT}{click.style(f'{location.line}:{location.character}', fg='cyan')}{title}"
+        yield f"{INDENT}{click.style(place_text(location), fg='cyan')}{title}"
         if location.text and not location.text.startswith("…"):
             yield from _source(location, location.text, screen, "green")
     if (rest := rest_line(answer.meta, len(cast("tuple[object, ...]", answer.data)))) is not None:
@@ -96,7 +96,7 @@ def diagnostic_lines(found: Diagnostic, line: str | None, screen: Screen) -> Ite
     first, *others = sanitised_lines(found.message, MAX_MESSAGE).splitlines() or [""]
     by = " ".join(filter(None, (name_text(found.server), found.code and f"({name_text(found.code)})")))
     new = click.style(" new", fg="magenta") if found.introduced else ""
-    where = click.style(f"{found.line}:{found.character}", fg="cyan")
+    where = click.style(place_text(found), fg="cyan")
     yield f"{INDENT}{where} {click.style(found.severity, fg=colour)}{new}  {first}  {click.style(by, dim=True)}"
     yield from (f"{INDENT * 3}{other.strip()}" for other in others)
     if line is not None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State, error_text
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
-from pilotfish.operations.render import state_line
+from pilotfish.operations.render import place_text, state_line
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
 
@@ -50,7 +50,7 @@ def pipe_lines(answer: DiagnosticsAnswer, listing: ListingOptions) -> Iterator[s
     listed = _listed(answer, listing)
     for path, found in listed[: listing.limit]:
         code = f" ({name_text(found.code)})" if found.code else ""
-        place = f"{sanitised(path, MAX_PATH)}:{found.line}:{found.character}"
+        place = f"{sanitised(path, MAX_PATH)}:{place_text(found)}"
         yield f"{place}  {found.severity}: {sanitised(found.message, MAX_MESSAGE)}{code}"
     yield from _ending(answer, listing, len(listed), "")
 

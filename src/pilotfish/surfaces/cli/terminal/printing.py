@@ -13,6 +13,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Answer, DiagnosticsAnswer
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
+from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
@@ -98,6 +99,7 @@ class SourceLines:
         try:
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(os.path.join(self._cwd, path), flags), "rb") as file:
-                return Text(file.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace"))
-        except OSError:
+                text = file.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace")
+                return Text(code_of(text) if is_notebook(path) else text)
+        except (OSError, NotANotebook):
             return None

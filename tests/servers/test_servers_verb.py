@@ -79,6 +79,14 @@ def test_everything_is_disabled_when_the_configuration_says_so(shell: Shell) -> 
 
 
 @pytest.mark.proves("TRUST-2", "TRUST-6")
+def test_a_broken_configuration_is_said(shell: Shell) -> None:
+    shell.config.write_text('{"lsp": {')
+    done = shell.run("python")
+    assert "The configuration has an error: " in done.stderr
+    assert str(shell.config) in done.stderr
+    assert "basedpyright" in done.stdout
+
+
 def test_a_trusted_project_supplies_its_own_servers(shell: Shell) -> None:
     shell.program("work/node_modules/.bin/biome")
     shell.config.write_text(json.dumps({"security": {"trustedProjectRoots": [str(shell.workspace)]}}))

@@ -144,7 +144,10 @@ def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
     from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.config.load import load as load_config
 
-    config = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id))).config
+    loaded = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id)))
+    for problem in loaded.errors:
+        click.echo(f"The configuration has an error: {problem}", err=True)
+    config = loaded.config
     if not config.enabled:
         from msgspec.structs import replace
 

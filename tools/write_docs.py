@@ -23,6 +23,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.config.host_trust import RECORDS
 from pilotfish.config.schema import json_schema
 from pilotfish.hosts.registry import load_hosts
+from pilotfish.hosts.shared.host_spec import HostSpec
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
@@ -237,6 +238,7 @@ HOST_TESTS = {
             "test_real_other_files",
             "test_the_model_is_told_of_all_files_that_its_edit_broke_and_nothing_once_they_are_mended",
         ),
+        ("test_real_other_files", "test_a_model_that_no_hook_tells_reads_of_all_files_when_it_asks"),
     ),
     "late results": (("test_real_turns", "test_errors_that_come_late_arrive_with_the_next_tool_result"),),
     "before it stops": (("test_real_turns", "test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends"),),
@@ -248,6 +250,22 @@ HOST_TESTS = {
 }
 """What is shown of hosts → the tests that run the real program for it."""
 
+RECORDED, PLAYED = "test_recorded_llxprt", "../lsp/test_crush"
+CRUSH_IS_TOLD = "test_crush_is_told_of_all_files_that_its_edit_broke_and_nothing_once_they_are_mended"
+STAND_INS: Mapping[tuple[str, str], tuple[str, str, str]] = {
+    ("llxprt", "feedback"): ("recorded", RECORDED, "test_its_events_are_answered_as_they_were"),
+    ("llxprt", "other files"): (
+        "recorded",
+        RECORDED,
+        "test_its_model_read_what_the_hook_printed_after_the_words_of_the_edit",
+    ),
+    ("llxprt", "tools"): ("recorded", RECORDED, "test_its_client_and_the_service_say_the_same_again"),
+    ("crush", "feedback"): ("played", PLAYED, CRUSH_IS_TOLD),
+    ("crush", "other files"): ("played", PLAYED, CRUSH_IS_TOLD),
+}
+STAND_IN_VERSIONS = {"llxprt": "0.11.0, from its source", "crush": "0.96.1, its protocol only"}
+"""Hosts that no registry carries: their versions, and what is shown of them → how, and by which test."""
+
 
 def shown_hosts() -> str:
     """What a run of the real program has shown of each host, by the tests that run it."""
@@ -256,16 +274,43 @@ def shown_hosts() -> str:
     granting = {record.host for record in RECORDS if record.wired}
     head = f"| host | version | {' | '.join(shown)} | its trust counts |\n{'|---' * (len(shown) + 3)}|\n"
     return head + "\n".join(
-        f"| {row.title} | {run_version(manifest.get(row.name))} | "
-        + " | ".join("run" if row.name in hosts else "–" for hosts in shown.values())
+        f"| {row.title} | {run_version(row.name, manifest.get(row.name))} | "
+        + " | ".join("run" if row.name in hosts else otherwise(row, what) for what, hosts in shown.items())
         + f" | {'yes' if row.name in granting else '–'} |"
         for row in sorted(load_hosts().values(), key=lambda row: row.title.lower())
     )
 
 
-def run_version(host: dict[str, Any] | None) -> str:
+def otherwise(row: HostSpec, what: str) -> str:
+    """How something is known of a host that no test runs for it."""
+    if (row.name, what) in STAND_INS:
+        how, file, name = STAND_INS[row.name, what]
+        assert callable(getattr(test_module(file), name))
+        return how
+    return "documented" if what == "tools" and "mcp" in row.probes else "–"
+
+
+def run_version(name: str, host: dict[str, Any] | None) -> str:
     packages: dict[str, str] = {} if host is None else host.get("npm") or host["pypi"]
-    return next(iter(packages.values()), "not run; by its documentation")
+    return next(iter(packages.values()), STAND_IN_VERSIONS.get(name, "not run; by its documentation"))
+
+
+def host_limits() -> str:
+    """How many characters of a text each host shows, as the tests of the real programs have it."""
+    limits = test_module("test_real_limits")
+    head = "| host | text of a hook, a plugin or a linter | text of a tool |\n|---|---|---|\n"
+    return head + "\n".join(
+        f"| {row.title} | {limit(limits.HOOKS.get(row.name))} | {limit(limits.TOOLS.get(row.name))} |"
+        for row in sorted(load_hosts().values(), key=lambda row: row.title.lower())
+        if row.name in limits.HOOKS or row.name in limits.TOOLS
+    )
+
+
+def limit(measured: tuple[int, int | None] | None) -> str:
+    if measured is None:
+        return "–"
+    whole, cut = measured
+    return f"{whole:,}" if cut is not None else f"{whole:,} or more"
 
 
 def hosts_run_by(file: str, name: str) -> set[str]:
@@ -363,6 +408,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "lsp-tool": lsp_tool,
     "hosts": hosts,
     "shown-hosts": shown_hosts,
+    "host-limits": host_limits,
     "servers": servers,
     "lifecycle": lifecycle,
     "tests": tests,

@@ -25,6 +25,7 @@ FACTS = Facts(version=5, sent_at=SENT, ready=True, working=False, finished=False
 PHASED = Traits(phases=Phases.UNTIL_PROGRESS_ENDS)
 QUIET = Traits(silent_when_unchanged=True)
 VOIDING = Traits(phases=Phases.AFTER_PROGRESS)
+NAMING = Traits(names_versions=True)
 AT_ONCE = Traits(floor_seconds=0.25, floor_for_opened=False)
 
 
@@ -58,6 +59,14 @@ def published(version: int | None, at: float = 100.5) -> Facts:
         pytest.param(replace(published(5), working=True), PHASED, Waiting(DEADLINE), id="first of several phases"),
         pytest.param(replace(published(5), working=True), None, Fresh(), id="unrelated work of a one-phase server"),
         pytest.param(published(None, at=99.0), None, Waiting(DEADLINE), id="unversioned, before the change"),
+        pytest.param(published(None), NAMING, Fresh(assumed=True), id="unversioned, where versions are named"),
+        pytest.param(replace(published(None), opened=True), NAMING, Fresh(), id="the same of an opened file"),
+        pytest.param(
+            replace(published(None), opened=True, on_disk=False),
+            NAMING,
+            Waiting(DEADLINE),
+            id="unversioned, of the file and not of a text that is proposed for it",
+        ),
         pytest.param(published(None, at=100.9), None, Waiting(100.9 + 0.15), id="unversioned, not settled"),
         pytest.param(published(None, at=100.8), None, Fresh(), id="unversioned, settled"),
         pytest.param(

@@ -74,6 +74,7 @@ def traits_of(freshness: Freshness, habits: Habits) -> Traits:
         # Half of the server's debounce: an earlier publish cannot be about this change.
         floor_seconds=(freshness.debounce_ms or 0) / 2000,
         floor_for_opened=freshness.debounces_opens,
+        names_versions=freshness.names_versions,
         gap_seconds=gap,
         silent_when_unchanged=silent,
         silence_seconds=habits.slowest * MARGIN if enough and (silent or learned) else None,

@@ -66,6 +66,8 @@ class Facts(Struct, frozen=True):
     """When the last work that it told of has ended."""
     opened: bool = False
     """The text is that with which the file was opened: the server has had no other one of it."""
+    on_disk: bool = True
+    """The file has it, too: what is said of the file is said of it."""
     asked: Asked = Asked.IMPOSSIBLE
     published: Published | None = None
     barrier: Behind = Behind.NONE
@@ -84,6 +86,8 @@ class Traits(Struct, frozen=True):
     """A publish without a version that comes sooner after the change is about an older text."""
     floor_for_opened: bool = True
     """Whether that is so of a file that was opened, too: else the first publish about it must stay for so long."""
+    names_versions: bool = False
+    """A publish without a version is of the text that the file was opened with, or has on disk."""
     gap_seconds: float = FIRST_GAP_SECONDS
     """How long a publish must stay unreplaced that has no version, or that need not be the only one for its version."""
     silent_when_unchanged: bool = False
@@ -142,6 +146,11 @@ def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
         return _versioned(facts, traits, now)
     if _unversioned_answer(facts, traits):
         return _settled(facts, traits, now)
+    if _of_an_earlier_text(facts, traits):
+        assert facts.published is not None
+        # It may be of this text, too, and then nothing follows.
+        quiet_at = facts.published.at + traits.gap_seconds
+        return Fresh(assumed=True) if now >= quiet_at else Waiting(quiet_at)
     return _silence(facts, traits, now)
 
 
@@ -203,8 +212,16 @@ def _unversioned_answer(facts: Facts, traits: Traits) -> bool:
         and facts.asked is Asked.IMPOSSIBLE
         and published is not None
         and published.version is None
+        and (not traits.names_versions or (facts.opened and facts.on_disk))
         and published.at > facts.sent_at + floor
     )
+
+
+def _of_an_earlier_text(facts: Facts, traits: Traits) -> bool:
+    """A publish without a version came after this text, where those that have seen a change name one."""
+    published = _valid(facts, traits)
+    is_unnamed = published is not None and published.version is None and published.at > facts.sent_at
+    return traits.names_versions and facts.asked is Asked.IMPOSSIBLE and facts.on_disk and is_unnamed
 
 
 def _is_opened(facts: Facts, traits: Traits) -> bool:

@@ -235,6 +235,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         ask_first=table.text("askFirst"),
         barrier=table.text("barrier"),
         waits_for_work=table.flag("waitsForWork") is not False,
+        names_versions=table.flag("namesVersions") or False,
         publishes_unchanged=table.flag("publishesUnchanged"),
         debounce_ms=table.number("debounceMs"),
         debounces_opens=table.flag("debouncesOpens") is not False,

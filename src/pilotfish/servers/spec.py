@@ -135,6 +135,9 @@ class Freshness(Struct, frozen=True):
     """A request that is answered only after the diagnostics of everything sent before it."""
     waits_for_work: bool = True
     """False: its diagnostics do not wait for the work that it tells of, not even for that at its start."""
+    names_versions: bool = False
+    """It names the version of what it publishes of an open file that has changed. A list without one is of the file as
+    it was opened, or as it is on disk."""
     publishes_unchanged: bool | None = None
     """False: an edit that changes no diagnostic is followed by silence."""
     debounce_ms: int | None = None

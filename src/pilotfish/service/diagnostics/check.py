@@ -217,6 +217,7 @@ class Check:
             finished=readiness.ended > self._finished_before,
             ended_at=readiness.ended_at,
             opened=self._sent.opened,
+            on_disk=self._file.saved,
             asked=self._inquiry.asked,
             published=None if push is None else Published(push.version, push.at),
             barrier=self._inquiry.barrier,

@@ -218,6 +218,9 @@ class CheckRunner:
                 file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
                 check = Check(session, ledger, freshness, file)
                 outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
+                if freshness.names_versions and outcome.why == UNSIGNALLED and not anew:
+                    # What it found at its start came after the text: of a file that is opened now it names the version.
+                    outcome = await Check(session, ledger, freshness, file).run_anew(deadline)
             if ledger.behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=ledger.behind)
             if restricted is not None and restricted.incomplete and outcome.is_fresh:

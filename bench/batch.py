@@ -30,7 +30,7 @@ import psutil
 from parity import processes
 from told import corpus, truth
 from told.edits import Edit, Texts, digest, plan
-from told.subjects import Setting
+from told.subjects.setting import Setting
 
 KINDS = ("harmless", "own", "others")
 SUBJECTS = (("flask+venv", "basedpyright"), ("rxjs", "typescript"))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from told import corpus, truth
-from told.subjects import Setting
+from told.subjects.setting import Setting
 
 WHOLE = (
     "httpx:basedpyright:httpx/_utils.py",

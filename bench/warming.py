@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from told import corpus
-from told.subjects import HOOK, Setting
+from told.subjects.hooks import HOOK
+from told.subjects.setting import Setting
 
 PROJECTS = (
     "httpx:basedpyright:httpx/_utils.py",

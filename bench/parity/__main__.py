@@ -1,4 +1,5 @@
-"""`bench/run [--quick] [--seed N] [--only NAME,…] [--out FOLDER]` and `bench/compare A.json B.json`.
+"""`bench/run [--quick] [--seed N] [--only NAME,…] [--out FOLDER]` and `bench/compare A.json B.json` (or two `.jsonl` of
+`bench/told/run --out`).
 
 `--only` takes parts (`warm`, `cold`, `lives`, …), subjects (`bare`, `mcp`, `cclsp`, …) and languages: of each of these,
 what is named is run, or all where nothing of it is named.
@@ -14,6 +15,8 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+
+from told import compare, figures
 
 from parity import agent_loop, lives, measures, ours, peers, processes, profiles, programs, report
 from parity.floor import bare
@@ -49,8 +52,7 @@ PROGRAMS = "programs"
 def main() -> int:
     chosen = _arguments()
     if chosen.verb == "compare":
-        print(report.compared(*chosen.files))
-        return 0
+        return _compared(*chosen.files)
     # So that whoever ends this run ends what it has started.
     signal.signal(signal.SIGTERM, _ended)
     names = {kind.name for kind in KINDS}
@@ -64,6 +66,16 @@ def main() -> int:
     bench = asyncio.run(measured(plan, parts or {*PARTS, PROGRAMS}, subjects or names))
     print(report.written(chosen.out, bench, _command(chosen)).read_text())
     return 1 if bench.broken else 0
+
+
+def _compared(first: Path, second: Path) -> int:
+    """Medians of two runs of `bench/run`; of `bench/told/run`, what was told, and 1 where the second told it worse."""
+    if first.suffix != ".jsonl":
+        print(report.compared(first, second))
+        return 0
+    table, is_worse = compare.compared(figures.rows(first), figures.rows(second))
+    print(table)
+    return int(is_worse)
 
 
 def _command(chosen: argparse.Namespace) -> str:

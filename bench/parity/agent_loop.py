@@ -27,7 +27,7 @@ sys.path.insert(0, str(CLONE / "tests"))
 
 from support.daemon.homes import DaemonHome
 from support.hosts.model_server import Call, ModelServer, Turn
-from support.hosts.opencode import opencode, started
+from support.hosts.opencode import CHAT, opencode, started
 from support.hosts.real import host_home, pilotfish, program, run
 
 ONCE = "diagnostics in one command, from nothing"
@@ -162,7 +162,7 @@ async def _once(bench: Bench, language: str, name: str, home: DaemonHome) -> Non
         return await asyncio.to_thread(_said, [program("opencode"), "debug", "lsp", "diagnostics", file], home)
 
     if name == "opencode debug lsp":
-        started(home, "http://127.0.0.1:1", "scripted", SUBJECTS["opencode"].settings(language))
+        started(home, "http://127.0.0.1:1", "scripted", CHAT, SUBJECTS["opencode"].settings(language))
     await bench.timed(bench.record(ONCE, language, name), ask, lambda answer: "missing_1" in answer, starts=True)
 
 

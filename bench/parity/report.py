@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from told import figures, tables
+
 from parity.numbers import NAN, interval, median, percentile, quotient, spread
 from parity.peers import PINS
 from parity.plots import PLOTTED, bars
@@ -55,6 +57,7 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
             (folder / name).write_text(bars(measure, found))
             parts.append(f"![{measure}]({name})\n")
     parts += map(_profile, bench.profiles)
+    parts += _told()
     if REMARKS.exists():
         parts.append(f"## Remarks\n\nWritten by hand about the figures above.\n\n{REMARKS.read_text()}")
     report = folder / "REPORT.md"
@@ -166,6 +169,19 @@ def _profile(profile: Profile) -> str:
         *(f"| `{name.replace('|', '/')}` | {value:.3f} |" for name, value in profile.functions.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _told() -> list[str]:
+    """What `bench/told/run` measured before, as it was kept: it takes longer than all of this."""
+    parts = list[str]()
+    if rows := figures.rows(figures.SUBJECTS):
+        said = "Kept results of `bench/told/run --subjects`; what they were measured on is in [told](told/SUBJECTS.md)."
+        hosts, everybody = tables.of_hosts(rows), tables.of_subjects(rows)
+        parts.append(f"## What the agent is told\n\n{said}\n\n{hosts}\n\n{everybody}\n")
+    if rows := figures.rows(figures.OTHERS):
+        said = "Kept results of `bench/told/run --kinds others,fix`, by the hook program with Claude Code's events."
+        parts.append(f"## Other files\n\n{said}\n\n{tables.of_others(rows)}\n")
+    return parts
 
 
 def _ranged(figure: Figure) -> str:

@@ -3,25 +3,54 @@
 import argparse
 import json
 import os
+import queue
+import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from told import corpus, edits, report, score, subjects, truth
+from parity import peers
+
+from told import corpus, edits, figures, forms, pages, report, score, subjects, tables, truth
 from told.corpus import Project
 from told.edits import Edit
 from told.report import Outcome, Run
-from told.subjects import Setting
+from told.subjects.setting import Setting
 
 QUICK = (("httpx+venv", 10), ("rxjs", 8), ("cobra", 8))
 """Projects and how many edits of each: some minutes on two cores once the truth is in the cache."""
 
 
+EVERYBODY = (
+    *("nothing", "claude-code", "library", "mcp", "serena", "agent-lsp"),
+    *(f"{host}/{help_}" for host in ("claude-code", "opencode", "qwen") for help_ in ("nothing", "own", "pilotfish")),
+)
+SUBJECTS_RUN = [
+    *("--project", "rxjs", "--edits", "36", "--seed", "56", "--pause", "1", "--seconds", "150"),
+    *("--subject", ",".join(EVERYBODY)),
+]
+"""Twelve edits of what other files use, four that break their own, five harmless ones, and undoing what broke."""
+
+BROKEN = (OSError, RuntimeError, queue.Empty, subprocess.SubprocessError)
+"""How a subject shows that cannot be measured."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _options(arguments)
+    if chosen.pages:
+        print("\n".join(map(str, pages.written())))
+        return 0
+    if chosen.subjects:
+        return _everybody()
+    if chosen.keep:
+        found = [row for name in chosen.keep.split(",") for row in figures.rows(Path(name))]
+        figures.OTHERS.write_text("".join(json.dumps(report.kept(row)) + "\n" for row in found))
+        print(tables.of_others(found))
+        return 0
     known = corpus.projects()
     if chosen.fetch:
         return _fetch(chosen.project.split(",") if chosen.project else list(known))
@@ -39,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.report:
         Path(chosen.report).write_text(report.page(runs, arguments or sys.argv[1:], loads))
     if chosen.out:
-        Path(chosen.out).write_text(report.json_lines(runs))
+        Path(chosen.out).write_text(report.json_lines(runs, short=chosen.short))
         print(f"\nEvery edit with what was told: {chosen.out}")
     return int(any(one.is_wrong for run in runs for one in run.outcomes) and chosen.strict)
 
@@ -55,7 +84,33 @@ def measured(project: Project, server: str, count: int, chosen: Any) -> list[Run
     print(f"\n## {project.name}, {server}, seed {chosen.seed}: {count} edits; truth in {took:.0f} s", flush=True)
     if chosen.truth_only:
         return []
-    return [watched(project, server, name, planned, true, chosen) for name in chosen.subject.split(",")]
+    found = list[Run]()
+    for name in chosen.subject.split(","):
+        try:
+            found.append(watched(project, server, name, planned, true, chosen))
+        except BROKEN as broken:
+            traceback.print_exc()
+            print(f"{name} was not measured: {type(broken).__name__}", flush=True)
+    return found
+
+
+def _everybody() -> int:
+    """Measure all subjects in one run, keep the results, and write the pages that show them."""
+    before = os.getloadavg()[0]
+    code = main([*SUBJECTS_RUN, "--out", str(figures.SUBJECTS), "--short"])
+    about = report.circumstances(["--subjects"], [before, os.getloadavg()[0]])
+    pages.ABOUT.write_text(json.dumps({**about, **versions()}, indent=2) + "\n")
+    pages.written()
+    return code
+
+
+def versions() -> dict[str, str]:
+    """Of everybody else."""
+    manifest = json.loads((truth.CLONE / "tools" / "hosts.json").read_text())
+    npm = json.loads((truth.CLONE / "tools" / "npm-packages.json").read_text())
+    hosts = {name: ", ".join(set(manifest[name]["npm"].values())) for name in ("claude-code", "opencode", "qwen")}
+    pins = {name: next(iter(peers.PINS[name]["pypi"].values())) for name in ("serena", "agent-lsp")}
+    return {**hosts, **pins, **{name: npm[name] for name in ("typescript-language-server", "typescript")}}
 
 
 def watched(
@@ -77,16 +132,19 @@ def watched(
                     print(f"stopped after {len(outcomes)} edits: {chosen.seconds:.0f} s are over", flush=True)
                     break
                 asked.before(edit)
-                for change in edit.changes:
+                for change in () if asked.carries_out else edit.changes:
                     subjects.carry_out(root, change)
                 told = asked.after(edit)
-                verdict = judge.verdict(edit, what, score.said(told.text, str(root)))
+                texts = (told.text, told.between)
+                heard, between = (forms.read(text, str(root), told.form) for text in texts)
+                verdict = judge.verdict(edit, what, heard, between)
                 outcomes.append(Outcome(edit, what, told, verdict))
                 if chosen.all or outcomes[-1].is_wrong:
                     print(report.explained(outcomes[-1]), flush=True)
                     if chosen.text and told.text:
                         print("      | " + told.text.rstrip().replace("\n", "\n      | "))
-                time.sleep(chosen.pause)
+                # Nobody is there who could use the time.
+                time.sleep(0 if subject.endswith("nothing") else chosen.pause)
             cost = subjects.cost(setting)
     return Run(project.name, server, subject, chosen.seed, outcomes, cost)
 
@@ -109,6 +167,10 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--quick", action="store_true", help="a few edits of a few projects")
     add("--out", default="", help="a file for JSON lines: every edit, its truth, what was told, the verdict")
     add("--report", default="", help="a file for the tables, with what they were measured on")
+    add("--short", action="store_true", help="without the texts in that file")
+    add("--subjects", action="store_true", help="all subjects in one run, kept in subjects.jsonl, and the pages of it")
+    add("--pages", action="store_true", help="only write the pages of the kept results")
+    add("--keep", default="", help="only keep what these files of --out have, without texts, in others.jsonl")
     add("--strict", action="store_true", help="exit with 1 if anything was wrong")
     add("--fetch", action="store_true", help="only fill the cache with the projects")
     add("--truth-only", action="store_true", help="only fill the cache with the truth of this plan")

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -14,7 +14,8 @@ from typing import Any
 
 from told.edits import Edit
 from told.score import Verdict
-from told.subjects import Cost, Told
+from told.subjects import Cost
+from told.subjects.setting import Told
 from told.truth import Problem, Truth, one_line
 
 WIDTH = 220
@@ -114,16 +115,21 @@ def _about_edits(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) -> str:
-    """Markdown for a file of its own: what was measured, on what, and every mistake."""
+def circumstances(arguments: Sequence[str], loads: Sequence[float]) -> dict[str, str]:
+    """What was measured, when, and on what."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    about = {
+    return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": shlex.join(["bench/told/run", *_about_edits(arguments)]),
         "commit": commit.stdout.strip(),
         "machine": f"{platform.system()}, {platform.machine()}, {os.cpu_count()} cores",
         "load (1 minute) before each project and at the end": " ".join(f"{load:.1f}" for load in loads),
     }
+
+
+def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) -> str:
+    """Markdown for a file of its own: what was measured, on what, and every mistake."""
+    about = circumstances(arguments, loads)
     lines = [
         "# What the agent is told",
         "",
@@ -242,11 +248,25 @@ def record(run: Run, outcome: Outcome) -> dict[str, Any]:
         "new": [asdict(one) for found in outcome.truth.new.values() for one in found],
         "verdict": asdict(outcome.verdict),
         "wrong": outcome.is_wrong,
+        "cost": asdict(run.cost),
     }
 
 
-def json_lines(runs: Iterable[Run]) -> str:
-    return "".join(json.dumps(record(run, one)) + "\n" for run in runs for one in run.outcomes)
+def json_lines(runs: Iterable[Run], *, short: bool = False) -> str:
+    """A row for each edit of each run; `short` ones have no texts."""
+    rows = [record(run, one) for run in runs for one in run.outcomes]
+    return "".join(json.dumps(kept(row) if short else row) + "\n" for row in rows)
+
+
+def kept(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Enough for every figure: what was told is a number of bytes, a finding is its file."""
+    verdict, told = row["verdict"], row["told"]
+    findings = ("right", "late", "old", "unknown", "missing")
+    short = {name: [{"file": one["file"]} for one in verdict[name]] for name in findings}
+    new = [{"file": one["file"], "severity": one["severity"]} for one in row["new"]]
+    size = len((told["text"] + told.get("between", "")).encode())
+    said = {"milliseconds": round(told["milliseconds"], 1), "bytes": size, "error": bool(told["error"])}
+    return {**row, "told": said, "new": new, "verdict": {**verdict, **short}}
 
 
 def _listed(title: str, problems: Sequence[Problem]) -> list[str]:

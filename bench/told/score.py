@@ -108,36 +108,48 @@ class Judge:
         self._gone: dict[str, tuple[Problem, ...]] = {}
         """What deleted files had: it is not new when they come back."""
 
-    def verdict(self, edit: Edit, truth: Truth, feedback: Said) -> Verdict:
+    def verdict(self, edit: Edit, truth: Truth, feedback: Said, between: Said | None = None) -> Verdict:
+        """`between` is what was told since the edit before and before this one, of the state that this one found."""
         edited = {change.path for change in edit.changes}
+        before = [problem for found in truth.before.values() for problem in found]
+        earlier, rest, heard = self._late(between or Said(), (between or Said()).findings, before, ())
+        earlier_old, earlier_unknown = _matched(rest, before)
         truth = replace(truth, new=self._counting(edit, truth))
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
-        # Nobody need be told of what has been fixed in the meantime.
-        pending = _still(self._pending, after)
         right, rest = _matched(feedback.findings, new)
-        late, rest = _matched(rest, [problem for _, problem in pending])
+        late, rest, since = self._late(feedback, rest, after, edited)
         old, rest = _matched(rest, after)
-        told = {id(problem) for _, problem in (*right, *late)}
+        told = {id(problem) for _, problem in right}
         untold = [problem for problem in new if id(problem) not in told]
-        told |= {id(problem) for _, problem in pending if problem.file not in edited and _names(feedback, problem.file)}
-        since = [(number, problem.file) for number, problem in pending if id(problem) in told]
-        self._pending = [(number, problem) for number, problem in pending if id(problem) not in told]
         self._pending += [(edit.number, problem) for problem in untold]
         own = [problem for problem in untold if problem.file in edited and problem.severity == "error"]
         broken = broken_files(truth.new, edited)
         named = {problem.file for _, problem in right} | {file for file in broken if _names(feedback, file)}
         return Verdict(
             right=tuple(finding for finding, _ in right),
-            late=tuple(finding for finding, _ in late),
-            late_for=tuple(dict.fromkeys(since)),
-            old=tuple(finding for finding, _ in old),
-            unknown=tuple(rest),
+            late=tuple(finding for finding, _ in (*earlier, *late)),
+            late_for=tuple(dict.fromkeys((*heard, *since))),
+            old=tuple(finding for finding, _ in (*earlier_old, *old)),
+            unknown=(*earlier_unknown, *rest),
             missing=tuple(_not_counted(own, feedback.left_out)),
             own_new=sum(problem.severity == "error" for problem in new if problem.file in edited),
             broken=broken,
             told=tuple(file for file in broken if file in named),
         )
+
+    def _late(
+        self, feedback: Said, findings: Sequence[Problem], there: Sequence[Problem], edited: Container[str]
+    ) -> tuple[list[tuple[Problem, Problem]], list[Problem], list[tuple[int, str]]]:
+        """What of these should have been told before, what is left, and the edits and files that it is late for."""
+        # Nobody need be told of what has been fixed in the meantime.
+        pending = _still(self._pending, there)
+        late, rest = _matched(findings, [problem for _, problem in pending])
+        told = {id(problem) for _, problem in late}
+        told |= {id(problem) for _, problem in pending if problem.file not in edited and _names(feedback, problem.file)}
+        since = [(number, problem.file) for number, problem in pending if id(problem) in told]
+        self._pending = [(number, problem) for number, problem in pending if id(problem) not in told]
+        return late, rest, since
 
     def _counting(self, edit: Edit, truth: Truth) -> dict[str, tuple[Problem, ...]]:
         """What is new and should be told."""

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told import corpus, edits, report, score, subjects, truth
+from told import corpus, edits, report, score, truth
 from told.edits import Change, Edit
 from told.report import Outcome, summary
-from told.subjects import Told
+from told.subjects import claude_events, setting
+from told.subjects.setting import Told
 from told.truth import Problem, Truth
 
 pytestmark = pytest.mark.proves("BENCH-1")
@@ -503,7 +504,7 @@ def test_long_messages_that_were_cut_are_the_same_and_short_ones_that_begin_alik
 )
 def test_the_words_of_an_edit_say_what_it_does_and_where(before: list[str], after: list[str]) -> None:
     old, new = "".join(before), "".join(after)
-    was, becomes = subjects.replaced_lines(old, new)
+    was, becomes = claude_events.replaced_lines(old, new)
     assert old.replace(was, becomes, 1) == new
     assert old.count(was) == 1 or was in {old, ""}
 
@@ -518,7 +519,7 @@ def test_every_project_is_pinned_and_has_a_checker_and_edits() -> None:
     for name, project in corpus.projects().items():
         assert len(project.sha256) == 64, name
         assert all(len(digest) == 64 for digest in project.beside.values())
-        assert set(project.servers) <= truth.CHECKERS.keys() & subjects.PROGRAMS.keys()
+        assert set(project.servers) <= truth.CHECKERS.keys() & setting.PROGRAMS.keys()
         assert project.language in edits.MAKERS
         assert any(mark in project.package for mark in ("==", "@", "=")), name
         assert all("==" in requirement for requirement in project.requirements)

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from fnmatch import translate
+from functools import cache
 
 AGENTS = (
     "agent", "agents", "amp", "claude", "codex", "crush", "firebender", "gemini", "goose", "iflow", "jules", "kilo",
@@ -63,16 +64,20 @@ PROTECTED_PATHS = (
 )
 """Folders by two names, at any depth."""
 
-_PROTECTED = re.compile("|".join(translate(pattern) for pattern in PROTECTED))
-
 
 def protected(segments: Sequence[str]) -> str | None:
     """The part of a path below a root that makes it untouchable; None when nothing does."""
     folded = [_folded(segment) for segment in segments]
     for place, segment in enumerate(folded):
-        if _PROTECTED.match(segment) or (segment, *folded[place + 1 : place + 2]) in PROTECTED_PATHS:
+        if _names().match(segment) or (segment, *folded[place + 1 : place + 2]) in PROTECTED_PATHS:
             return segments[place]
     return None
+
+
+@cache
+def _names() -> re.Pattern[str]:
+    """Made for the first edit: it takes as long as fifty modules, and no daemon needs it to start."""
+    return re.compile("|".join(translate(pattern) for pattern in PROTECTED))
 
 
 def _folded(segment: str) -> str:

@@ -2,11 +2,12 @@
 
     $ python bench/batch.py                      # 200 patches of Flask and of rxjs; writes bench/batch.md
     $ python bench/batch.py --patches 20 --no-ray
-    $ python bench/batch.py --truth-only         # only the command line, whose findings and times are kept
+    $ python bench/batch.py --timed 20           # the command line is timed for 20 of them, and the rest is estimated
+    $ python bench/batch.py --truth-only         # only the command line, whose findings are kept
 
 Every patch is one random edit of the published project (`told/edits.py`), and the truth is the command line of the
 same checker on the project before and after it, from the start: by file and line, which errors are new. What it says
-of a state is kept in the cache of `told`, and so is how long it took and what it cost when it was asked.
+of a state is kept in the cache of `told`; how long it takes and what it costs is measured anew in every run.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from typing import Any
 import psutil
 from parity import processes
 from told import corpus, truth
-from told.edits import Edit, Texts, digest, plan
+from told.edits import Edit, Texts, plan
 from told.subjects.setting import Setting
 
 KINDS = ("harmless", "own", "others")
@@ -59,22 +60,23 @@ def state_after(texts: Texts, edit: Edit) -> dict[str, str]:
 
 
 class TimedTruth:
-    """What the command line says of a state, and what that cost when it was asked."""
+    """What the command line says of a state, and what asking it costs."""
 
-    def __init__(self, project: corpus.Project, server: str, asker: truth.Asker) -> None:
+    def __init__(self, asker: truth.Asker, folder: Path) -> None:
         self._asker = asker
-        self._name = f"{project.name}-{server}"
+        self._folder = folder
 
-    def of(self, state: Texts) -> tuple[truth.Findings, Cost]:
-        kept = corpus.cache() / "batch-cost" / f"{self._name}-{digest(state)[:24]}.json"
-        if kept.exists():
-            return self._asker.findings(state), Cost(**json.loads(kept.read_text()))
+    def of(self, state: Texts) -> truth.Findings:
+        """From the cache, where it was asked before."""
+        return self._asker.findings(state)
+
+    def timed(self, state: Texts) -> Cost:
+        """It is asked in any case, from the start: what it kept of the last time is gone."""
+        for kept in self._folder.glob("*.tsbuildinfo"):
+            kept.unlink()
         began, before = time.perf_counter(), _children_cpu()
         self._asker.ask(state)
-        cost = Cost(time.perf_counter() - began, _children_cpu() - before)
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps({"seconds": cost.seconds, "cpu_seconds": cost.cpu_seconds}))
-        return self._asker.findings(state), cost
+        return Cost(time.perf_counter() - began, _children_cpu() - before)
 
 
 def _children_cpu() -> float:
@@ -186,7 +188,8 @@ class Meter:
 # --- The table ------------------------------------------------------------------------------------------------------
 
 
-def measure(name: str, server: str, count: int, ways: Mapping[str, Sequence[str]], *, truth_only: bool) -> list[str]:
+def measure(name: str, server: str, asked: argparse.Namespace, ways: Mapping[str, Sequence[str]]) -> list[str]:
+    count: int = asked.patches
     project = corpus.projects()[name]
     with tempfile.TemporaryDirectory(prefix="batch-") as given:
         folder = Path(os.path.realpath(given))
@@ -194,10 +197,13 @@ def measure(name: str, server: str, count: int, ways: Mapping[str, Sequence[str]
         texts = corpus.texts(root, project.language)
         truth.CHECKERS[server].prepare(project, root)
         edits = patches_of(texts, project.language, count)
-        expected, costs = truths_of(project, server, texts, edits)
-        line = Cost(sum(one.seconds for one in costs), sum(one.cpu_seconds for one in costs))
-        rows = [_row(name, server, "command line", count, line, line, "")]
-        if truth_only:
+        expected, costs = truths_of(project, server, texts, edits, min(asked.timed, count))
+        share = count / len(costs)
+        line = Cost(share * sum(one.seconds for one in costs), share * sum(one.cpu_seconds for one in costs))
+        by = "command line" if len(costs) == count else f"command line, timed {len(costs)}"
+        rows = [_row(name, server, by, count, line, line, "")]
+        print(rows[0], flush=True)
+        if asked.truth_only:
             return rows
         lines = folder / "patches.jsonl"
         lines.write_text("".join(json.dumps(_line(number, edit)) + "\n" for number, edit in enumerate(edits)))
@@ -214,17 +220,19 @@ def measure(name: str, server: str, count: int, ways: Mapping[str, Sequence[str]
 
 
 def truths_of(
-    project: corpus.Project, server: str, texts: Texts, edits: Sequence[Edit]
+    project: corpus.Project, server: str, texts: Texts, edits: Sequence[Edit], timed: int
 ) -> tuple[list[Errors], list[Cost]]:
+    """What each patch introduces; what asking for the first ones cost."""
     found, costs = list[Errors](), list[Cost]()
     with truth.Asker(project, truth.CHECKERS[server]).open() as asker:
-        timed = TimedTruth(project, server, asker)
-        base, _ = timed.of(texts)
+        known = TimedTruth(asker, asker.folder)
+        base = known.of(texts)
         for number, edit in enumerate(edits):
-            after, cost = timed.of(state_after(texts, edit))
-            found.append(introduced(base, after, texts, edit))
-            costs.append(cost)
-            print(f"{project.name}: truth {number + 1}/{len(edits)}, {cost.seconds:.1f} s", file=sys.stderr, flush=True)
+            state = state_after(texts, edit)
+            if number < timed:
+                costs.append(known.timed(state))
+            found.append(introduced(base, known.of(state), texts, edit))
+            print(f"{project.name}: truth {number + 1}/{len(edits)}", file=sys.stderr, flush=True)
     return found, costs
 
 
@@ -262,6 +270,7 @@ def main() -> None:
     parser.add_argument("--project", action="append", choices=[name for name, _ in SUBJECTS])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--timed", type=int, default=10_000)
     parser.add_argument("--truth-only", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -272,7 +281,7 @@ def main() -> None:
     rows = [HEAD]
     for name, server in SUBJECTS:
         if not asked.project or name in asked.project:
-            rows += measure(name, server, asked.patches, ways, truth_only=asked.truth_only)
+            rows += measure(name, server, asked, ways)
     table = "\n".join(rows)
     print(table)
     if asked.out:

@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 from parity import processes
 from told import corpus
-from told.subjects import Setting
+from told.subjects.setting import Setting
 
 FILE = "src/flask/helpers.py"
 BROKEN = '\n\nbroken: int = "text"\n'

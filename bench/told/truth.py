@@ -395,6 +395,11 @@ class Asker:
             self._folder = Path(os.path.realpath(folder))
             yield self
 
+    @property
+    def folder(self) -> Path:
+        """Where it works, and keeps what a checker keeps for the next time."""
+        return self._folder
+
     def findings(self, state: Texts) -> Findings:
         found = self._from_cache(self._kept(state), lambda: self.ask(state))
         if self._checker.stops_at and _has_rule(found, self._checker.stops_at):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 @given(
-    lost=st.lists(st.lists(st.booleans(), max_size=4), max_size=12),
+    lost=st.lists(st.lists(st.booleans(), max_size=MAX_TRIES + 1), max_size=12),
     judges=st.integers(1, 4),
 )
 def test_whatever_judges_lose_each_patch_is_told_once(lost: list[list[bool]], judges: int) -> None:
@@ -54,6 +54,11 @@ async def _play(lost: list[list[bool]], judges: int) -> list[Judgement]:
         for _ in range(judges):
             tasks.start_soon(judge)
     return told
+
+
+def test_a_patch_whose_judge_is_always_lost_is_given_up_and_told() -> None:
+    (told,) = anyio.run(_play, [[True] * MAX_TRIES], 2)
+    assert told.state is State.UNAVAILABLE
 
 
 def test_a_line_that_was_cut_short_is_no_judgement() -> None:

@@ -9,8 +9,9 @@ import anyio
 from pilotfish.batch.judge import JudgedPatch
 from pilotfish.batch.patches import Judgement, Patch
 
-MAX_TRIES = 3
-"""How often a patch is judged whose judge was lost on the way."""
+MAX_TRIES = 7
+"""How often a patch is judged whose judge was lost on the way. Whoever takes it next may have lost its own servers to
+the same thing, so that one accident may cost several tries."""
 
 Tell = Callable[[Judgement], Awaitable[None]]
 

@@ -19,7 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pilotfish.batch.bases import Bases
 from pilotfish.batch.copies import packed, unpack
-from pilotfish.batch.engine import PatchQueue, Tell
+from pilotfish.batch.engine import MAX_TRIES, PatchQueue, Tell
 from pilotfish.batch.judge import JudgedPatch, JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Code, Failure, Unavailable
@@ -148,7 +148,9 @@ class RayEngine:
                     await anyio.to_thread.run_sync(_kill, ray, actor)
                     actor = None
                     if not queue.give_back(patch):
-                        await tell(unjudged(patch, f"three workers were lost with this patch, the last by: {error}"))
+                        await tell(
+                            unjudged(patch, f"{MAX_TRIES} workers were lost with this patch, the last by: {error}")
+                        )
                         queue.done()
                     continue
                 await queue.settle(patch, judged, tell)

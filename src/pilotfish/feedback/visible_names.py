@@ -7,7 +7,7 @@ An edit that leaves a bracket or a quote open changes how the rest of the file i
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
@@ -49,6 +49,15 @@ def visible_names(old: str, new: str, extension: str) -> frozenset[str]:
         return every.all
     seen = chain(_seen(before, gone, family), _seen(after, come, family))
     return frozenset(seen) - KEYWORDS
+
+
+def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozenset[str] | None:
+    """The names by which other files see what stands on these lines; None where the language is not known."""
+    family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
+    if family is None:
+        return None
+    lines = without_comments(text, extension)
+    return frozenset(_seen(lines, [number for number in numbers if number < len(lines)], family)) - KEYWORDS
 
 
 def _seen(lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:

@@ -7,7 +7,9 @@ by name (`affected`), and the importers of whatever differs follow until nothing
 when it is first needed, and kept for every later patch.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 import anyio.to_thread
 from msgspec import Struct, field
@@ -18,6 +20,7 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.feedback.delta import CheckedText, Delta, delta
 from pilotfish.feedback.project_account import Account, changed_files
+from pilotfish.feedback.visible_names import names_seen_at
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, visible_names_of
 from pilotfish.service.diagnostics.effort import effort_of
@@ -37,6 +40,12 @@ AT_ONCE = 4
 
 PATCH_SECONDS = 300.0
 """For finding the files of one patch; every check has its own limit."""
+
+LONG = 8
+"""States at the base that a batch has needed before more are had than it needs."""
+
+AHEAD = 40
+"""How many more, each time that a server is taken back to the base: that costs more than a few checks there."""
 
 PATIENCE = Patience(first=90.0, later=60.0)
 
@@ -155,11 +164,13 @@ class PatchChecks:
         return found.files
 
     async def _follow(self, run: "_Run", target: SearchedRoot, differing: Sequence[AbsPath]) -> None:
-        """The importers of what differs from the base, and of those that do, and so on."""
+        """The files that see what differs from the base, and those that see what differs in these, and so on."""
         while differing and run.left > 0:
-            following = await self._affected.of_broken(target.root, differing, target.extensions, run.left)
-            run.is_complete = run.is_complete and following.complete
-            differing = await run.judge(following.files, others=True)
+            names, opaque = run.names_seen(differing)
+            following = await self._affected.of_broken(target.root, opaque, target.extensions, run.left)
+            seeing = await self._words.mentions(target.root, names, target.extensions, run.left)
+            run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
+            differing = await run.judge([*following.files, *(seeing.files if seeing else ())], others=True)
 
     async def check(
         self, client: ClientSession, workspace: Workspace, paths: Collection[AbsPath], *, others: bool
@@ -175,6 +186,14 @@ class PatchChecks:
         async with owned_tasks() as tasks:
             for _ in range(min(AT_ONCE, len(paths))):
                 tasks.start_soon(work)
+        return found
+
+    async def files_like(self, paths: Sequence[AbsPath], workspace: Workspace, seconds: float) -> list[AbsPath]:
+        """The files of the same roots that the same servers judge."""
+        found = list[AbsPath]()
+        for target in searched_roots(workspace, paths):
+            files = await self._words.files(target.root, seconds)
+            found += [path for path in (files.files if files else ()) if path.endswith(tuple(target.extensions))]
         return found
 
     async def in_step(self, workspace: Workspace) -> None:
@@ -231,13 +250,23 @@ class _Run:
         wanted = [path for path in dict.fromkeys(wanted) if path not in self._unknown]
         if not wanted:
             return
+        needed = frozenset(wanted)
         if self._is_patched:
             await self.to_base()
+            wanted += await self._ahead(frozenset(wanted))
         for verdict in await self._checks.check(self.client, self.workspace, wanted, others=False):
             if verdict.is_fresh:
                 self._bases[self._named(verdict.path)] = self._state(verdict)
-            else:
+            elif verdict.path in needed:
                 self._unknown[verdict.path] = verdict
+
+    async def _ahead(self, wanted: frozenset[AbsPath]) -> list[AbsPath]:
+        """Files that later patches may need."""
+        if len(self._bases) < LONG:
+            return []
+        every = await self._checks.files_like(self.own, self.workspace, self.left)
+        unknown = (path for path in every if path not in wanted and self._named(path) not in self._bases)
+        return list(islice(unknown, AHEAD))
 
     async def judge(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:
         """Check files as patched; returns those that differ from the base."""
@@ -255,6 +284,21 @@ class _Run:
             if isinstance(change, Delta) and verdict.is_fresh:
                 self._deltas[verdict.path] = change
         return [path for path in new if (found := self._deltas.get(path)) and (found.introduced or found.fixed)]
+
+    def names_seen(self, paths: Sequence[AbsPath]) -> tuple[frozenset[str], list[AbsPath]]:
+        """By which names other files see what differs in these, and the files of which that is not known."""
+        names, opaque = frozenset[str](), list[AbsPath]()
+        for path in paths:
+            verdict, change = self._verdicts.get(path), self._deltas[path]
+            lines = {one.range.start.line for one in change.introduced}
+            seen = None
+            if verdict is not None and not change.fixed:
+                seen = names_seen_at(verdict.text, lines, os.path.splitext(path)[1])
+            if seen is None:
+                opaque.append(path)
+            else:
+                names |= seen
+        return names, opaque
 
     def _before(self, path: AbsPath) -> CheckedText | None:
         return CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))

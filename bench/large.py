@@ -1,0 +1,188 @@
+"""What a project of 50,000 files costs, beside one of 50: above all, how much longer the feedback after an edit takes.
+
+    $ python bench/large.py                               # 50,000 files in 20 nested roots, basedpyright
+    $ python bench/large.py --files 10000 --roots 4 --server ty --edits 11
+
+Both projects have the same file with the same importer, and get the same edits, in turns: a function returns another
+type, and its one caller in another file is broken by that; then it is as it was. Every feedback must tell of it.
+Printed are also how long the first answer of a new daemon takes, the folders that are watched, the memory of the daemon
+and of its server, and how long `check --changed` takes.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from parity import processes
+from told.subjects.hooks import HOOK
+from told.subjects.setting import Setting
+
+FUNCTIONS = 20
+EDITED, CALLER = 10, 11
+PATIENT = {"timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": 110_000}}
+ENOUGH = 1.2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=50_000)
+    parser.add_argument("--roots", type=int, default=20)
+    parser.add_argument("--small", type=int, default=50)
+    parser.add_argument("--edits", type=int, default=15)
+    parser.add_argument("--server", default="basedpyright", choices=["basedpyright", "ty"])
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="large-") as given:
+        folder = Path(os.path.realpath(given))
+        small = Bench(folder / "small", asked.small, 1, asked.server)
+        large = Bench(folder / "large", asked.files, asked.roots, asked.server)
+        try:
+            for one in (small, large):
+                one.begin()
+            for _ in range(asked.edits):
+                for one in (small, large):
+                    one.edit()
+            for one in (small, large):
+                one.report()
+        finally:
+            for one in (small, large):
+                one.end()
+    ratio = statistics.median(large.times) / statistics.median(small.times)
+    sizes = f"{large.files} files / {small.files} files"
+    print(f"{asked.server}: feedback of an edit, {sizes}: {ratio:.2f} (at most {ENOUGH})")
+    raise SystemExit(0 if ratio <= ENOUGH else 1)
+
+
+class Bench:
+    """One project, with a user and a daemon of its own."""
+
+    def __init__(self, folder: Path, files: int, roots: int, server: str) -> None:
+        self.files = files
+        self.times = list[float]()
+        self._first = 0.0
+        self._root = folder / "work"
+        self._package = self._root / ("part0" if roots > 1 else "") / "package"
+        self._setting = Setting(self._root, folder / "scratch", server, trusted=True, config=PATIENT)
+        megabytes = _write(self._root, files, roots)
+        print(f"{files} files in {roots} roots, {megabytes:.0f} MB", flush=True)
+
+    def begin(self) -> None:
+        self._setting.prepare()
+        began = time.perf_counter()
+        self._hook({"event": "began", "session": "large", "cwd": str(self._root)})
+        self._edited(EDITED, "str", expected=True)
+        self._edited(EDITED, "int", expected=False)
+        self._first = time.perf_counter() - began
+
+    def edit(self) -> None:
+        """Both ways are timed: the error comes, and goes."""
+        self.times.append(self._edited(EDITED, "str", expected=True))
+        self._edited(EDITED, "int", expected=False)
+
+    def report(self) -> None:
+        found = processes.of(self._setting.scratch, self._root)
+        daemon = [one for one in found if "pilotfish.daemon" in " ".join(processes.words(one)) or _is_daemon(one)]
+        servers = [one for one in found if one not in daemon]
+        began = time.perf_counter()
+        self._run("check", "--changed", "--json")
+        changed = time.perf_counter() - began
+        edits = f"p50 {1000 * statistics.median(self.times):.0f} ms, most {1000 * max(self.times):.0f} ms"
+        print(
+            f"{self.files:6} files: first answer {self._first:.1f} s · edit {edits} · "
+            f"watched folders {sum(map(_watches, daemon))} · daemon {processes.memory(daemon):.0f} MB · "
+            f"servers {processes.memory(servers):.0f} MB · check --changed {changed:.1f} s",
+            flush=True,
+        )
+
+    def end(self) -> None:
+        self._run("daemon", "stop")
+
+    def _edited(self, number: int, returned: str, *, expected: bool) -> float:
+        path = self._package / f"m{number}.py"
+        path.write_text(_module("part0", number, returned))
+        began = time.perf_counter()
+        event = {"files": [str(path)], "kind": "edit", "cwd": str(self._root), "session": "large"}
+        told = self._hook(event)
+        took = time.perf_counter() - began
+        if (f"m{CALLER}.py" in told) != expected:
+            raise SystemExit(f"{self.files} files: the edit to {returned} was answered with {told!r}")
+        return took
+
+    def _hook(self, event: dict[str, object]) -> str:
+        argv = [sys.executable, "-I", "-S", str(HOOK), "plain", "--deadline-ms", "110000"]
+        done = subprocess.run(
+            argv,
+            input=json.dumps(event).encode(),
+            cwd=self._root,
+            env=self._setting.environment(),
+            capture_output=True,
+            check=False,
+        )
+        return done.stdout.decode()
+
+    def _run(self, *words: str) -> None:
+        argv = [sys.executable, "-m", "pilotfish", *words]
+        subprocess.run(argv, cwd=self._root, env=self._setting.environment(), capture_output=True, check=False)
+
+
+def _write(root: Path, files: int, roots: int) -> float:
+    written = 0
+    for part in range(roots):
+        folder = root / f"part{part}" if roots > 1 else root
+        (folder / "package").mkdir(parents=True)
+        (folder / "pyproject.toml").write_text(f'[project]\nname = "part{part}"\nversion = "1"\n')
+        (folder / "package" / "__init__.py").write_text("")
+        for number in range(files // roots):
+            text = _module(f"part{part}", number, "int")
+            (folder / "package" / f"m{number}.py").write_text(text)
+            written += len(text)
+    # Nothing goes on in the background afterwards.
+    who = [
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@localhost",
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "maintenance.auto=false",
+    ]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Made"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    return written / 1e6
+
+
+def _module(part: str, number: int, returned: str) -> str:
+    """It calls one function of the module before it; its first function returns this."""
+    head = f"from package.m{number - 1} import {part}_{number - 1}_0\n\n\n" if number else ""
+    call = f"{part}_{number - 1}_0(1) + 1" if number else "1"
+    value = "value" if returned == "int" else "str(value)"
+    first = f"def {part}_{number}_0(value: int) -> {returned}:\n    return {value}\n\n\n"
+    words = " ".join(f"word{number}_{one}" for one in range(8))
+    others = [
+        f'def {part}_{number}_{one}(value: int, other: str = "") -> int:\n'
+        f'    """{words}"""\n    return value + len(other)\n\n\n'
+        for one in range(1, FUNCTIONS)
+    ]
+    return f"{head}{first}{''.join(others)}used: int = {call}\n"
+
+
+def _is_daemon(process: psutil.Process) -> bool:
+    return _watches(process) > 0 and "python" in " ".join(processes.words(process))
+
+
+def _watches(process: psutil.Process) -> int:
+    try:
+        return sum(one.read_text().count("inotify wd:") for one in Path(f"/proc/{process.pid}/fdinfo").iterdir())
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main()

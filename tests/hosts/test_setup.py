@@ -55,6 +55,9 @@ EXISTING = {
     ".vscode/mcp.json": COMMENTED,
     ".codeium/windsurf/mcp_config.json": '{"mcpServers": {}}',
     ".kiro/settings/mcp.json": COMMENTED,
+    ".config/amp/settings.json": COMMENTED,
+    ".amp/settings.json": '{"amp.mcpServers": {"other": {}}}',
+    ".junie/mcp/mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
     ".roo/mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
 }
 

@@ -50,6 +50,26 @@ def test_a_client_that_reports_a_file_only_after_its_edit_hears_of_the_others_to
         client.published({"a.py": 1, "b.py": 1})
 
 
+@pytest.mark.proves("DIAG-12")
+def test_what_is_found_late_is_published_when_it_is_found(tmp_path: Path) -> None:
+    """No edit is waited for, so that everything about it comes late; and nobody asks again."""
+    user = make_user(
+        tmp_path, ["ty"], {"timing": {"firstTouchTimeoutMs": 1, "diagnosticsWaitTimeoutMs": 1}}, trusted=True
+    )
+    home = DaemonHome(user.workspace, dict(user.environment))
+    home.write("a.py", BAD)
+    try:
+        with lsp_client(home.root, home.environment) as client:
+            client.initialize()
+            client.open("a.py")
+            client.published({"a.py": 1})
+            home.write("a.py", GOOD)
+            client.change("a.py", GOOD)
+            client.published({"a.py": 0})
+    finally:
+        home.kill_all()
+
+
 def test_a_deleted_file_has_no_diagnostics(home: DaemonHome) -> None:
     home.write("a.py", BAD)
     with lsp_client(home.root, home.environment) as client:

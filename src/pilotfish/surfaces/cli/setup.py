@@ -30,10 +30,14 @@ class SetupCommand(click.Command):
     """The verb, whose help names the hosts without importing them."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's
+        import textwrap
+
         from pilotfish.hosts.registry import host_names
 
         formatter.write_paragraph()
-        formatter.write_text(f"HOST is one of: {', '.join(host_names())}.")
+        # Not by `write_text`, which breaks names at their hyphens.
+        names = textwrap.wrap(f"HOST is one of: {', '.join(host_names())}.", formatter.width, break_on_hyphens=False)
+        formatter.write("".join(f"{line}\n" for line in names))
 
 
 @click.command(cls=SetupCommand)

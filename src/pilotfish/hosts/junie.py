@@ -1,0 +1,25 @@
+"""Junie, the agent of JetBrains in its editors and on the command line: its model asks with our MCP tools.
+
+- Not run here: it wants a login. Written by its documentation
+  (junie.jetbrains.com/docs/junie-cli-mcp-configuration.html).
+- AI Assistant, the other agent of these editors, keeps its servers in a dialogue and documents no file.
+"""
+
+from pilotfish.hosts.edits.json_edit import JsonEdit, Member
+from pilotfish.hosts.shared.hook_settings import mcp_server
+from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+
+
+def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    edit = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp)),))
+    return (where.folder(".junie", project=".junie").file("mcp/mcp.json", edit),)
+
+
+HOST = HostSpec(
+    name="junie",
+    title="JetBrains Junie",
+    files=wired_files,
+    programs=("junie",),
+    folders=(".junie",),
+    probes=("mcp",),
+)

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotfish.model import Cell, Position, Range, Severity
+from pilotfish.model import AbsPath, Cell, Encoding, Position, Range, Severity
+from pilotfish.protocol.codec import decode
+from pilotfish.protocol.diagnostics import Report, diagnostics_of
 from pilotfish.protocol.notebooks import NotANotebook, cell_at, code_bytes, code_of, is_allowed
+from pilotfish.protocol.positions import Text
+from pilotfish.protocol.wire import WireDiagnostic
 
 
 def notebook(*cells: tuple[str, str], **metadata: Any) -> str:
@@ -153,3 +157,19 @@ def test_a_cell_that_is_python_is_left_alone(source: str) -> None:
     except (SyntaxError, ValueError):
         return
     assert code(source) == f"# %% [cell 1]\n{source}\n"
+
+
+def test_a_diagnostic_names_its_cell_and_what_a_notebook_may_do_is_none() -> None:
+    text = code("a = 1", "await a\nb = c")
+    found = [
+        {"range": wire_range(spot(text, words)), "message": words, "severity": 1} for words in ("await a", "b = c")
+    ]
+    report = Report(tuple(decode(json.dumps(one).encode(), WireDiagnostic) for one in found), 1, 1)
+    path = AbsPath("/w/a.ipynb")
+    (only,) = diagnostics_of(report, text=Text(text), encoding=Encoding.UTF16, server="s", path=path)
+    assert (only.message, only.cell) == ("b = c", cell_at(text, only.range.start.line))
+
+
+def wire_range(place: Range) -> dict[str, dict[str, int]]:
+    ends = (("start", place.start), ("end", place.end))
+    return {name: {"line": at.line, "character": at.character} for name, at in ends}

@@ -287,7 +287,7 @@ class OneServer(Workspace):
     def restriction(self, spec: ServerSpec) -> Restricted | None:
         return None
 
-    def servers_for(self, path: AbsPath, first_line: str | None = None) -> ServerChoice:
+    def servers_for(self, path: AbsPath, first_line: str | None = None, *, looked: bool = False) -> ServerChoice:
         return ServerChoice((Candidate(self._spec, self._world.root, "x"),))
 
     def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
+from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
 
 import pilotfish
@@ -27,6 +28,7 @@ from pilotfish.surfaces.cli.in_process import InProcessWorkspace
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.open_workspace import Opening
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
+from pilotfish.system.tasks import owned_tasks
 from support.daemon.homes import no_daemon_left
 from support.servers.real import User
 from support.via.mcp import is_shown_whole
@@ -59,16 +61,16 @@ class ViaCli:
 
     gives_ends = True
 
-    def __init__(self, ground: Ground, portal: BlockingPortal) -> None:
-        library = pilotfish.Workspace(ground.service, ground.client("cli"), ground.shell)
+    def __init__(self, ground: Ground, portal: BlockingPortal, tasks: TaskGroup) -> None:
+        library = pilotfish.Workspace(ground.service, ground.client("cli"), ground.shell, tasks)
         self._workspace = ground.user.workspace
         self._bridged = Bridged(InProcessWorkspace(library), portal)
 
     @classmethod
     @asynccontextmanager
     async def opened(cls, ground: Ground) -> AsyncGenerator[Surface]:
-        async with BlockingPortal() as portal:
-            yield cls(ground, portal)
+        async with BlockingPortal() as portal, owned_tasks() as tasks:
+            yield cls(ground, portal, tasks)
 
     def takes(self, question: Question) -> bool:
         return is_shown_whole(question, self._workspace)

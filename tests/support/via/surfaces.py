@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
+from anyio.abc import TaskGroup
 
 import pilotfish
 from pilotfish.api import answers
@@ -18,6 +19,7 @@ from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.tasks import owned_tasks
 from support.servers.real import User
 
 Answer = answers.Answer[Any]
@@ -100,13 +102,14 @@ class ViaLibrary:
 
     gives_ends = True
 
-    def __init__(self, ground: Ground) -> None:
-        self._workspace = pilotfish.Workspace(ground.service, ground.client("library"), ground.shell)
+    def __init__(self, ground: Ground, tasks: TaskGroup) -> None:
+        self._workspace = pilotfish.Workspace(ground.service, ground.client("library"), ground.shell, tasks)
 
     @classmethod
     @asynccontextmanager
     async def opened(cls, ground: Ground) -> AsyncGenerator[Surface]:
-        yield cls(ground)
+        async with owned_tasks() as tasks:
+            yield cls(ground, tasks)
 
     def takes(self, question: Question) -> bool:
         return True

@@ -3,7 +3,7 @@
     $ python bench/large.py                               # 50,000 files in 20 nested roots, basedpyright
     $ python bench/large.py --files 10000 --roots 4 --server ty --edits 11
 
-Both projects have the same file with the same importer, and get the same edits, in turns: a function returns another
+Both projects have the same file with the same importers, and get the same edits, in turns: a function returns another
 type, and its one caller in another file is broken by that; then it is as it was. Every feedback must tell of it.
 Printed are also how long the first answer of a new daemon takes, the folders that are watched, the memory of the daemon
 and of its server, and how long `check --changed` takes.
@@ -25,6 +25,8 @@ from told.subjects.hooks import HOOK
 from told.subjects.setting import Setting
 
 FUNCTIONS = 20
+ROW = 50
+"""Modules that depend on each other: what depends on an edited file is as much in either project."""
 EDITED, CALLER = 10, 11
 PATIENT = {"timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": 110_000}}
 ENOUGH = 1.2
@@ -159,9 +161,10 @@ def _write(root: Path, files: int, roots: int) -> float:
 
 
 def _module(part: str, number: int, returned: str) -> str:
-    """It calls one function of the module before it; its first function returns this."""
-    head = f"from package.m{number - 1} import {part}_{number - 1}_0\n\n\n" if number else ""
-    call = f"{part}_{number - 1}_0(1) + 1" if number else "1"
+    """It calls one function of the module before it, in rows of `ROW`; its first function returns this."""
+    follows = number % ROW > 0
+    head = f"from package.m{number - 1} import {part}_{number - 1}_0\n\n\n" if follows else ""
+    call = f"{part}_{number - 1}_0(1) + 1" if follows else "1"
     value = "value" if returned == "int" else "str(value)"
     first = f"def {part}_{number}_0(value: int) -> {returned}:\n    return {value}\n\n\n"
     words = " ".join(f"word{number}_{one}" for one in range(8))

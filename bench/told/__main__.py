@@ -125,7 +125,9 @@ def watched(
         own = (path.stem for path in (*root.iterdir(), *root.glob("src/*")))
         judge = score.Judge(installed=project.environment or project.registry == "debian", own=own)
         scratch, config = folder / "scratch", json.loads(chosen.config)
-        setting = Setting(root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause)
+        setting = Setting(
+            root, scratch, server, trusted=chosen.trust, config=config, pause=chosen.pause, deadline=chosen.deadline_ms
+        )
         with subjects.opened(subject, setting) as asked:
             for edit, what in zip(planned, true, strict=True):
                 if chosen.seconds and time.monotonic() - began > chosen.seconds:
@@ -160,6 +162,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     add("--subject", default="claude-code", help=f"of {', '.join(subjects.SUBJECTS)}")
     add("--seconds", type=float, default=0.0, help="after so many, a subject gets no further edit")
     add("--pause", type=float, default=0.0, help="seconds after each call of a tool, in which a model thinks")
+    add("--deadline-ms", type=int, default=0, help="how long the hook program may take; its own limit by default")
     add("--trust", action="store_true", help="the user trusts the project")
     add("--config", default="{}", help="more of the user's lsp.json, as JSON")
     add("--all", action="store_true", help="explain every edit, not only those with a mistake")

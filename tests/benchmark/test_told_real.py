@@ -24,7 +24,18 @@ def test_of_random_edits_of_httpx_everything_that_is_new_is_told_and_nothing_els
     require(["ty"])
     plan = ["--project", "httpx", "--server", "ty", "--edits", "12", "--kinds", KINDS]
     now = tmp_path / "now.jsonl"
-    command = [BENCH / "told" / "run", *plan, "--strict", "--config", PATIENT, "--out", now, "--short"]
+    command = [
+        BENCH / "told" / "run",
+        *plan,
+        "--strict",
+        "--config",
+        PATIENT,
+        "--deadline-ms",
+        "50000",
+        "--out",
+        now,
+        "--short",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("| httpx | ty | claude-code | 12 |")]

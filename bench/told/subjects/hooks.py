@@ -41,7 +41,8 @@ class PlainHook:
         run([*pilotfish(), "daemon", "stop"], self._setting, None)
 
     def _hook(self, event: Mapping[str, Any]) -> tuple[str, float, str]:
-        argv = [sys.executable, "-I", "-S", str(HOOK), self.name]
+        deadline = ["--deadline-ms", str(self._setting.deadline)] if self._setting.deadline else []
+        argv = [sys.executable, "-I", "-S", str(HOOK), self.name, *deadline]
         return run(argv, self._setting, json.dumps(event).encode())
 
 

@@ -81,6 +81,8 @@ class Setting:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     pause: float = 0.0
     """Seconds after each call of a tool, in which a model thinks."""
+    deadline: int = 0
+    """Milliseconds that the hook program may take; 0 for its own limit."""
 
     def environment(self) -> dict[str, str]:
         home = self.scratch / "home"

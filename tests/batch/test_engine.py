@@ -1,6 +1,7 @@
 """The port's contract, without any server: each patch is judged once, none is lost, none is told twice."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -74,7 +75,11 @@ def test_what_is_no_patch_is_refused(line: str) -> None:
 
 @pytest.mark.server("ty")
 @pytest.mark.proves("LIB-1")
-async def test_the_library_judges_patches_and_whoever_stops_reading_leaves_nothing(user: User, tmp_path: Path) -> None:
+async def test_the_library_judges_patches_and_whoever_stops_reading_leaves_nothing(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "copies").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "copies"))
     shell = computer(user.environment)
     patches = [pilotfish.Patch(number, {"greeting.py": BREAKING}) for number in range(3)]
     async with pilotfish.open(user.workspace, shell=shell) as workspace:
@@ -85,4 +90,4 @@ async def test_the_library_judges_patches_and_whoever_stops_reading_leaves_nothi
             assert one.state is State.FRESH
             break
     assert (user.workspace / "greeting.py").read_text() == GREETING
-    assert [name for name in os.listdir(os.environ.get("TMPDIR", "/tmp")) if name.startswith("pilotfish-ba")] == []
+    assert os.listdir(tmp_path / "copies") == []

@@ -230,7 +230,7 @@ def test_every_verb_explains_itself(verb: str, folder: Path, capsys: Captured) -
 
 
 NOT_ABOUT_A_WORKSPACE = {
-    *("completion", "daemon", "demo", "hook", "install", "lsp", "mcp", "panel", "serve", "service", "stats")
+    *("batch", "completion", "daemon", "demo", "hook", "install", "lsp", "mcp", "panel", "serve", "service", "stats")
 }
 """Nor all of one: what is about the daemon, the whole computer, or is for eyes or programs alone."""
 GROUPS = {"calls", "types", "config"}

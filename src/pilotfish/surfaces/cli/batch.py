@@ -53,7 +53,7 @@ def batch(
     resume: bool,  # noqa: FBT001 -- click passes flags
     root: str | None,
 ) -> None:
-    """Judge many patches: what errors would each introduce?
+    """Judge many patches by the errors that each would introduce.
 
     One JSON object a line, from FILE or standard input: {"id", "files": {path: text or null}} or {"id", "diff"}, with
     "base", a commit, where it is not the files as they are. One line for each comes out, in any order: {"id", "state",

@@ -532,3 +532,12 @@ def test_status_says_that_gemini_uses_it_only_in_a_trusted_folder(
     capsys.readouterr()
     assert run(["setup", "gemini", "--status"]) == 0
     assert "only in a folder that is trusted" in capsys.readouterr().out
+
+
+def test_status_says_that_the_configuration_is_broken(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    (user.project / ".pilotfish").mkdir()
+    (user.project / ".pilotfish" / "lsp.json").write_text('{"lsp": {')
+    assert run(["setup", "--status", "--root", str(user.project)]) == 0
+    said = capsys.readouterr()
+    assert "The configuration has an error: " in said.err
+    assert "No host is wired." in said.out

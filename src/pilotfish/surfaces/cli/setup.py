@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.surfaces.cli.completion import hosts
+from pilotfish.surfaces.cli.workspace import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -288,6 +289,7 @@ def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receip
     """Print which hosts are wired; 1 when one of them does not work."""
     from pilotfish.hosts.shared.status import check_host
 
+    _say_broken_configuration(root_of(root))
     found = [check_host(host, _where(scope, root), receipts) for host in chosen for scope in host.scopes]
     wired = [status for status in found if status is not None]
     if as_json:
@@ -299,3 +301,14 @@ def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receip
         if not wired:
             click.echo("No host is wired. `pilotfish setup --all` wires those that are installed.")
     return 1 if any(status.trouble for status in wired) else 0
+
+
+def _say_broken_configuration(root: str) -> None:
+    """A host that is wired well shows nothing of a server that the configuration does not start."""
+    from pilotfish.config.load import Catalogue, ConfigRequest, load
+    from pilotfish.config.places import user_places
+    from pilotfish.servers.catalogue import builtin_layer, canonical_id
+
+    catalogue = Catalogue(builtin_layer(), canonical_id)
+    for problem in load(ConfigRequest(root, user_places(os.environ), catalogue)).errors:
+        click.echo(f"The configuration has an error: {problem}", err=True)

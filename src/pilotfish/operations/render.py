@@ -6,6 +6,7 @@ only where a fresh answer is empty. A text that has a limit ends with a whole it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, assert_never, cast
 
 from msgspec import Struct
@@ -385,7 +386,9 @@ def _source(location: Location) -> str:
     return f"  {source}" if source else ""
 
 
+@lru_cache(1024)
 def _message(text: str) -> str:
+    # The same ones come again with every look at a project.
     return sanitised(text, MAX_MESSAGE)
 
 

@@ -110,7 +110,9 @@ def _list_decoder(shape: type) -> Decoder[Any]:
 
 def _malformed(shape: type, error: Exception) -> Malformed:
     reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:MAX_REASON]
-    return Malformed(f"{getattr(shape, '__name__', 'list')}: {reason}")
+    # From 3.14 on, unions have a name, too.
+    name = "list" if shape is _RAWS else getattr(shape, "__name__", "list")
+    return Malformed(f"{name}: {reason}")
 
 
 # --- Mending ------------------------------------------------------------------------------------------------------

@@ -27,8 +27,12 @@ class Evidence(Struct, frozen=True):
     paths: tuple[str, ...]
     sights: tuple[Sight, ...]
 
-    def holds(self) -> bool:
-        return tuple(map(sight, self.paths)) == self.sights
+    def holds(self, seen: dict[str, Sight] | None = None) -> bool:
+        """Whether all looks as it did. `seen`: what was looked at a moment ago, for many answers at once."""
+        if seen is None:
+            return tuple(map(sight, self.paths)) == self.sights
+        seen.update({path: sight(path) for path in self.paths if path not in seen})
+        return all(seen[path] == known for path, known in zip(self.paths, self.sights, strict=True))
 
 
 class Witness:

@@ -69,13 +69,13 @@ class Texts:
 
     async def unchanged(self, path: AbsPath) -> Text | None:
         """Its text if that is kept and `stat` says that the file is the same."""
-        kept = self._kept.get(path)
-        if kept is None or not kept.certain:
-            return None
-        if not await self._is_same(kept.file):
-            return None
-        self._kept.move_to_end(path)
-        return kept.text
+        kept = await self._unchanged(path)
+        return None if kept is None else kept.text
+
+    async def unchanged_file(self, path: AbsPath) -> FileText | None:
+        """The same for the whole file."""
+        kept = await self._unchanged(path)
+        return None if kept is None else kept.file
 
     def age(self, path: AbsPath) -> float | None:
         """Seconds since the file was changed or moved, or a little less; None: not known."""
@@ -114,11 +114,18 @@ class Texts:
         for path in tuple(filter(is_meant, self._kept)):
             self._drop(path)
 
-    async def _current(self, path: AbsPath) -> _Kept:
+    async def _unchanged(self, path: AbsPath) -> _Kept | None:
         kept = self._kept.get(path)
-        if kept is not None and kept.certain and await self._is_same(kept.file):
-            self._kept.move_to_end(path)
+        if kept is None or not kept.certain or not await self._is_same(kept.file):
+            return None
+        self._kept.move_to_end(path)
+        return kept
+
+    async def _current(self, path: AbsPath) -> _Kept:
+        kept = await self._unchanged(path)
+        if kept is not None:
             return kept
+        kept = self._kept.get(path)
         self._drop(path)
         file = as_sent(await self._files.read_text(path))
         changed_at = _changed_ns(file) / 1e9

@@ -77,7 +77,7 @@ class WholeProject:
         standing: dict[str, FileVerdict] = {}
 
         async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
-            served = [path for path in below if workspace.serves(AbsPath(path))]
+            served = [path for path in below if self._picture.knows(path) or workspace.serves(AbsPath(path))]
             standing.update(await self._picture.standing(workspace, served))
             rest = [path for path in below if path not in standing]
             # In a thread, because it searches the disk for programs.

@@ -29,7 +29,7 @@ from pilotfish.pool.plan import Key
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.advice import install_command, unavailable
-from pilotfish.servers.cache_evidence import Evidence, Witness
+from pilotfish.servers.cache_evidence import Evidence, Sight, Witness
 from pilotfish.servers.catalogue import effective_servers
 from pilotfish.servers.environment import (
     TOOLCHAINS,
@@ -139,6 +139,8 @@ class Workspace:
         self._tree = DiskTree()
         self._resolver = Resolver(self.specs.values(), self._tree)
         self._scope = SearchScope(boundary.workspace, boundary.worktree)
+        self._seen: dict[str, Sight] = {}
+        """How paths looked since the last `look_again`, for those who go through many files."""
         self._searched = (*self._lookup.tools, *self._lookup.path, *self._lookup.beside)
         """Folders whose modification times change when a program is added or removed."""
         self._whereabouts = _Whereabouts()
@@ -265,7 +267,7 @@ class Workspace:
             self.look_again()
         key = path, None if first_line is None else first_line[:MAX_FIRST_LINE]
         kept = self._whereabouts.choices.get(key)
-        if kept is not None and kept[1].holds():
+        if kept is not None and kept[1].holds(self._seen if looked else None):
             return kept[0]
         witness = Witness(self._tree)
         choice = choose(
@@ -589,7 +591,8 @@ class Workspace:
         return self.sources.get(spec.id, frozenset())
 
     def look_again(self) -> None:
-        """Forget where programs are if a searched folder has changed."""
+        """Forget where programs are if a searched folder has changed, and how other folders looked."""
+        self._seen = {}
         modified = tuple(map(_modified, self._searched))
         if modified != self._whereabouts.modified:
             fingerprint = " ".join(f"{folder}:{when}" for folder, when in zip(self._searched, modified, strict=True))

@@ -94,6 +94,10 @@ class Picture:
         checked = await self._check(client, workspace, left, patience) if left else ()
         return (*found.values(), *checked)
 
+    def knows(self, path: str) -> bool:
+        """Whether there is a verdict on this file, which may stand."""
+        return self._known.get(AbsPath(path)) is not None
+
     async def standing(self, workspace: Workspace, paths: Sequence[str]) -> dict[str, FileVerdict]:
         """What is known of these files, by the names that were given, and stands."""
         await self._follow(workspace)
@@ -108,25 +112,26 @@ class Picture:
 
     async def _standing(self, workspace: Workspace, path: str, processes: _Processes) -> FileVerdict | None:
         try:
-            real = await self._admitted(workspace, path)
-            known = self._known.get(real)
-            file = None if known is None else await self._texts.current(real)
+            file = await self._current(workspace, path)
         except Refused:
             return None
-        if known is None or file is None or file.identity != known.identity:
+        known = None if file is None else self._known.get(file.path)
+        if file is None or known is None or file.identity != known.identity:
             return None
         if self._judges(workspace, file, processes) != known.judges:
             return None
-        return FileVerdict(real, file.text, known.outcomes)
+        return FileVerdict(file.path, file.text, known.outcomes)
 
-    async def _admitted(self, workspace: Workspace, path: str) -> AbsPath:
-        """The file that is meant. Raises `Refused`."""
+    async def _current(self, workspace: Workspace, path: str) -> FileText | None:
+        """The file that is meant, as it is now; None where nothing is known of it. Raises `Refused`."""
         named = AbsPath(path)
-        is_known = is_inside(path, workspace.root) and self._known.get(named) is not None
-        if is_known and await self._texts.unchanged(named) is not None:
-            # It was admitted when it was checked, and is still the same file.
-            return named
-        return admit(path, workspace.boundary).path
+        if is_inside(path, workspace.root) and self._known.get(named) is not None:
+            file = await self._texts.unchanged_file(named)
+            if file is not None:
+                # It was admitted when it was checked, and is still the same file.
+                return file
+        real = admit(path, workspace.boundary).path
+        return None if self._known.get(real) is None else await self._texts.current(real)
 
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience

@@ -116,6 +116,8 @@ def test_work_that_ends_after_several_saves_may_begin_once_more(saves: int, sure
     work("begin", 1.0)
     work("end", 2.0)
     assert readiness.sure_at == sure_at
+    assert readiness.last_end(restarts=False) == sure_at
+    assert readiness.last_end(restarts=True) == 2.0 + RESTART_SECONDS
     work("begin", 2.1)
     work("end", 3.0)
     assert readiness.has_ended("check")

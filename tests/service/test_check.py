@@ -5,11 +5,13 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.errors import Code, ServerFailed
 from pilotfish.feedback.learned import ENOUGH, MARGIN
 from pilotfish.feedback.settle import DISTURBED_SECONDS, ECHO_SECONDS, FIRST_GAP_SECONDS
 from pilotfish.model import AbsPath
+from pilotfish.protocol.readiness import RESTART_SECONDS
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.spec import Freshness, Phases, PullSupport
 from pilotfish.service.diagnostics.check import SECOND_CHECK_SECONDS
@@ -548,6 +550,26 @@ async def test_a_second_check_that_ends_for_another_save_and_begins_anew_is_not_
         async with later(*steps):
             outcome = await ground.check("x")
         assert (messages(outcome), outcome.is_fresh) == (["wrong"], True)
+
+
+@pytest.mark.proves("F93", "DIAG-2")
+async def test_a_second_check_that_begins_anew_for_reasons_of_its_own_is_not_over() -> None:
+    """rust-analyzer does so when files were created or deleted, after a single save."""
+    async with bench(replace(SECOND, restarts_check=True), **PULLED) as ground:
+        ground.answers("textDocument/diagnostic", full())
+        ground.ledger.send(ground.session, FileToSend(FILE, "python", "x"))
+        steps = (
+            (0.1, lambda: second_check(ground, "begin")),
+            (0.2, lambda: ground.publish(version=1)),
+            (0.2, lambda: second_check(ground, "end")),
+            (0.36, lambda: second_check(ground, "begin")),
+            (1.0, lambda: ground.publish("wrong", version=1)),
+            (1.0, lambda: second_check(ground, "end")),
+        )
+        async with later(*steps):
+            outcome = await ground.check("x")
+        assert (messages(outcome), outcome.is_fresh) == (["wrong"], True)
+        assert outcome.seconds == pytest.approx(1.0 + RESTART_SECONDS)
 
 
 @pytest.mark.proves("F93", "DIAG-2")

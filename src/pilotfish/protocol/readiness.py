@@ -108,6 +108,10 @@ class Readiness:
         running = any(str(token).startswith(prefix) for token in self._running)
         return bool(begun) and begun <= self._done and not running
 
+    def last_end(self, *, restarts: bool) -> float:
+        """Until then, work that has ended may begin once more. `restarts`: it does so for reasons of its own."""
+        return max(self.sure_at, self.ended_at + RESTART_SECONDS) if restarts else self.sure_at
+
     def progress(self, params: Raw, now: float = inf) -> None:
         """Take in `$/progress`; partial results and malformed ones are not ours and pass."""
         try:

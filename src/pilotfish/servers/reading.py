@@ -241,6 +241,7 @@ def _freshness(table: TomlTable | None) -> Freshness:
         debounces_opens=table.flag("debouncesOpens") is not False,
         on_save_only=table.flag("onSaveOnly") or False,
         save_progress=table.text("saveProgress"),
+        restarts_check=table.flag("restartsCheck") or False,
         compiler=table.text("compiler"),
         answers_after=table.text("answersAfter"),
         dependents_after_save=table.flag("dependentsAfterSave") or False,

@@ -148,6 +148,8 @@ class Freshness(Struct, frozen=True):
     """It checks nothing before `didSave`."""
     save_progress: str | None = None
     """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
+    restarts_check: bool = False
+    """It may end that check to begin it anew, for reasons of its own: an end is the last one only after a while."""
     compiler: str | None = None
     """The source of what that second check finds: it words what the server's own analysis had found by itself."""
     answers_after: str | None = None

@@ -182,16 +182,19 @@ class Check:
         if token is None or not self._file.saved:
             # A text that is not saved is not checked a second time, and whoever proposes it is told so.
             return said
-        is_over = self._session.readiness.has_ended(token) and now >= self._session.readiness.sure_at
+        is_over = self._session.readiness.has_ended(token) and now >= self._last_end()
         if not isinstance(said, Fresh) or is_over:
             return said
         return self._second_check(token, now, deadline)
+
+    def _last_end(self) -> float:
+        return self._session.readiness.last_end(restarts=self._freshness.restarts_check)
 
     def _second_check(self, token: str, now: float, deadline: float) -> Verdict:
         """Some servers run the compiler after a save, whoever sent it, and publish what it finds."""
         until = deadline
         if self._session.readiness.has_ended(token):
-            until = min(deadline, self._session.readiness.sure_at)
+            until = min(deadline, self._last_end())
         elif not self._session.readiness.has_begun(token):
             until = min(deadline, max(self._started, self._ledger.changed_at) + SECOND_CHECK_SECONDS)
         return Waiting(until) if now < until else Fresh(assumed=True)

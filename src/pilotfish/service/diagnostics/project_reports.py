@@ -199,7 +199,8 @@ class ProjectReports:
                     await session.request(COMMAND, asked, timeout=deadline - current_time())
                     return _pushed(session, ledger, is_done=True)
                 case ScopeKind.PROJECT_PUSH if await _has_begun(session, token := spec.scope.progress or ""):
-                    is_done = await _is_over(session, token, edited, deadline)
+                    restarts = spec.freshness.restarts_check
+                    is_done = await _is_over(session, token, edited, deadline, restarts=restarts)
                     if spec.scope.starts_with_open and not _speaks_of_all(session, ledger):
                         return None
                     found = _pushed(session, ledger, is_done=is_done)
@@ -217,11 +218,13 @@ async def _has_begun(session: Session, token: str) -> bool:
     return session.readiness.has_begun(token)
 
 
-async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], deadline: float) -> bool:
+async def _is_over(session: Session, token: str, edited: Sequence[AbsPath], deadline: float, *, restarts: bool) -> bool:
     """Wait until the check that a save has started is over and all that it found is here; False: not in time."""
     with anyio.CancelScope(deadline=deadline):
-        while not session.readiness.has_ended(token) or current_time() < session.readiness.sure_at:
-            left = session.readiness.sure_at - current_time()
+        while True:
+            left = session.readiness.last_end(restarts=restarts) - current_time()
+            if left <= 0 and session.readiness.has_ended(token):
+                break
             with anyio.move_on_after(left if left > 0 else None):
                 await session.changed.wait()
         opened = next((path for path in (*edited, *session.documents.paths) if session.documents.is_open(path)), None)

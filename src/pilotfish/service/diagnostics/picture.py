@@ -16,7 +16,7 @@ from msgspec import Struct
 from pilotfish.errors import Refused
 from pilotfish.feedback.changed_names import defined_names
 from pilotfish.feedback.word_index import checksum, checksums
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
 from pilotfish.pool.plan import Key
@@ -62,6 +62,7 @@ class _Known(Struct, frozen=True):
     identity: Identity
     judges: Judges
     outcomes: tuple[Outcome, ...]
+    listed: tuple[Diagnostic, ...]
     words: "array[int]"
     """Of its text: what comes and goes with the next one."""
 
@@ -120,7 +121,7 @@ class Picture:
             return None
         if self._judges(workspace, file, processes) != known.judges:
             return None
-        return FileVerdict(file.path, file.text, known.outcomes)
+        return FileVerdict(file.path, file.text, known.outcomes, listed=known.listed)
 
     async def _current(self, workspace: Workspace, path: str) -> FileText | None:
         """The file that is meant, as it is now; None where nothing is known of it. Raises `Refused`."""
@@ -160,7 +161,7 @@ class Picture:
             return
         # What is known of another text of the file tells what came and went: it stays until that was followed.
         if judges and file.text == verdict.text and self._known.get(verdict.path) is None:
-            known = _Known(file.identity, judges, verdict.outcomes, checksums(file.content))
+            known = _Known(file.identity, judges, verdict.outcomes, verdict.diagnostics, checksums(file.content))
             self._known.put(verdict.path, known)
 
     def _judges(self, workspace: Workspace, file: FileText, processes: _Processes) -> Judges:

@@ -37,9 +37,13 @@ class FileVerdict(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
     refused: Refused | None = None
     """The file is outside, missing, too large or not UTF-8 text. `path` is then as the caller named it."""
+    listed: tuple[Diagnostic, ...] | None = None
+    """All that they said in one list, where somebody has made it already."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
+        if self.listed is not None:
+            return self.listed
         return merged(outcome.diagnostics for outcome in self.outcomes if outcome.diagnostics is not None)
 
     @property

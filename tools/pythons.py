@@ -68,19 +68,35 @@ def works(version: str, known: Mapping[str, Package]) -> bool:
             deb.write_bytes(fetched(package["Filename"]))
         subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
     copy_repository(root / "repository")
+    settings = pip_settings()
     prepare = [
         f"mount -t proc proc {root}/proc",
         f"mount --bind /dev {root}/dev",
-        f"mkdir -p {root}/opt && mount --bind /opt {root}/opt",
         f"mount --bind /etc/ssl {root}/etc/ssl",
-        f"mkdir -p {root}/root/.config; cp /etc/resolv.conf /etc/hosts {root}/etc/",
-        f"cp /etc/pip.conf {root}/etc/; cp -r {Path.home()}/.config/pip {root}/root/.config/",
+        f"cp /etc/resolv.conf /etc/hosts {root}/etc/",
+        *(f"mkdir -p {root}{folder} && mount --bind {folder} {root}{folder}" for folder in folders_of(settings)),
         f"exec chroot {root} /usr/bin/bash -c {shlex.quote(RUN.format(version=version))}",
     ]
-    environment = {**os.environ, "HOME": "/root", "PATH": "/venv/bin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG": "C.UTF-8"}
+    own = {"HOME": "/home", "PATH": "/venv/bin:/usr/bin:/usr/sbin:/bin:/sbin", "LANG": "C.UTF-8"}
+    environment = {**os.environ, **settings, **own}
     print(f"== Python {version}", flush=True)
     argv = ["unshare", "--mount", "--propagation", "private", "/bin/bash", "-c", "\n".join(prepare)]
     return subprocess.run(argv, env=environment, check=False).returncode == 0
+
+
+def pip_settings() -> dict[str, str]:
+    """What pip is configured with here, as variables: its files lie in other places there."""
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
+    found = re.findall(r"^(?:global|install|user)\.([\w-]+)='(.*)'$", listed.stdout, re.MULTILINE)
+    return {f"PIP_{name.replace('-', '_').upper()}": value.replace("\\n", " ") for name, value in found}
+
+
+def folders_of(settings: Mapping[str, str]) -> list[str]:
+    """Folders of this system that pip reads packages from."""
+    named = " ".join(settings.values())
+    # The pages of an index lead to files beside it.
+    indexes = [os.path.dirname(index) for index in re.findall(r"file://(/\S+)", named)]
+    return sorted({folder for folder in (*indexes, *re.findall(r"(?:^|\s)(/\S+)", named)) if os.path.isdir(folder)})
 
 
 def needed(wanted: tuple[str, ...], known: Mapping[str, Package]) -> list[Package]:

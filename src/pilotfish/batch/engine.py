@@ -18,7 +18,7 @@ Tell = Callable[[Judgement], Awaitable[None]]
 
 class Engine(Protocol):
     async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
-        """PatchJudge each patch once, and tell each judgement as soon as it is known, in any order.
+        """Judge each patch once, and tell each judgement as soon as it is known, in any order.
 
         Whatever happens to a judge, none is lost and none is told twice; whoever fails for good says so in the
         judgement. When this ends, or is cancelled, nothing that it started is left.

@@ -1,6 +1,7 @@
 """Amp: its model asks with our MCP tools.
 
-- Not run here: it wants a login. Written by its documentation (ampcode.com/manual).
+- Not run here: it wants a login. Its files are those that references of its manual name, and the setting is the one
+  that public projects have in them; the manual itself was not read.
 - Its settings are flat: the name of a setting has dots in it. Those of a workspace go before those of the user.
 """
 

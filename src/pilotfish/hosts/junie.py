@@ -1,7 +1,7 @@
 """Junie, the agent of JetBrains in its editors and on the command line: its model asks with our MCP tools.
 
-- Not run here: it wants a login. Written by its documentation
-  (junie.jetbrains.com/docs/junie-cli-mcp-configuration.html).
+- Not run here. Its file is the one that public projects have; the page of its maker that was read
+  (jetbrains.com/help/junie/model-context-protocol-mcp.html) shows the JSON, and names no file.
 - AI Assistant, the other agent of these editors, keeps its servers in a dialogue and documents no file.
 """
 

@@ -127,8 +127,8 @@ class Workspace(Questions):
     ) -> Feedback:
         """What to append to the result of the tool that changed these files: often nothing.
 
-        `texts` has the new text of files by path as given; of the others, the disk is read. `kind` says what was done:
-        an `edit` shows the edited file, a `write` also others that it broke, a `patch` every file that it changed.
+        `texts` has the new text of files by path as given; of the others, the disk is read. `kind` says what was done;
+        other files that it broke are shown after the kinds that `feedback.otherFilesAfter` lists, by default all.
         """
         touch = Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
         return await self._service.touched(touch, self._client)

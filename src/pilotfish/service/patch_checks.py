@@ -171,6 +171,8 @@ class PatchChecks:
             seeing = await self._words.mentions(target.root, names, target.extensions, run.left)
             run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
             differing = await run.judge([*following.files, *(seeing.files if seeing else ())], others=True)
+        # The time was over before nothing more differed.
+        run.is_complete = run.is_complete and not differing
 
     async def check(
         self, client: ClientSession, workspace: Workspace, paths: Collection[AbsPath], *, others: bool

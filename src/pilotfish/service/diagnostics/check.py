@@ -53,6 +53,11 @@ class Outcome(Struct, frozen=True):
         return self.diagnostics is not None and not self.assumed and not self.skipped
 
     @property
+    def is_unsignalled(self) -> bool:
+        """Only a pause tells that the server has said its last word."""
+        return self.why == UNSIGNALLED
+
+    @property
     def is_late(self) -> bool:
         """No verdict yet, and there may be one."""
         return self.diagnostics is None and (self.failure is None or self.failure.code is Code.REQUEST_TIMEOUT)

@@ -15,7 +15,7 @@ from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
-from pilotfish.service.diagnostics.check import UNSIGNALLED, Check, Outcome, no_verdict
+from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
 from pilotfish.service.use_server import GRACE_SECONDS, Access
@@ -62,8 +62,8 @@ class FileVerdict(Struct, frozen=True):
 
     @property
     def is_unsignalled(self) -> bool:
-        """Only a pause tells that a server has said its last word."""
-        return any(outcome.why == UNSIGNALLED for outcome in self.outcomes)
+        """Of one of its servers, only a pause tells that it has said its last word."""
+        return any(outcome.is_unsignalled for outcome in self.outcomes)
 
     def _is_fresh(self, outcome: Outcome) -> bool:
         return outcome.is_fresh and outcome.judged in {None, self.text}
@@ -222,7 +222,7 @@ class CheckRunner:
                 file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
                 check = Check(session, ledger, freshness, file)
                 outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
-                if freshness.names_versions and outcome.why == UNSIGNALLED and not anew:
+                if freshness.names_versions and outcome.is_unsignalled and not anew:
                     # What it found at its start came after the text: of a file that is opened now it names the version.
                     outcome = await Check(session, ledger, freshness, file).run_anew(deadline)
             if ledger.behind is not None and outcome.is_fresh:

@@ -36,7 +36,7 @@ def main() -> None:
         python_packages("ray")
     if goal != "demo":
         npm_packages()
-        debian_packages()
+        debian_packages(DEBIAN_PACKAGES.read_text().split())
         coding_agents(everyone=goal == "hosts")
 
 
@@ -73,9 +73,8 @@ def npm_packages() -> None:
     stamp.write_text(digest(wanted, NPM_DAY.encode()))
 
 
-def debian_packages() -> None:
-    """What only Debian carries: a browser, and language servers that are in no other registry."""
-    wanted = DEBIAN_PACKAGES.read_text().split()
+def debian_packages(wanted: list[str]) -> None:
+    """What only Debian carries: a browser, an editor, and language servers that are in no other registry."""
     missing = [name for name in wanted if not is_installed(name)]
     if not missing:
         return
@@ -100,8 +99,14 @@ def coding_agents(*, everyone: bool) -> None:
         say("npm is not here: the tests of coding agents fail")
         return
     for name, host in hosts.manifest().items():
+        if not (everyone or host.get("gate")):
+            continue
+        if not hosts.is_released(host):
+            say(f"{name} has no package for {hosts.cpu()}: its tests are not run here")
+            continue
+        debian_packages(host.get("debian", []))
         stamp, wanted = HOSTS / name / ".stamp", digest(json.dumps(host).encode(), sys.version.encode())
-        if (everyone or host.get("gate")) and read(stamp) != wanted:
+        if read(stamp) != wanted:
             say(f"installing {name} for the end-to-end tests (once, up to two minutes)")
             hosts.install(HOSTS / name, host, run)
             stamp.write_text(wanted)

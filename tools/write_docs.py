@@ -255,6 +255,15 @@ HOST_TESTS = {
         ("test_real_opencode", "test_the_results_of_mcp_servers_are_left_alone"),
         ("test_real_pi", "test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended"),
     ),
+    "its LSP client": (
+        ("test_real_lsp", "test_claude_code_is_told_of_its_file_and_of_others_by_its_lsp_plugin"),
+        ("test_real_lsp", "test_opencode_is_told_of_its_file_and_of_others_by_its_lsp_setting"),
+        ("test_real_lsp", "test_qwen_reads_of_its_file_and_of_others_when_it_asks_with_its_lsp_tool"),
+        (
+            "test_real_lsp",
+            "test_copilot_navigates_and_renames_with_its_lsp_tool_and_asks_for_diagnostics_with_ours",
+        ),
+    ),
 }
 """What is shown of hosts → the tests that run the real program for it."""
 
@@ -270,6 +279,7 @@ STAND_INS: Mapping[tuple[str, str], tuple[str, str, str]] = {
     ("llxprt", "tools"): ("recorded", RECORDED, "test_its_client_and_the_service_say_the_same_again"),
     ("crush", "feedback"): ("played", PLAYED, CRUSH_IS_TOLD),
     ("crush", "other files"): ("played", PLAYED, CRUSH_IS_TOLD),
+    ("crush", "its LSP client"): ("played", PLAYED, CRUSH_IS_TOLD),
 }
 STAND_IN_VERSIONS = {"llxprt": "0.11.0, from its source", "crush": "0.96.1, its protocol only"}
 """Hosts that no registry carries: their versions, and what is shown of them → how, and by which test."""
@@ -387,18 +397,22 @@ def host_page(name: str) -> str:
 def setup_table(host: HostSpec) -> str:
     """The files that setup changes, yours and a project's."""
     programs = Programs("python", "hook", "lint", isolated=False)
-    rows = list[str]()
+    rows = dict[str, str]()
     for scope, words in (("global", ""), ("project", " --project")):
-        if scope in host.scopes:
-            where = Where(scope, "/~", "/~/.config", "/.", {}, programs, host.ways[0])
+        for way in host.ways if scope in host.scopes else ():
+            where = Where(scope, "/~", "/~/.config", "/.", {}, programs, way)
             files = [f"`{file.path.replace('/~', '~', 1).removeprefix('/')}`" for file in host.files(where)]
-            rows.append(f"| `pilotfish setup {host.name}{words}` | {', '.join(files)} |")
-    return "| command | files |\n|---|---|\n" + "\n".join(rows)
+            by = "" if way == host.ways[0] else f" --by {way}"
+            if files:
+                # Of two ways that change the same files the usual one is shown.
+                rows.setdefault(", ".join(files), f"`pilotfish setup {host.name}{words}{by}`")
+    return "| command | files |\n|---|---|\n" + "\n".join(f"| {said} | {files} |" for files, said in rows.items())
 
 
 def left_to_person(host: HostSpec) -> list[str]:
     cautions = [f"Where it is so, `setup` says: {line}" for line in host.cautions]
-    said = [*host.afterwards, *([host.unseen] if host.unseen else []), *cautions]
+    by_lsp = [f"With `--by lsp`: {host.by_lsp}"] if host.by_lsp else []
+    said = [*host.afterwards, *by_lsp, *([host.unseen] if host.unseen else []), *cautions]
     return ["\n".join(f"- {line}" for line in said)]
 
 

@@ -74,7 +74,7 @@ def test_what_the_gate_runs_is_pinned_and_what_users_install_is_bounded() -> Non
 @pytest.mark.proves("T41")
 def test_the_coding_agents_are_pinned_and_what_they_ask_for_is_of_a_day_that_is_over() -> None:
     hosts = json.loads((ROOT / "tools" / "hosts.json").read_text())
-    packages = {name: host.get("npm") or host["pypi"] for name, host in hosts.items()}
+    packages = {name: host.get("npm") or host.get("pypi", {}) for name, host in hosts.items()}
     loose = [name for name, pins in packages.items() if not all(version[:1].isdigit() for version in pins.values())]
     assert loose == []
     days = [datetime.fromisoformat(host["before"]) for host in hosts.values() if "npm" in host]

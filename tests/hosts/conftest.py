@@ -7,16 +7,21 @@ from pathlib import Path
 import pytest
 
 from support.daemon.homes import DaemonHome, daemon_home
-from support.hosts.real import MANIFEST, host_home
+from support.hosts.real import CPU, MANIFEST, host_home
 from support.hosts.users import User
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("hosts"):
-        return
-    left_out = [item for item in items if not all(map(_in_gate, item.iter_markers("host")))]
+    chosen = _is_released if config.getoption("hosts") else _in_gate
+    left_out = [item for item in items if not all(map(chosen, item.iter_markers("host")))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    missing = [host for host, row in MANIFEST.items() if CPU not in row.get("cpus", [CPU])]
+    if config.getoption("hosts") and missing:
+        terminalreporter.write_line(f"not run, because they have no package for {CPU}: {', '.join(missing)}")
 
 
 @pytest.fixture
@@ -54,6 +59,10 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
     monkeypatch.setenv("PILOTFISH_HOME", str(user.state))
     monkeypatch.chdir(user.project)
     return user
+
+
+def _is_released(mark: pytest.Mark) -> bool:
+    return all(CPU in MANIFEST[host].get("cpus", [CPU]) for host in mark.args)
 
 
 def _in_gate(mark: pytest.Mark) -> bool:

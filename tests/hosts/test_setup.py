@@ -5,7 +5,6 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,8 @@ from pilotfish.hosts.claude_code import EDIT_TOOLS
 from pilotfish.hosts.edits.json_text import value_of
 from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared import changes
-from pilotfish.hosts.shared.host_spec import Where
-from pilotfish.hosts.shared.installed import is_installed
-from pilotfish.hosts.shared.programs import installed_programs
-from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.surfaces.cli.main import run
-from support.daemon.homes import no_daemon_left
-from support.hosts.users import User, install
+from support.hosts.users import User
 
 pytestmark = pytest.mark.proves("HOOK-3")
 
@@ -223,25 +217,6 @@ def test_llxprt_gets_the_ten_seconds_of_a_first_touch(user: User) -> None:
     deadline = int(words[words.index("--deadline-ms") + 1])
     # Beside the first touch: starting the program, and writing the answer.
     assert 10_000 + 2_000 <= deadline < hook["timeout"]
-
-
-def test_claude_code_may_ask_a_tool_in_place_of_a_program(user: User) -> None:
-    assert run(["setup", "claude-code"]) == 0
-    assert run(["setup", "claude-code", "--by", "mcp"]) == 0
-    hooks = json.loads((user.home / ".claude" / "settings.json").read_text())["hooks"]
-    assert list(hooks) == ["PostToolUse"]
-    assert hooks["PostToolUse"][0]["hooks"][0]["tool"] == "hook_post_edit"
-    assert run(["setup", "claude-code", "--remove"]) == 0
-    assert not (user.home / ".claude").exists()
-
-
-def test_a_host_that_is_told_better_by_hooks_is_not_wired_by_its_lsp_client(
-    user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["setup", "claude-code", "--by", "lsp"]) == 3
-    assert "Leave out --by lsp." in capsys.readouterr().err
-    assert not (user.home / ".claude").exists()
-    assert run(["setup", "crush", "--by", "lsp"]) == 0
 
 
 def test_a_host_with_files_in_projects_only_is_wired_there(user: User, capsys: pytest.CaptureFixture[str]) -> None:
@@ -458,86 +433,3 @@ def test_the_help_names_every_host(user: User, capsys: pytest.CaptureFixture[str
 def test_wrong_use_is_said(words: list[str], user: User) -> None:
     assert run(["setup", *words]) == 3
     assert set(user.files()) == {str(user.project / ".git")}
-
-
-# --- Status ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def daemon(user: User) -> Iterator[None]:
-    with no_daemon_left(str(user.state)):
-        yield
-
-
-@pytest.mark.usefixtures("daemon")
-def test_status_sends_a_real_event_and_says_what_works(
-    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(user, monkeypatch, "claude", "codex", "cline", "pi")
-    assert run(["setup", "--status"]) == 0
-    assert "No host is wired" in capsys.readouterr().out
-    for host in ("claude-code", "codex", "cline", "aider", "pi"):
-        assert run(["setup", host]) == 0
-    assert run(["setup", "claude-code", "--project", "--by", "mcp"]) == 0
-    capsys.readouterr()
-    assert run(["setup", "--status", "--json"]) == 0
-    found = {(row["host"], row["scope"]): row["works"] for row in json.loads(capsys.readouterr().out)}
-    wired = [("claude-code", "global"), ("claude-code", "project")]
-    wired += [(host, "global") for host in ("codex", "cline", "aider", "pi")]
-    assert found == dict.fromkeys(wired, True) | {("aider", "global"): False}
-    assert run(["setup", "--status"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "Aider (global): not installed" in said
-    assert "Codex (global): works" in said
-
-
-def test_a_host_is_installed_when_something_of_it_is_there_that_setup_did_not_write(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    for host in ("claude-code", "aider", "codex"):
-        assert run(["setup", host]) == 0
-    assert installed(user) == set()
-    (user.home / ".claude" / "projects").mkdir()
-    (user.home / ".config" / "zed").mkdir(parents=True)
-    assert installed(user) == {"claude-code", "zed"}
-
-
-def installed(user: User) -> set[str]:
-    environment = {"HOME": str(user.home), "PATH": ""}
-    where = Where("global", str(user.home), str(user.home / ".config"), "", environment, installed_programs({}))
-    receipts = Receipts(str(user.state / "setup"))
-    return {name for name, host in load_hosts().items() if is_installed(host, where, receipts)}
-
-
-@pytest.mark.usefixtures("daemon")
-def test_status_says_what_does_not_work(user: User, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["setup", "codex"]) == 0
-    file = user.home / ".codex" / "hooks.json"
-    file.write_text(file.read_text().replace("python", "python-that-is-gone"))
-    (user.home / ".codex" / "config.toml").unlink()
-    capsys.readouterr()
-    assert run(["setup", "codex", "--status"]) == 1
-    said = capsys.readouterr().out
-    assert "run setup again" in said
-    assert "config.toml: not wired" in said
-    assert "cannot be seen from here" in said
-
-
-@pytest.mark.usefixtures("daemon")
-def test_status_says_that_gemini_uses_it_only_in_a_trusted_folder(
-    user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["setup", "gemini", "--project"]) == 0
-    capsys.readouterr()
-    assert run(["setup", "gemini", "--status"]) == 0
-    assert "only in a folder that is trusted" in capsys.readouterr().out
-
-
-def test_status_says_that_the_configuration_is_broken(user: User, capsys: pytest.CaptureFixture[str]) -> None:
-    (user.project / ".pilotfish").mkdir()
-    (user.project / ".pilotfish" / "lsp.json").write_text('{"lsp": {')
-    assert run(["setup", "--status", "--root", str(user.project)]) == 0
-    said = capsys.readouterr()
-    assert "The configuration has an error: " in said.err
-    assert "No host is wired." in said.out

@@ -14,6 +14,7 @@
 - It tries MCP of 2026-07-28 first and, when that is not answered in time, an older one on the same connection
   (`surfaces/mcp/eras.py`). Its model sees our tools as `pilotfish-NAME`.
 - Timeouts: seconds.
+- Its LSP client opens a file, asks and closes it again around each question of its model; it shows no diagnostics.
 - Hooks and MCP servers of a project are used only in a folder that the person trusts.
 """
 
@@ -30,6 +31,7 @@ from pilotfish.hosts.shared.hook_settings import (
     SILENT_EVENTS,
     SILENT_MILLISECONDS,
     TIMEOUT_SECONDS,
+    lsp_server,
     mcp_server,
 )
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
@@ -76,11 +78,16 @@ DIALECT = CopilotHooks(
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     folder = where.folder(".copilot", "COPILOT_HOME", project=".github")
-    hooks = folder.file("hooks/pilotfish.json", WholeFile(_hooks(where)))
+    if where.way == "lsp":
+        server = lsp_server(where, "copilot", "fileExtensions")
+        name = "lsp-config.json" if where.is_global else "lsp.json"
+        told = folder.file(name, JsonEdit((Member(("lspServers", "pilotfish"), server),)))
+    else:
+        told = folder.file("hooks/pilotfish.json", WholeFile(_hooks(where)))
     if not where.is_global:
-        return (hooks,)
-    server = mcp_server(where.programs.mcp, type="local", tools=["*"])
-    return (hooks, folder.file("mcp-config.json", JsonEdit((Member(("mcpServers", "pilotfish"), server),))))
+        return (told,)
+    tools = mcp_server(where.programs.mcp, type="local", tools=["*"])
+    return (told, folder.file("mcp-config.json", JsonEdit((Member(("mcpServers", "pilotfish"), tools),))))
 
 
 def _hooks(where: Where) -> str:
@@ -99,5 +106,8 @@ HOST = HostSpec(
     programs=("copilot",),
     folders=(".copilot",),
     dialect=DIALECT,
+    ways=("command", "lsp"),
+    by_lsp="It says nothing after an edit, and its tool `lsp` shows no diagnostics: its model asks for them with the "
+    "MCP tool `lsp_diagnostics`.",
     afterwards=(RESTART,),
 )

@@ -5,10 +5,23 @@
 - `tool_response.returnDisplay` has `originalContent`, the old text, empty for a new file.
 - Timeouts: seconds; from 1000 on they are taken for milliseconds.
 - Without a terminal there is no `SessionEnd`.
+- Its LSP client is on with `--experimental-lsp` only, and starts the servers of a project's `.lsp.json`. Those of
+  extensions are documented and not started: it looks for them before it has loaded its extensions. It tells two
+  servers apart by their commands.
+- That client says nothing after an edit. It synchronises a file when its model asks about it, and asks for diagnostics
+  itself (`textDocument/diagnostic`, `workspace/diagnostic`).
 """
 
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, hooks_and_server
-from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.edits.json_edit import JsonEdit, Member, NoHooks
+from pilotfish.hosts.shared.hook_settings import (
+    RESTART,
+    TIMEOUT_SECONDS,
+    hook_groups,
+    hooks_and_server,
+    lsp_server,
+    mcp_server,
+)
+from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolHooks
 
 DIALECT = ToolHooks(
@@ -23,6 +36,9 @@ DIALECT = ToolHooks(
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
+    folder = where.folder(".qwen", project=".qwen")
+    if where.way == "lsp":
+        return () if where.is_global else _by_lsp(where, folder)
     events = {
         "PostToolUse": ".*",
         "UserPromptSubmit": None,
@@ -32,7 +48,13 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         "SessionEnd": None,
     }
     hooks = hook_groups(where.programs.hook("qwen"), events, {"": TIMEOUT_SECONDS}, name="pilotfish")
-    return (where.folder(".qwen", project=".qwen").file("settings.json", hooks_and_server(where, hooks)),)
+    return (folder.file("settings.json", hooks_and_server(where, hooks)),)
+
+
+def _by_lsp(where: Where, folder: HostFolder) -> tuple[WiredFile, ...]:
+    tools = JsonEdit((NoHooks(("hooks",)), Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp))))
+    server = Member(("pilotfish",), lsp_server(where, "qwen", "extensionToLanguage"))
+    return (folder.file("settings.json", tools), where.folder(".").file(".lsp.json", JsonEdit((server,))))
 
 
 HOST = HostSpec(
@@ -42,5 +64,8 @@ HOST = HostSpec(
     programs=("qwen",),
     folders=(".qwen",),
     dialect=DIALECT,
+    ways=("command", "lsp"),
+    by_lsp="Start it with --experimental-lsp. It says nothing after an edit: its model reads diagnostics when it asks "
+    "with the tool `lsp` (`diagnostics` of a file, `workspaceDiagnostics` of all).",
     afterwards=(RESTART,),
 )

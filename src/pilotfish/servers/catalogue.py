@@ -52,6 +52,11 @@ def builtin_layer() -> "dict[str, dict[str, Json]]":
     return layer
 
 
+def languages_by_extension() -> dict[str, str]:
+    """Every extension that a server of ours is for, and the id of its language."""
+    return _ids_of(tuple(sorted({extension for spec in load().values() for extension in spec.files.extensions})))
+
+
 def canonical_id(name: str) -> str:
     """Our id for what another tool calls a server; the name itself when we know no better."""
     return name if name in load() else _aliases().get(name, name)

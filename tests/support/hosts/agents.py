@@ -36,6 +36,10 @@ def claude_code(home: DaemonHome, url: str) -> list[str]:
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         DISABLE_AUTOUPDATER="1",
         IS_SANDBOX="1",
+        # It waits five seconds for MCP servers otherwise, and a scripted model edits at once.
+        MCP_CONNECTION_NONBLOCKING="0",
+        MCP_CONNECT_TIMEOUT_MS="120000",
+        MCP_TIMEOUT="120000",
     )
     return [program("claude-code"), "--permission-mode", "bypassPermissions", "--print", PROMPT]
 

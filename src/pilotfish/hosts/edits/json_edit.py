@@ -31,14 +31,22 @@ class Hooks(Struct, frozen=True):
     group: Json
 
 
+class NoHooks(Struct, frozen=True):
+    """None of our hooks in the lists below `path`: the host is told in another way."""
+
+    path: tuple[str, ...]
+
+
 class JsonEdit(Struct, frozen=True):
-    parts: tuple[Member | Hooks, ...]
+    parts: tuple[Member | Hooks | NoHooks, ...]
 
     def added(self, text: str | None) -> str:
         mark, text = _unmarked(text or "")
         text = text if text.strip() else "{}\n"
         _read(text)
         for part in self.parts:
+            if isinstance(part, NoHooks):
+                continue
             try:
                 match part:
                     case Member(path, value):
@@ -55,7 +63,8 @@ class JsonEdit(Struct, frozen=True):
         if not all(_has(value, part.path) and _covers(_at(value, part.path), part.value) for part in members):
             return False
         wanted = [(part.path, part.group) for part in self.parts if isinstance(part, Hooks)]
-        return _same_hooks(list(_hooks_in(value, {path[:-1] for path, _ in wanted})), wanted)
+        free = {part.path for part in self.parts if isinstance(part, NoHooks)}
+        return _same_hooks(list(_hooks_in(value, {path[:-1] for path, _ in wanted} | free)), wanted)
 
     def removed(self, text: str, before: str | None) -> str | None:
         mark, whole = _unmarked(text)
@@ -72,6 +81,8 @@ class JsonEdit(Struct, frozen=True):
                     rest = _without(rest, path, earlier) if _has(_read(rest), path) else rest
                 case Hooks(path):
                     rest = _without_hooks(rest, path[:-1], earlier)
+                case NoHooks(path):
+                    rest = _without_hooks(rest, path, earlier)
         if rest == whole:
             return text
         return None if not before and _read(rest) == {} else mark + rest

@@ -34,6 +34,8 @@ class HostFileChange:
     without: bytes | None
     then: bytes | None
     kept: Kept | None
+    removes: bool = False
+    """Whether our part goes."""
 
     @property
     def is_needed(self) -> bool:
@@ -65,7 +67,7 @@ def plan_setup(wired: WiredFile, receipts: Receipts) -> HostFileChange | None:
 def plan_removal(wired: WiredFile, receipts: Receipts) -> HostFileChange:
     """The change that takes our part out; raises `Refused`, with the file's name."""
     now, kept, without = _read_without(wired, receipts)
-    return HostFileChange(wired, now, without, without, kept)
+    return HostFileChange(wired, now, without, without, kept, removes=True)
 
 
 def read_state(wired: WiredFile, receipts: Receipts) -> WiringState:
@@ -95,12 +97,12 @@ def diff_of(change: HostFileChange) -> str:
     return sanitised_lines("\n".join(lines), MAX_DIFF)
 
 
-def carry_out(changes: Sequence[HostFileChange], receipts: Receipts, *, remove: bool) -> None:
+def carry_out(changes: Sequence[HostFileChange], receipts: Receipts) -> None:
     """Write all of them. When one fails, those before it are undone, and the failure is raised."""
     done: list[HostFileChange] = []
     try:
         for change in changes:
-            if change.then is not None and not remove:
+            if change.then is not None and not change.removes:
                 receipts.keep(change.now.target, change.without, change.then, missing_folders(change.now.target))
             if change.is_needed:
                 _check_unchanged(change)
@@ -110,10 +112,11 @@ def carry_out(changes: Sequence[HostFileChange], receipts: Receipts, *, remove: 
         for change in reversed(done):
             write(change.now.target, change.now.content, change.mode)
         raise
-    if remove:
+    removed = [change for change in changes if change.removes]
+    if removed:
         receipts.remember(remove_empty(receipts.folders()))
-        for change in changes:
-            receipts.forget(change.now.target)
+    for change in removed:
+        receipts.forget(change.now.target)
 
 
 def _check_unchanged(change: HostFileChange) -> None:

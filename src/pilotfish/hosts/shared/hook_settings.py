@@ -11,6 +11,7 @@ from pilotfish.hosts.shared.host_spec import HostFolder, Where, WiredFile
 from pilotfish.hosts.shared.packaged import read_plugin
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.protocol.wire import Json
+from pilotfish.servers.catalogue import languages_by_extension
 
 TIMEOUT_SECONDS = 10
 """For one hook. The hook program gives up by itself two seconds earlier."""
@@ -50,7 +51,16 @@ def hook_groups(
 
 def mcp_server(command: list[str], **more: Json) -> Json:
     """An MCP server as most hosts write it."""
-    return {**more, "command": command[0], "args": list[Json](command[1:])}
+    return {**more, **_server(command)}
+
+
+def _server(command: list[str]) -> dict[str, Json]:
+    return {"command": command[0], "args": list[Json](command[1:])}
+
+
+def lsp_server(where: Where, host: str, extensions: str) -> Json:
+    """Us as a language server for every kind of file that we have one for; `extensions` is the host's word for them."""
+    return {**_server(where.programs.lsp(host)), extensions: dict[str, Json](languages_by_extension())}
 
 
 def hooks_and_server(where: Where, hooks: tuple[Hooks, ...]) -> JsonEdit:

@@ -100,6 +100,8 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     scopes: tuple[SetupScope, ...] = ("global", "project")
     afterwards: tuple[str, ...] = ()
     """What the person still has to do."""
+    by_lsp: str = ""
+    """What its model is shown when it is wired by its LSP client, where that is less than in its usual way."""
     unseen: str = ""
     """What it also depends on and cannot be checked from outside."""
     cautions: Mapping[str, Callable[[Where], bool]] = {}

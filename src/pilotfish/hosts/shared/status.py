@@ -56,7 +56,7 @@ class HostStatus:
 
 def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus | None:
     """Its status; None when none of its files is wired."""
-    files = _read_files(host, where, receipts)
+    where, files = _way_in_use(host, where, receipts)
     if not any(said in {WORDS["wired"], WORDS["outdated"]} for said in files.values()):
         return None
     trouble = [f"{path}: {said}" for path, said in files.items() if said not in {WORDS["wired"], WORDS["unused"]}]
@@ -67,19 +67,16 @@ def check_host(host: HostSpec, where: Where, receipts: Receipts) -> HostStatus |
 
 def wired_otherwise(host: HostSpec, where: Where, receipts: Receipts) -> Where | None:
     """Where and how a host is wired by another installation or version; None when it is not."""
-    ways = {way: list(_read_way(host, replace(where, way=way), receipts).values()) for way in host.ways}
-    way = max(ways, key=lambda way: ways[way].count(WORDS["wired"]))
-    return replace(where, way=way) if WORDS["outdated"] in ways[way] else None
+    used, files = _way_in_use(host, where, receipts)
+    return used if WORDS["outdated"] in files.values() else None
 
 
-def _read_files(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
-    """The state of each file; of the ways in which the host may call us, the one that is in use."""
-    said = [_read_way(host, replace(where, way=way), receipts) for way in host.ways]
-    return max(said, key=lambda files: list(files.values()).count(WORDS["wired"]))
-
-
-def _read_way(host: HostSpec, where: Where, receipts: Receipts) -> dict[str, str]:
-    return {file.path: _read_state(file, receipts) for file in host.files(where)}
+def _way_in_use(host: HostSpec, where: Where, receipts: Receipts) -> tuple[Where, dict[str, str]]:
+    """Of the ways in which the host may call us the one that is in use, and the state of each of its files."""
+    ways = [replace(where, way=way) for way in host.ways]
+    said = [(way, {file.path: _read_state(file, receipts) for file in host.files(way)}) for way in ways]
+    states = [(list(files.values()), (way, files)) for way, files in said]
+    return max(states, key=lambda one: (one[0].count(WORDS["wired"]), one[0].count(WORDS["outdated"])))[1]
 
 
 def _read_state(file: WiredFile, receipts: Receipts) -> str:
@@ -93,7 +90,7 @@ def _try(host: HostSpec, where: Where) -> list[str]:
     """What does not work of what the host would start."""
     troubles: dict[str, str | None] = {}
     for probe in host.probes:
-        match probe:
+        match "lsp" if probe == "hook" and where.way == "lsp" else probe:
             case "hook":
                 troubles["hook"] = try_hook(host, where.programs)
             case "lint":

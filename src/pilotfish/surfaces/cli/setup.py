@@ -155,6 +155,8 @@ class SetupRun:
             self._show_backups(plan)
             for sentence in host.afterwards:
                 click.echo(f"{host.title}: {sentence}")
+            if self._way == "lsp" and host.by_lsp:
+                click.echo(f"{host.title}: {host.by_lsp}")
             self._show_undo(host.name)
 
     def change_all(self, every: Sequence[HostSpec], *, ask: bool) -> int:
@@ -193,16 +195,24 @@ class SetupRun:
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
             raise Refused(Code.INVALID_INPUT, why, hint="Leave out --by lsp.")
         way = self._way if self._way in host.ways else host.ways[0]
-        files = host.files(replace(self._where, way=way))
+        ways = dict.fromkeys((way, *host.ways))
+        files = {file.path: file for each in reversed(ways) for file in host.files(replace(self._where, way=each))}
         if self._remove:
-            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in files))
-        changes = [plan_setup(file, self._receipts) for file in files]
+            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in files.values()))
+        chosen = host.files(replace(self._where, way=way))
+        if not chosen:
+            why = f"{host.title} reads no file of the user that names language servers"
+            raise Refused(Code.INVALID_INPUT, why, hint="Say --project.")
+        changes = [plan_setup(file, self._receipts) for file in chosen]
+        # A host is told in one way only: what another way has wired goes.
+        others = files.keys() - {file.path for file in chosen}
+        changes += [plan_removal(files[path], self._receipts) for path in sorted(others)]
         return HostPlan(host, tuple(change for change in changes if change is not None))
 
     def _write(self, plan: HostPlan) -> None:
         from pilotfish.hosts.shared.changes import carry_out
 
-        carry_out(plan.changes, self._receipts, remove=self._remove)
+        carry_out(plan.changes, self._receipts)
 
     def _try_plan(self, host: HostSpec) -> HostPlan:
         try:
@@ -242,7 +252,7 @@ class SetupRun:
 
     def _show_backups(self, plan: HostPlan) -> None:
         for change in plan.needed:
-            if change.without is not None:
+            if change.without is not None and not change.removes:
                 click.echo(f"Backup of {change.now.path}: {self._receipts.backup(change.now.target)}")
 
     def _show_undo(self, what: str) -> None:

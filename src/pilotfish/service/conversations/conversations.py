@@ -17,29 +17,17 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
 from pilotfish.errors import Refused
-from pilotfish.feedback.conversation import Fate, Standing, untold
-from pilotfish.feedback.conversation_text import (
-    Group,
-    chosen,
-    groups_text,
-    late_heading,
-    stop_heading,
-)
-from pilotfish.feedback.delta import Delta
+from pilotfish.feedback.conversation import Standing
+from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended, named
 from pilotfish.feedback.written_files import WrittenFiles
-from pilotfish.model import AbsPath, Diagnostic, Severity
+from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.service.conversations.judged_files import (
-    checked_text,
-    command_groups,
-    introduced_in,
-    told_files,
-    without,
-)
+from pilotfish.service.conversations.judged_files import command_groups, introduced_in, told_files
 from pilotfish.service.conversations.late_checks import LateChecks
+from pilotfish.service.conversations.news import News, late_groups, note_judged, what_is_left
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
@@ -65,18 +53,6 @@ STOP_SECONDS = 5.0
 """For the check before a stop, all in all."""
 
 NOTHING_NEW = "there is nothing to tell"
-
-
-class _News(Struct):
-    """What was judged for one event, and is not told yet."""
-
-    edit: Judged | None = None
-    written: Judged | None = None
-    late: Judged | None = None
-    left: Judged | None = None
-    """Before a stop: the files that were changed in this turn, as they are now."""
-    uncounted: int = 0
-    """Files changed by commands that are too many to judge."""
 
 
 class ToldEdit(Struct, frozen=True):
@@ -174,7 +150,7 @@ class Conversations:
         self._claim(texts)
         carried = self._carry(record)
         texts |= {path: text for path, text in carried.items() if path in texts}
-        news = _News()
+        news = News()
         try:
             with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
                 scope = Scope(given=given, carried=carried, unfinished=record.state.unfinished)
@@ -188,7 +164,7 @@ class Conversations:
             feedback = self._cut_off(workspace, tuple(texts), started)
         else:
             feedback = self._edit_feedback.tell(news.edit, touch, client, workspace, started)
-            self._note(record, news.edit, call)
+            note_judged(record.state, news.edit, call)
             record.state.told += told_files(news.edit) if feedback.text else 0
             self._used(workspace, news.edit.edited)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
@@ -206,7 +182,7 @@ class Conversations:
         else:
             record.idle = False
             record.call(counts=moment.counts and moment.kind == "call")
-            news = _News()
+            news = News()
             await self._look(record, workspace, news, (), started)
             text = self._tell(record, news, workspace, _form(moment, workspace))
         state, reason = (State.FRESH, None) if text else (State.UNAVAILABLE, NOTHING_NEW)
@@ -215,19 +191,19 @@ class Conversations:
     async def _before_stop(
         self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float
     ) -> str:
-        state = record.state
+        state, feedback = record.state, workspace.config.feedback
         text = ""
         may_tell = state.may_tell_before_stop(moment.agent, again=moment.again)
         if moment.tentative:
             return await self._glance(record, moment, workspace, started) if may_tell else ""
-        if workspace.config.feedback.before_stop and may_tell:
+        if feedback.before_stop and may_tell:
             self._late_checks.stop(record)
-            news = _News()
+            news = News()
             with anyio.CancelScope(deadline=started + STOP_SECONDS):
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
             self._owe_written(record, workspace)
-            text = self._tell_what_is_left(record, news, workspace, _form(moment, workspace))
+            text = what_is_left(state, news, _form(moment, workspace), feedback.severities)
             # A stop is silent without findings: that there is no verdict yet is said with the next event.
             record.unsaid = set(state.standing(Standing.PENDING))
             self._late_checks.go_on(record)
@@ -240,14 +216,15 @@ class Conversations:
 
     async def _glance(self, record: ConversationRecord, moment: Moment, workspace: Workspace, started: float) -> str:
         """What would be told before a stop. What is known and what is owed stay as they are."""
-        if not workspace.config.feedback.before_stop:
+        feedback = workspace.config.feedback
+        if not feedback.before_stop:
             return ""
         apart = replace(record, state=record.state.copied(), written=WrittenFiles(record.written.all()))
-        news = _News()
+        news = News()
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
             await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return self._tell_what_is_left(apart, news, workspace, _form(moment, workspace), keep=False)
+        return what_is_left(apart.state, news, _form(moment, workspace), feedback.severities, keep=False)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
@@ -255,7 +232,7 @@ class Conversations:
         self,
         record: ConversationRecord,
         workspace: Workspace,
-        news: _News,
+        news: News,
         without: Iterable[AbsPath],
         started: float,
         *,
@@ -288,7 +265,7 @@ class Conversations:
                 raise
 
     async def _look_at_turn(
-        self, record: ConversationRecord, workspace: Workspace, news: _News, deadline: float
+        self, record: ConversationRecord, workspace: Workspace, news: News, deadline: float
     ) -> None:
         changed = {*record.state.changed}
         if news.written is not None:
@@ -307,7 +284,7 @@ class Conversations:
         return await self._edit_feedback.judge(touch, record.client, workspace, current_time(), scope)
 
     def _take_written(
-        self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath], news: _News
+        self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath], news: News
     ) -> dict[AbsPath, Change]:
         """The files that commands changed since the last event; of very many, the first ones.
 
@@ -324,7 +301,7 @@ class Conversations:
 
     # --- Telling ----------------------------------------------------------------------------------------------------
 
-    def _tell(self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form) -> str:
+    def _tell(self, record: ConversationRecord, news: News, workspace: Workspace, form: Form) -> str:
         """The text of what was judged beside an edit. It is known from now on."""
         groups: list[Group] = []
         notes: list[str] = []
@@ -332,78 +309,20 @@ class Conversations:
         if news.written is not None:
             judged, call = news.written, record.state.calls
             judged.keep()
-            self._note(record, judged, call)
+            note_judged(record.state, judged, call)
             groups += command_groups(judged, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
             if news.uncounted:
                 notes.append(f"{news.uncounted} more files that were changed by a command are not checked.")
         if news.late is not None:
             news.late.keep()
-            groups += self._late_groups(record, news.late, form, wanted)
+            groups += late_groups(record.state, news.late, form, wanted)
         if record.unsaid and workspace.config.feedback.no_verdict == "say":
             notes += self._edit_feedback.late_notes(record.client, workspace, sorted(record.unsaid))
         record.unsaid.clear()
         record.state.told += sum(len(group.files) for group in groups)
         self._late_checks.go_on(record)
         return groups_text(groups, form, notes)
-
-    def _tell_what_is_left(
-        self, record: ConversationRecord, news: _News, workspace: Workspace, form: Form, *, keep: bool = True
-    ) -> str:
-        """Before a stop: what the conversation introduced and is still there, however it came about."""
-        state, wanted = record.state, workspace.config.feedback.severities
-        now = {one.path: one for one in news.left.edited if one.is_fresh} if news.left is not None else {}
-        if keep and news.written is not None:
-            news.written.keep()
-        self._note_written(record, news, now)
-        if news.left is None:
-            return ""
-        files = list[tuple[AbsPath, tuple[Diagnostic, ...]]]()
-        unknown = {path for path, change in news.left.changes.items() if not isinstance(change, Delta)}
-        for path, verdict in now.items():
-            if path in unknown:
-                continue
-            state.judged(path, checked_text(verdict), news.left.changes[path], edited=False)
-            found = state.remaining(path, checked_text(verdict), wanted)
-            state.settle(path, Fate.TOLD if found else Fate.OVER)
-            files += [(path, found)] if found else []
-        if keep:
-            news.left.baselines.keep(without=unknown)
-        state.told += len(files)
-        return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form)
-
-    def _note_written(self, record: ConversationRecord, news: _News, now: Collection[AbsPath]) -> None:
-        """What commands changed is known; of files that could not be looked at once more, it is told later."""
-        if news.written is None:
-            return
-        self._note(record, news.written, record.state.calls)
-        introduced = introduced_in({**news.written.changes, **news.written.others.changes})
-        for verdict in news.written.verdicts:
-            if verdict.path in introduced and verdict.path not in {*now, *news.written.uncompared}:
-                base = without(checked_text(verdict), introduced[verdict.path])
-                edited = verdict.path in news.written.changes
-                record.state.found(verdict.path, base, call=record.state.calls, edited=edited)
-
-    def _late_groups(
-        self, record: ConversationRecord, judged: Judged, form: Form, wanted: Iterable[Severity]
-    ) -> list[Group]:
-        state, groups = record.state, list[Group]()
-        severities = frozenset(wanted)
-        for verdict in judged.edited:
-            debt = state.debts.get(verdict.path)
-            if debt is None or debt.standing is not Standing.LATE:
-                continue
-            if verdict.refused is not None:
-                state.settle(verdict.path, Fate.OVER)
-            elif verdict.is_fresh and verdict.path not in judged.uncompared:
-                now, change = checked_text(verdict), judged.changes[verdict.path]
-                found = [one for one in untold(now, change) if one.severity in severities]
-                state.settle(verdict.path, Fate.TOLD if found else Fate.OVER)
-                state.judged(verdict.path, now, change, edited=debt.edited)
-                ago, certain = max(1, state.calls - debt.call), isinstance(change, Delta)
-                heading = late_heading(verdict.path, form, edited=debt.edited, ago=ago, certain=certain)
-                groups += [Group(heading, (chosen(verdict.path, found),))] if found else []
-        return groups
 
     def _cut_off(self, workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
         """The feedback of an edit whose time was over before anything was known."""
@@ -414,35 +333,6 @@ class Conversations:
         return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
 
     # --- What is known ----------------------------------------------------------------------------------------------
-
-    def _note(self, record: ConversationRecord, judged: Judged, call: int) -> None:
-        """What was judged in time is settled, the rest is owed."""
-        state, missing = record.state, judged.others.unchecked > 0
-        for verdict in judged.edited:
-            path = verdict.path
-            if verdict.refused is not None:
-                state.settle(path, Fate.JUDGED)
-            elif path in judged.uncompared:
-                state.owe(path, judged.before.get(path), call=call)
-            elif verdict.is_fresh:
-                state.judged(path, checked_text(verdict), judged.changes[path], edited=True)
-                state.settle(path, Fate.JUDGED)
-                if missing:
-                    state.owe_others(path, judged.first.get(path), call=call)
-            elif verdict.is_late:
-                heard = checked_text(verdict) if verdict.answered else None
-                state.owe(path, judged.before.get(path), call=call, heard=heard)
-            else:
-                state.settle(path, Fate.NO_VERDICT)
-        for path in judged.deleted:
-            state.settle(path, Fate.JUDGED)
-            state.left.pop(path, None)
-            if missing:
-                state.owe_others(path, judged.first.get(path), call=call)
-        for verdict in judged.others.verdicts:
-            if verdict.refused is None and verdict.path in judged.others.changes:
-                state.judged(verdict.path, checked_text(verdict), judged.others.changes[verdict.path], edited=False)
-                state.settle(verdict.path, Fate.JUDGED)
 
     def _owe_written(self, record: ConversationRecord, workspace: Workspace) -> None:
         """What commands changed and a stop had no time for is judged in the background: the turn may be over."""

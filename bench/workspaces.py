@@ -19,7 +19,8 @@ MIB = 1024 * 1024
 
 def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "HOME": f"{folder}/home", "PILOTFISH_HOME": f"{folder}/state"}
+        programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": programs, "HOME": f"{folder}/home", "PILOTFISH_HOME": f"{folder}/state"}
         control = open_link(None, Terms(environment))
         pid = int(control.welcome["pid"])
         links: list[Link] = []
@@ -43,7 +44,8 @@ def _checked(root: Path, environment: dict[str, str]) -> Link:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     link = open_link(Introduction(str(root), str(root)), Terms(environment))
     answer = link.request("check", {"paths": ["main.py"], "texts": {}})
-    assert answer["data"]["main.py"], answer
+    if not (answer["data"] or {}).get("main.py"):
+        raise SystemExit(f"{root.name}: its error was not found: {answer}")
     return link
 
 

@@ -24,7 +24,7 @@ from pilotfish.api.answers import (
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
-from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, terminal_lines
+from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
 from support.services.cli_workspace import diagnostic, fresh, place
 
 pytestmark = pytest.mark.proves("CLI-1")
@@ -119,7 +119,7 @@ def test_a_diagnostic_stands_above_its_source() -> None:
         ),
         "clean.py": (),
     }
-    assert plain(terminal_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)) == [
+    assert plain(check_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)) == [
         "a.py",
         "  2:11 error  no  fakels (E1)",
         "      such name",
@@ -134,7 +134,7 @@ def test_a_diagnostic_stands_above_its_source() -> None:
 
 def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
     data = {"b.py": (diagnostic(1, 6, message="\x1b]0;title\x07bad", code="\x1b[2J"),)}
-    lines = [*terminal_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)]
+    lines = [*check_lines(fresh(Operation.DIAGNOSTICS, data), EVERYTHING, SCREEN)]
     assert not any("\x1b]" in line or "\x07" in line or "\x1b[2J" in line for line in lines)
     assert plain(lines)[2:4] == ["    red = 1", "    ^^^"]
 
@@ -166,7 +166,7 @@ def test_what_a_server_or_file_says_cannot_reach_the_terminal() -> None:
 @pytest.mark.proves("OPS-6")
 def test_only_what_is_known_to_be_clean_is_called_clean(effort: Effort, expected: list[str]) -> None:
     data: dict[str, tuple[Diagnostic, ...]] = {"a.py": ()}
-    assert plain(terminal_lines(answer_from(Operation.DIAGNOSTICS, data, effort), EVERYTHING, SCREEN)) == expected
+    assert plain(check_lines(answer_from(Operation.DIAGNOSTICS, data, effort), EVERYTHING, SCREEN)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Servers for tests of the daemon; they run in memory, and as real processes by `support.servers.fakels`."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from support.servers.script import SILENCE, Script
@@ -8,7 +9,7 @@ from support.servers.script import SILENCE, Script
 PLACE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3}}
 
 
-def answering(script: Script) -> None:
+def answering(script: Script, before_verdict: Callable[[], None] = lambda: None) -> None:
     """Diagnoses the word `bad`, and knows one definition."""
     script.capabilities = {
         "textDocumentSync": 1,
@@ -25,6 +26,7 @@ def answering(script: Script) -> None:
         texts[params["textDocument"]["uri"]] = params["contentChanges"][-1]["text"]
 
     def pulled(params: Any) -> Any:
+        before_verdict()
         bad = "bad" in texts[params["textDocument"]["uri"]]
         return {"kind": "full", "items": [{"range": PLACE, "severity": 1, "message": "bad word"}] if bad else []}
 
@@ -55,6 +57,20 @@ def undecided(script: Script) -> None:
     """As `answering`, but it never says whether a text is bad."""
     answering(script)
     script.on("textDocument/diagnostic", lambda params: SILENCE)
+
+
+def gated(script: Script) -> None:
+    """As `answering`, but it judges only once somebody opens the other end of the pipe `GATE`, and says that it works.
+
+    Without the word that it works, a silent server would count as hung.
+    """
+
+    def wait() -> None:
+        script.notify("$/progress", {"token": "gate", "value": {"kind": "begin", "title": "waiting"}})
+        with open(os.environ["GATE"], "rb"):
+            script.notify("$/progress", {"token": "gate", "value": {"kind": "end"}})
+
+    answering(script, before_verdict=wait)
 
 
 def prolific(script: Any) -> None:

@@ -9,58 +9,28 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Diagnostic, Effort, answer_from
+from pilotfish.api.answers import Effort, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
+from pilotfish.surfaces.cli.check_request import FORMATS, SEVERITIES, CheckRequest
 from pilotfish.surfaces.cli.open_workspace import with_workspace
-from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check, refusal
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, refusal
 from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, root_option
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.api.answers import DiagnosticsAnswer
-    from pilotfish.surfaces.cli.terminal.answers import Screen
-    from pilotfish.surfaces.cli.terminal.check_text import ListingOptions
-    from pilotfish.surfaces.cli.terminal.printing import Printed
+    from pilotfish.surfaces.cli.check_output import CheckOutput
     from pilotfish.system.ports import Interest
-
-SEVERITIES = ("error", "warning", "information", "hint")
-FORMATS = ("text", "json", "sarif", "github")
-
-
-class CheckRequest(Struct, frozen=True):
-    """What to check, and what to print."""
-
-    paths: tuple[str, ...]
-    text: str | None
-    changed: bool
-    only_new: bool
-    severity: str | None
-    everything: bool
-    skip_missing: bool
-    format: str
-
-    def is_finding(self, found: Diagnostic) -> bool:
-        return SEVERITIES.index(found.severity) <= SEVERITIES.index(self.severity or "warning")
-
-    def is_wanted(self, found: Diagnostic) -> bool:
-        return not (self.only_new and found.introduced is False)
-
-    def is_printed(self, found: Diagnostic) -> bool:
-        """Whether a diagnostic is in JSON, SARIF or GitHub's lines."""
-        if self.everything or (self.format == "json" and self.severity is None):
-            return True
-        return self.is_finding(found)
 
 
 @click.command()
@@ -109,18 +79,21 @@ def check(
     async def work(workspace: OpenWorkspace) -> ExitCode:
         asked = replace(request, paths=(workspace.root,)) if whole else request
         if watch:
-            await _check_forever(workspace, asked)
-        answer = await run_check(workspace, asked)
+            await _check_forever(workspace, asked, run)
+        answer = await run.check(workspace, asked)
         missing.extend(_missing_servers(answer))
-        return report(answer, workspace.root, asked)
+        return ExitCode.OK if answer is None else _exit_code(answer, asked)
 
-    missing: list[str] = []
+    missing, run = list[str](), CheckRun()
     try:
         code = with_workspace(root, work)
         if missing and form == "text" and not from_stdin and _install(missing):
             code = with_workspace(root, work)
+    except KeyboardInterrupt:
+        run.interrupted()
+        raise
     except Failure as failure:
-        code = report(refusal(Operation.DIAGNOSTICS, failure), "", request)
+        code = _print_refusal(failure, request)
     click.get_current_context().exit(code)
 
 
@@ -145,76 +118,73 @@ def _install(servers: Sequence[str]) -> bool:
     return True
 
 
-async def _check_forever(workspace: OpenWorkspace, request: CheckRequest) -> None:
+async def _check_forever(workspace: OpenWorkspace, request: CheckRequest, run: CheckRun) -> None:
     """Check after every change, until interrupted."""
     async with watching(request.paths) as changed:
         while True:
-            report(await run_check(workspace, request), workspace.root, request)
+            await run.check(workspace, request)
             await changed()
 
 
-async def run_check(workspace: OpenWorkspace, request: CheckRequest) -> DiagnosticsAnswer | None:
-    """Check, with a bar or a line on standard error for a person who waits; None when no file has changed."""
-    from pilotfish.service.project_files import select
-    from pilotfish.surfaces.cli.check_run import check_files, merged
-    from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
+class CheckRun:
+    """Checks, and prints as it goes, with a bar or a line on standard error for whoever waits."""
 
-    started = time.monotonic()
-    changed = _changed_files(workspace.root) if request.changed else None
-    chosen = await select(workspace.root, workspace.unserved, request.paths, changed)
-    if changed is not None and not (chosen.files or chosen.unserved):
-        return None
-    texts = None if request.text is None else {request.paths[0]: request.text}
-    if texts is not None and request.only_new:
-        # The proposed text is compared with what is on disk.
-        await workspace.check(request.paths[0])
-    with progress_bar(len(chosen.files)) as bar:
-        async with spinner(workspace) if len(chosen.files) == 1 else nullcontext():
-            answers = await check_files(workspace, chosen, texts=texts, done=bar.step)
-    duration = round((time.monotonic() - started) * 1000)
-    return merged(chosen, answers, workspace.root, duration_ms=duration, skip_missing=request.skip_missing)
+    def __init__(self) -> None:
+        self._output: CheckOutput | None = None
+        """Of the check that is under way."""
+
+    async def check(self, workspace: OpenWorkspace, request: CheckRequest) -> DiagnosticsAnswer | None:
+        """What was found; None when no file has changed."""
+        from pilotfish.service.project_files import select
+        from pilotfish.surfaces.cli.check_output import CheckOutput
+        from pilotfish.surfaces.cli.check_run import check_files
+        from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
+
+        started = time.monotonic()
+        changed = _changed_files(workspace.root) if request.changed else None
+        chosen = await select(workspace.root, workspace.unserved, request.paths, changed)
+        if changed is not None and not (chosen.files or chosen.unserved):
+            _print_nothing_changed(workspace.root, request.format)
+            return None
+        texts = None if request.text is None else {request.paths[0]: request.text}
+        if texts is not None and request.only_new:
+            # The proposed text is compared with what is on disk.
+            await workspace.check(request.paths[0])
+        with progress_bar(len(chosen.files), in_pipes="checked {} of {} files") as bar:
+            self._output = output = CheckOutput(workspace.root, chosen, request, started, bar.aside)
+
+            def done(path: str, answer: DiagnosticsAnswer) -> None:
+                output.add(path, answer)
+                bar.step()
+
+            if len(chosen.files) == 1:
+                async with spinner(workspace):
+                    answer = await workspace.check(chosen.files[0], texts=texts)
+                done(chosen.files[0], answer)
+            else:
+                await check_files(workspace, chosen, done=done)
+        self._output = None
+        return output.end()
+
+    def interrupted(self) -> None:
+        """Print what is known by now."""
+        if self._output is not None:
+            self._output.interrupted()
 
 
-def report(answer: DiagnosticsAnswer | None, root: str, request: CheckRequest) -> ExitCode:
-    """Print the answer, and return the exit code."""
-    if answer is None:
-        _print_nothing_changed(root, request.format)
-        return ExitCode.OK
-    from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
+def _exit_code(answer: DiagnosticsAnswer, request: CheckRequest) -> ExitCode:
+    from pilotfish.surfaces.cli.check_output import exit_code
 
-    screen = screen_of(_texts(request)) if sys.stdout.isatty() else None
-    print_all(printed_report(answer, root, os.getcwd(), request, screen))
     return exit_code(answer, request)
 
 
-def exit_code(answer: DiagnosticsAnswer, request: CheckRequest) -> ExitCode:
-    from pilotfish.surfaces.cli.check_run import only
+def _print_refusal(failure: Failure, request: CheckRequest) -> ExitCode:
+    from pilotfish.surfaces.cli.check_output import printed_report
+    from pilotfish.surfaces.cli.terminal.printing import print_all
 
-    findings = only(only(answer, request.is_wanted), request.is_finding)
-    return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
-
-
-def printed_report(
-    answer: DiagnosticsAnswer, root: str, cwd: str, request: CheckRequest, screen: Screen | None = None
-) -> Printed:
-    """The answer as it is printed in the folder `cwd`; without a `screen`, in a pipe."""
-    from pilotfish.surfaces.cli.check_run import only
-    from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, printed_check
-
-    wanted = only(answer, request.is_wanted)
-    match request.format:
-        case "json":
-            return printed_answer(only(wanted, request.is_printed), root, cwd, None, as_json=True)
-        case "sarif":
-            from pilotfish.surfaces.cli.terminal.check_formats import sarif
-
-            return Printed(sarif(only(wanted, request.is_printed), root))
-        case "github":
-            from pilotfish.surfaces.cli.terminal.check_formats import github_lines
-
-            return Printed("\n".join(github_lines(only(wanted, request.is_printed))) or None)
-        case _:
-            return printed_check(wanted, root, cwd, listing(request), screen)
+    answer = refusal(Operation.DIAGNOSTICS, failure)
+    print_all(printed_report(answer, "", "", request, None, None))
+    return _exit_code(answer, request)
 
 
 def _print_nothing_changed(root: str, form: str) -> None:
@@ -232,16 +202,6 @@ def _print_nothing_changed(root: str, form: str) -> None:
         click.echo(message)
 
 
-def listing(request: CheckRequest) -> ListingOptions:
-    from pilotfish.surfaces.cli.terminal.check_text import ListingOptions
-
-    if request.everything:
-        return ListingOptions("hint", "hint", None)
-    if request.severity is not None:
-        return ListingOptions(request.severity, request.severity, None)
-    return ListingOptions()
-
-
 def _changed_files(root: str) -> Sequence[str]:
     """What git lists; raises `Refused` where git cannot say."""
     import shutil
@@ -257,10 +217,6 @@ def _changed_files(root: str) -> Sequence[str]:
         why = "git was not found" if git is None else f"git cannot list the changes of {root}"
         raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why}")
     return found
-
-
-def _texts(request: CheckRequest) -> Mapping[str, str]:
-    return {} if request.text is None else {os.path.normpath(request.paths[0]): request.text}
 
 
 def _standard_input() -> str:

@@ -40,33 +40,32 @@ async def check_files(
     workspace: OpenWorkspace,
     chosen: FilesToCheck,
     *,
-    texts: Mapping[str, str] | None = None,
-    done: Callable[[], None],
-) -> dict[str, DiagnosticsAnswer]:
-    """The answer about each file, in the order of the files; `done` is called after each."""
-    answers: dict[str, DiagnosticsAnswer] = {}
+    done: Callable[[str, DiagnosticsAnswer], None],
+) -> None:
+    """Call `done` with the answer about each file, as soon as it is known."""
     limit = anyio.CapacityLimiter(AT_ONCE)
 
     async def check(path: str) -> None:
         async with limit:
-            answers[path] = await workspace.check(path, texts=texts)
-        done()
+            answer = await workspace.check(path)
+        done(path, answer)
 
     async with owned_tasks() as tasks:
         for path in chosen.files:
             tasks.start_soon(check, path)
-    return {path: answers[path] for path in chosen.files}
 
 
 def merged(
     chosen: FilesToCheck, answers: Mapping[str, DiagnosticsAnswer], root: str, *, duration_ms: int, skip_missing: bool
 ) -> DiagnosticsAnswer:
-    """One answer about everything that was selected."""
-    gone = {path for path in chosen.listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
-    refused = {path for path in chosen.listed if path not in gone and _codes(answers[path])}
+    """One answer about everything that was selected; a check that was interrupted has not heard of all."""
+    listed = [path for path in chosen.listed if path in answers]
+    gone = {path for path in listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
+    refused = {path for path in listed if path not in gone and _codes(answers[path])}
     heard = [answer for path, answer in answers.items() if path not in gone | refused]
     unread = _unread(root, {path: answers[path] for path in answers if path in refused})
-    return one_answer(chosen, heard, unread, duration_ms=duration_ms, skip_missing=skip_missing)
+    unknown = len(chosen.files) - len(answers)
+    return one_answer(chosen, heard, unread, duration_ms=duration_ms, skip_missing=skip_missing, unknown=unknown)
 
 
 def one_answer(
@@ -76,20 +75,26 @@ def one_answer(
     *,
     duration_ms: int,
     skip_missing: bool,
+    unknown: int = 0,
 ) -> DiagnosticsAnswer:
-    """What was heard of the files that were selected; `unread`: those that no server was asked about."""
+    """What was heard of the files that were selected; `unread`: those that no server was asked about.
+
+    `unknown`: how many files were not heard of at all.
+    """
     states = {answer.meta.state for answer in heard}
     missing = chosen.missing
     owed = [] if skip_missing else missing
     skipped = [error.message for error in missing] if skip_missing else []
     problems = [*(error for answer in heard for error in answer.errors), *unread, *chosen.unreached, *owed]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
+    if unknown:
+        reasons.insert(0, f"interrupted: {unknown} of {counted(len(chosen.files), 'file')} were not checked")
     notes = [*(note for answer in heard for note in answer.meta.warnings), *skipped, *chosen.skipped]
     effort = Effort(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
         errors=tuple(dict.fromkeys(problems)),
-        caveats=_some(reasons) if heard or problems else (NO_FILES,),
+        caveats=_some(reasons) if heard or problems or unknown else (NO_FILES,),
         stale="some of it is about an older text" if State.STALE in states else None,
         timed_out=any(answer.meta.timed_out for answer in heard),
         warnings=tuple(dict.fromkeys(notes)),

@@ -17,7 +17,9 @@ from pilotfish.operations.validate import question_of
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.cli.check import CheckRequest, check, exit_code, printed_report
+from pilotfish.surfaces.cli.check import check
+from pilotfish.surfaces.cli.check_output import exit_code, printed_report
+from pilotfish.surfaces.cli.check_request import CheckRequest
 from pilotfish.surfaces.cli.check_run import one_answer
 from pilotfish.surfaces.cli.questions import COMMANDS, ask_at, question_fields
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
@@ -79,7 +81,7 @@ async def _check(
         raise Refused(Code.INVALID_INPUT, "not known of every file")
     chosen, found = known
     answer = one_answer(chosen, [found], duration_ms=milliseconds_since(started), skip_missing=request.skip_missing)
-    return _packed(exit_code(answer, request), printed_report(answer, client.root, cwd, request))
+    return _packed(exit_code(answer, request), printed_report(answer, client.root, cwd, request, None, None))
 
 
 def _packed(code: int, shown: Printed) -> bytes:

@@ -50,7 +50,7 @@ def sarif(answer: DiagnosticsAnswer | None, root: str) -> str:
 
 
 def github_lines(answer: DiagnosticsAnswer) -> Iterator[str]:
-    """`::error file=a.py,line=1,col=5,title=…::message`, a line for each diagnostic and each reason for doubt."""
+    """`::error file=a.py,line=1,col=5,title=…::message`, a line for each diagnostic."""
     for path, items in (answer.data or {}).items():
         for found in items:
             place = {"file": path, "line": str(found.line), "col": str(found.character)}
@@ -59,6 +59,10 @@ def github_lines(answer: DiagnosticsAnswer) -> Iterator[str]:
             place["title"] = sanitised(_rule(found), MAX_NAME)
             properties = ",".join(f"{name}={_property(value)}" for name, value in place.items())
             yield f"::{GITHUB_COMMANDS[found.severity]} {properties}::{_data(found.message)}"
+
+
+def github_remarks(answer: DiagnosticsAnswer) -> Iterator[str]:
+    """A line for each reason for doubt."""
     for level, text in _remarks(answer):
         yield f"::{'notice' if level == 'note' else level}::{_data(f'pilotfish: {text}')}"
 

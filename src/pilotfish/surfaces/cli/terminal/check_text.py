@@ -1,7 +1,8 @@
 """What `check` prints: errors first, then what was not checked, then a summary by file and by rule. Pure.
 
 On a terminal, diagnostics are grouped by file and shown with their source; in a pipe each is one line. Lesser
-diagnostics than the listed ones are counted.
+diagnostics than the listed ones are counted. The errors of a file can be told before the others are known: they come
+first anyway, in the order of the files.
 """
 
 from collections import Counter
@@ -43,30 +44,42 @@ class ListingOptions(Struct, frozen=True):
         return _rank(found) <= SEVERITIES.index(self.counted)
 
 
-def pipe_lines(answer: DiagnosticsAnswer, listing: ListingOptions) -> Iterator[str]:
-    """One line for each diagnostic that is listed, then notes and the summary."""
-    if answer.meta.state is not State.FRESH:
-        yield _one_line(state_line(answer.meta))
+def first_lines(
+    answer: DiagnosticsAnswer, listing: ListingOptions, told: int, screen: Screen | None
+) -> tuple[list[str], int]:
+    """The lines about the errors of an answer that is a part of a larger one, and how many errors these are.
+
+    `told`: how many were told of the parts before it.
+    """
+    errors = [one for one in _listed(answer, listing) if _rank(one[1]) == 0]
+    shown = errors if listing.limit is None else errors[: max(0, listing.limit - told)]
+    return [*_diagnostic_lines(shown, screen)], len(shown)
+
+
+def check_lines(
+    answer: DiagnosticsAnswer, listing: ListingOptions, screen: Screen | None, told: int = 0
+) -> Iterator[str]:
+    """Each diagnostic that is listed, without the first `told`, then notes and the summary; no `screen`: in a pipe."""
     listed = _listed(answer, listing)
-    for path, found in listed[: listing.limit]:
-        code = f" ({name_text(found.code)})" if found.code else ""
-        place = f"{sanitised(path, MAX_PATH)}:{place_text(found)}"
-        yield f"{place}  {found.severity}: {sanitised(found.message, MAX_MESSAGE)}{code}"
-    yield from _ending(answer, listing, len(listed), "")
+    yield from _diagnostic_lines(listed[told : listing.limit], screen)
+    if answer.meta.state is not State.FRESH:
+        # Below a long list, where a person sees it.
+        yield click.style(_one_line(state_line(answer.meta)), fg=STATE_COLOURS[answer.meta.state])
+    yield from _ending(answer, listing, len(listed), f" ({answer.meta.duration_ms / 1000:.1f} s)" if screen else "")
 
 
-def terminal_lines(answer: DiagnosticsAnswer, listing: ListingOptions, screen: Screen) -> Iterator[str]:
-    """Each diagnostic that is listed with its source, then notes and the summary."""
-    listed, heading = _listed(answer, listing), None
-    for path, found in listed[: listing.limit]:
+def _diagnostic_lines(listed: Sequence[tuple[str, Diagnostic]], screen: Screen | None) -> Iterator[str]:
+    heading = None
+    for path, found in listed:
+        if screen is None:
+            code = f" ({name_text(found.code)})" if found.code else ""
+            place = f"{sanitised(path, MAX_PATH)}:{place_text(found)}"
+            yield f"{place}  {found.severity}: {sanitised(found.message, MAX_MESSAGE)}{code}"
+            continue
         if path != heading:
             heading = path
             yield click.style(sanitised(path, MAX_PATH), bold=True)
         yield from diagnostic_lines(found, screen.line_of(path, found.line), screen)
-    if answer.meta.state is not State.FRESH:
-        # Below a long list, where a person sees it.
-        yield click.style(state_line(answer.meta), fg=STATE_COLOURS[answer.meta.state])
-    yield from _ending(answer, listing, len(listed), f" ({answer.meta.duration_ms / 1000:.1f} s)")
 
 
 def _listed(answer: DiagnosticsAnswer, listing: ListingOptions) -> list[tuple[str, Diagnostic]]:

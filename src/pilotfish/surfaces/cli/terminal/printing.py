@@ -17,7 +17,7 @@ from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
 from pilotfish.protocol.positions import Text
 from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
-from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, pipe_lines, terminal_lines
+from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
 from pilotfish.surfaces.cli.terminal.relative_paths import relative_to
 
@@ -60,14 +60,17 @@ def printed_answer(answer: Answer[Any], root: str, cwd: str, screen: Screen | No
 
 
 def printed_check(
-    answer: DiagnosticsAnswer, root: str, cwd: str, listing: ListingOptions, screen: Screen | None
+    answer: DiagnosticsAnswer, root: str, cwd: str, listing: ListingOptions, screen: Screen | None, told: int = 0
 ) -> Printed:
-    """The answer of a check as text, in the folder `cwd`; without a `screen`, in a pipe."""
+    """The answer of a check as text, in the folder `cwd`; without a `screen`, in a pipe.
+
+    `told`: how many of its errors were printed before.
+    """
     if is_refused(answer):
         return Printed(error=_refusal(answer))
     shown = relative_to(cwd, answer, root) if root else answer
-    lines = [*(terminal_lines(shown, listing, screen) if screen else map(click.unstyle, pipe_lines(shown, listing)))]
-    return Printed("\n".join(lines) if lines else None)
+    lines = check_lines(shown, listing, screen, told)
+    return Printed("\n".join(lines if screen else map(click.unstyle, lines)) or None)
 
 
 def _refusal(answer: Answer[Any]) -> str:

@@ -1,8 +1,8 @@
-"""What a person sees on standard error while waiting: a bar for many files, a line for one. Only on a terminal."""
+"""What is on standard error while somebody waits: a bar for many files, a line for one; in a pipe, a line at times."""
 
 import sys
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import anyio
@@ -15,34 +15,59 @@ BAR_AFTER_SECONDS = 1.0
 SPINNER_AFTER_SECONDS = 1.5
 """Shorter waits need no explanation."""
 
+LINE_SECONDS = 5.0
+MANY = 20
+"""Between two lines where there is no terminal, and of how many steps at least: models read these, too."""
+
+ERASED = "\r\x1b[K"
+
 
 class ProgressBar:
-    """Counts steps; the bar appears with the first step after `BAR_AFTER_SECONDS`."""
+    """Counts steps; the bar appears with the first step after `BAR_AFTER_SECONDS`.
 
-    def __init__(self, total: int, stack: ExitStack) -> None:
+    Where standard error is no terminal, `in_pipes` is a line about the number of steps and of all, now and then.
+    """
+
+    def __init__(
+        self, total: int, stack: ExitStack, in_pipes: str | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._total = total
         self._stack = stack
+        self._in_pipes = in_pipes
+        self._now = now
         self._done = 0
-        self._started = time.monotonic()
-        self._step = self._count
+        self._update: Callable[[int], None] | None = None
+        """Of the bar, once it is there."""
+        self._line_at = now() + BAR_AFTER_SECONDS
 
     def step(self) -> None:
-        self._step()
-
-    def _count(self) -> None:
         self._done += 1
-        is_early = time.monotonic() - self._started < BAR_AFTER_SECONDS
-        if self._total == 1 or is_early or not sys.stderr.isatty():
-            return
-        bar = self._stack.enter_context(click.progressbar(length=self._total, label="checking", file=sys.stderr))
-        bar.update(self._done)
-        self._step = lambda: bar.update(1)
+        if self._update is not None:
+            self._update(1)
+        elif self._total > 1 and self._now() >= self._line_at:
+            self._show()
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """What the block prints does not run into the bar, which comes back with the next step."""
+        if self._update is not None:
+            click.echo(ERASED, nl=False, err=True)
+        yield
+
+    def _show(self) -> None:
+        if sys.stderr.isatty():
+            bar = click.progressbar(length=self._total, label="checking", file=sys.stderr)
+            self._update = self._stack.enter_context(bar).update
+            self._update(self._done)
+        elif self._in_pipes is not None and MANY <= self._total > self._done:
+            self._line_at = self._now() + LINE_SECONDS
+            click.echo(self._in_pipes.format(self._done, self._total), err=True)
 
 
 @contextmanager
-def progress_bar(total: int) -> Generator[ProgressBar]:
+def progress_bar(total: int, in_pipes: str | None = None) -> Generator[ProgressBar]:
     with ExitStack() as stack:
-        yield ProgressBar(total, stack)
+        yield ProgressBar(total, stack, in_pipes)
 
 
 @asynccontextmanager

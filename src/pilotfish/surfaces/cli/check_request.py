@@ -1,0 +1,40 @@
+"""What `check` is asked for: which files, and which of their diagnostics are findings, wanted and printed."""
+
+import os
+
+from msgspec import Struct
+
+from pilotfish.api.answers import Diagnostic
+
+SEVERITIES = ("error", "warning", "information", "hint")
+FORMATS = ("text", "json", "sarif", "github")
+
+
+class CheckRequest(Struct, frozen=True):
+    """What to check, and what to print."""
+
+    paths: tuple[str, ...]
+    text: str | None
+    changed: bool
+    only_new: bool
+    severity: str | None
+    everything: bool
+    skip_missing: bool
+    format: str
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text that is not on disk, by the path of its file."""
+        return {} if self.text is None else {os.path.normpath(self.paths[0]): self.text}
+
+    def is_finding(self, found: Diagnostic) -> bool:
+        return SEVERITIES.index(found.severity) <= SEVERITIES.index(self.severity or "warning")
+
+    def is_wanted(self, found: Diagnostic) -> bool:
+        return not (self.only_new and found.introduced is False)
+
+    def is_printed(self, found: Diagnostic) -> bool:
+        """Whether a diagnostic is in JSON, SARIF or GitHub's lines."""
+        if self.everything or (self.format == "json" and self.severity is None):
+            return True
+        return self.is_finding(found)

@@ -4,9 +4,9 @@
     $ python bench/worktrees.py --server basedpyright --rounds 2
 
 Every worktree has an agent that edits one file again and again and reads what it is told: in one round an error, in the
-next none. One agent begins, so that the daemon knows how large a server gets; then all of them work at the same time,
-through one daemon. Printed are the answers that were wrong or lost, and the most memory that all servers had together,
-process trees included, against the budget.
+next none. All of them begin at the same time, through one new daemon, which does not know how large a server gets.
+Printed are the answers that were wrong or lost, and the most memory that all servers had together, process trees
+included, against the budget.
 """
 
 import argparse
@@ -50,9 +50,8 @@ def main() -> None:
         setting.prepare()
         meter = Meter()
         try:
-            first = _work(setting, trees[0], 2)
             with meter.running(setting, folder), ThreadPoolExecutor(len(trees)) as agents:
-                told = [first, *agents.map(lambda tree: _work(setting, tree, asked.rounds), trees)]
+                told = [*agents.map(lambda tree: _work(setting, tree, asked.rounds), trees)]
         finally:
             _run(setting, root, "daemon", "stop")
     answers = [one for each in told for one in each]

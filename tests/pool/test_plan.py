@@ -9,6 +9,7 @@ from pilotfish.pool.plan import (
     CRASH_LIMIT,
     CRASH_WINDOW,
     LONGEST_REST,
+    UNKNOWN_MIB,
     Broken,
     Decision,
     Demand,
@@ -147,8 +148,34 @@ def test_a_server_is_started_only_where_its_like_fit_into_the_memory_of_all(
     known = {Key("a", AbsPath(f"/{number}")): slot for number, slot in enumerate(slots)}
     limits = Limits(memory_mib=250)
     assert admission(Key("a", AbsPath("/new")), known, Demand(), limits, NOW, {"a": 100.0}) == decision
-    # Of another server nothing is known, and nothing is guessed.
+    # Of another server nothing is known, and none is stopped for a guess.
     assert admission(Key("b", AbsPath("/new")), known, Demand(), limits, NOW, {"a": 100.0}) == Start()
+
+
+UNMEASURED = Running(0, 0, in_flight=1, memory_mib=10)
+FORSAKEN = Running(0, 0, memory_mib=10)
+
+
+@pytest.mark.proves("POOL-6")
+@pytest.mark.parametrize(
+    ("slots", "budget", "decision"),
+    [
+        pytest.param([], 250, Start(), id="the first one"),
+        pytest.param([Starting(0)], 250, WaitForRoom(), id="another one is starting"),
+        pytest.param([UNMEASURED], 250, WaitForRoom(), id="another one has not answered yet"),
+        pytest.param([FORSAKEN], 250, Start(), id="another one that nobody waits for will not be measured"),
+        pytest.param([SMALL], 250, Start(), id="another one is known"),
+        pytest.param([Starting(0), UNMEASURED], 3 * UNKNOWN_MIB, Start(), id="there is room for all, however large"),
+        pytest.param([Starting(0), UNMEASURED], 3 * UNKNOWN_MIB - 1, WaitForRoom(), id="not quite"),
+        pytest.param([Starting(0)], None, Start(), id="no budget"),
+    ],
+)
+def test_servers_of_unknown_size_start_one_at_a_time_where_they_may_not_fit(
+    slots: list[Slot], budget: float | None, decision: Decision
+) -> None:
+    known = {Key("a", AbsPath(f"/{number}")): slot for number, slot in enumerate(slots)}
+    limits = Limits(memory_mib=budget)
+    assert admission(Key("a", AbsPath("/new")), known, Demand(), limits, NOW, {}) == decision
 
 
 # --- Setbacks ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.client.session import Session
-from pilotfish.config.schema import RestartPolicy
+from pilotfish.config.places import user_places
+from pilotfish.config.schema import PoolSettings, RestartPolicy
+from pilotfish.daemon.settings import settings_of
 from pilotfish.errors import Code, Failure, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool import monitor
@@ -23,6 +25,7 @@ from pilotfish.pool.plan import (
     Running,
     Slot,
     Starting,
+    Stopping,
     Why,
     upkeep,
 )
@@ -391,6 +394,23 @@ async def test_an_idle_server_is_stopped_and_comes_back_on_use_with_its_document
 
 
 @pytest.mark.proves("POOL-6")
+async def test_after_the_last_call_of_a_command_line_a_server_stays_for_idle_minutes(tmp_path: Path) -> None:
+    """As the daemon is configured by default: a command has a client session of its own, which ends with it."""
+    environment = {"HOME": str(tmp_path)}
+    limits = settings_of(user_places(environment), environment).limits
+    minutes = PoolSettings().idle_minutes
+    async with pool_on(working, limits=limits, vitals=FakeVitals(memory={4242: 1.0})) as (pool, _):
+        for command in ("first", "last"):
+            await anyio.sleep(60)
+            await pool.use(recipe(), hover, lease=command)
+            pool.release(command)
+        await anyio.sleep(minutes * 60 - 1)
+        assert isinstance(pool.entries()[KEY].slot, Running)
+        await anyio.sleep(2)
+        assert stopped_for(pool, KEY) is Why.UNUSED
+
+
+@pytest.mark.proves("POOL-6")
 async def test_a_server_that_nobody_uses_any_more_goes_sooner() -> None:
     async with pool_on(working, limits=Limits(idle_seconds=1000, unused_seconds=60)) as (pool, _):
         await pool.use(recipe(), hover, lease="one")
@@ -445,6 +465,33 @@ async def test_a_server_that_does_not_fit_beside_one_that_answers_waits_for_it_a
             assert len(servers) == 1
         assert ended == ["first", "second"]
         assert stopped_for(pool, KEY) is Why.CROWDED
+
+
+@pytest.mark.proves("POOL-6", "F78")
+async def test_a_burst_of_cold_starts_stays_within_the_memory_of_all() -> None:
+    """Ten roots at once, a budget for four, and nobody knows before how large a server is: all are answered."""
+    vitals = FakeVitals(memory={4242: 100.0})
+    most = 0
+    async with pool_on(working, limits=Limits(memory_mib=450), vitals=vitals) as (pool, _):
+
+        async def work(session: Session) -> bytes:
+            nonlocal most
+            slots = [entry.slot for entry in pool.entries().values()]
+            most = max(most, sum(isinstance(slot, Starting | Running | Stopping) for slot in slots))
+            await anyio.sleep(1)
+            return await hover(session)
+
+        answers: list[bytes] = []
+
+        async def agent(number: int) -> None:
+            key = Key(KEY.server, AbsPath(f"/{number}"))
+            answers.append(await pool.use(recipe(key), work, lease=str(number)))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(agent, number)
+    assert answers == [b'"fine"'] * 10
+    assert most == 4
 
 
 @pytest.mark.proves("F78")

@@ -84,11 +84,16 @@ class Monitor:
         if not self.budgeted:
             return
         for entry in tuple(self._entries.values()):
-            if entry.session is not None:
-                entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
-                if entry.proven:
-                    server = entry.key.server
-                    self.sizes[server] = max(self.sizes.get(server, 0.0), entry.memory_mib or 0.0)
+            await self.measure(entry)
+
+    async def measure(self, entry: Entry) -> None:
+        """Of a server that has answered, the size is what another one of its id is expected to need."""
+        if entry.session is None:
+            return
+        entry.set_memory(await self._vitals.memory_mib(entry.session.pid))
+        if entry.proven:
+            server = entry.key.server
+            self.sizes[server] = max(self.sizes.get(server, 0.0), entry.memory_mib or 0.0)
 
     @property
     def budgeted(self) -> bool:

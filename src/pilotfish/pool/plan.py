@@ -25,6 +25,10 @@ CRASH_WINDOW = 180.0
 OUTDATED_SECONDS = 1.0
 """For the requests that have waited for the start of a server whose configuration has changed meanwhile."""
 
+UNKNOWN_MIB = 1024.0
+"""What a server may need of whose id none was measured yet: those of ordinary projects have 300 to 3,000. Where less is
+left, such servers are started one at a time, each when the one before was measured. None is stopped for a guess."""
+
 LONGEST_REST = 3600.0
 """How long the documents of a stopped server are kept while a client session that used it is still there. After an
 hour without a question the next one opens what it needs."""
@@ -158,7 +162,7 @@ class WaitForRoom(Struct, frozen=True):
 Decision = Start | Join | Wait | WaitForRoom | Evict | Refuse
 
 Sizes = Mapping[str, float]
-"""The largest that a server of each id was, in MiB: what another one is expected to need. Nothing is guessed."""
+"""The largest that a server of each id was, in MiB: what another one is expected to need."""
 
 
 class Retire(Struct, frozen=True):
@@ -254,6 +258,8 @@ def _after_breakage(broken: Broken, demand: Demand, now: float) -> Refuse | None
 
 def _room(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> Decision:
     alive = sum(isinstance(slot, Starting | Running | Stopping) for slot in slots.values())
+    if _is_guess(key, slots, limits, sizes):
+        return WaitForRoom()
     fits = not alive or _fits(key, slots, limits, sizes)
     if alive < limits.servers and fits:
         return Start()
@@ -265,6 +271,19 @@ def _room(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> 
     message = f"{alive} language servers are running and all are busy"
     hint = "Try again shortly."
     return Refuse(Unavailable(Code.OVERLOADED, message, hint=hint))
+
+
+def _is_guess(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> bool:
+    """Whether nobody knows how large it gets, it may not fit, and others of unknown size are about to be measured."""
+    if limits.memory_mib is None or key.server in sizes:
+        return False
+    unmeasured = [other for other, slot in slots.items() if other.server not in sizes and _will_be_measured(slot)]
+    known = sum(_expected(other.server, slot, sizes) for other, slot in slots.items() if other not in unmeasured)
+    return bool(unmeasured) and known + (len(unmeasured) + 1) * UNKNOWN_MIB > limits.memory_mib
+
+
+def _will_be_measured(slot: Slot) -> bool:
+    return isinstance(slot, Starting) or (isinstance(slot, Running) and not slot.proven and slot.in_flight > 0)
 
 
 def _fits(key: Key, slots: Mapping[Key, Slot], limits: Limits, sizes: Sizes) -> bool:

@@ -185,13 +185,14 @@ class Pool:
         self._monitor.note_request(current_time())
         try:
             result = await work(session)
+            entry.mark_healthy()
+            if self._monitor.budgeted and not entry.proven:
+                # Before it counts as idle: who waits for room would stop it instead of learning how small it is.
+                await self._monitor.measure(entry)
         finally:
             entry.end(current_time())
             if not entry.works:
                 self._freed.notify()
-        entry.mark_healthy()
-        if self._monitor.budgeted and not entry.proven:
-            self._monitor.look_again()
         return result
 
     def _leave_older(self, key: Key, lease: str) -> None:

@@ -44,7 +44,7 @@ def _checked(root: Path, environment: dict[str, str]) -> Link:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     link = open_link(Introduction(str(root), str(root)), Terms(environment))
     answer = link.request("check", {"paths": ["main.py"], "texts": {}})
-    if not (answer["data"] or {}).get("main.py"):
+    if answer["data"] is None or not answer["data"]["main.py"]:
         raise SystemExit(f"{root.name}: its error was not found: {answer}")
     return link
 

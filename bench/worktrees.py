@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -51,7 +52,7 @@ def main() -> None:
         meter = Meter()
         try:
             with meter.running(setting, folder), ThreadPoolExecutor(len(trees)) as agents:
-                told = [*agents.map(lambda tree: _work(setting, tree, asked.rounds), trees)]
+                told = [*agents.map(partial(_work, setting, asked.rounds), trees)]
         finally:
             _run(setting, root, "daemon", "stop")
     answers = [one for each in told for one in each]
@@ -71,7 +72,7 @@ def _worktree(root: Path, target: Path) -> Path:
     return target
 
 
-def _work(setting: Setting, tree: Path, rounds: int) -> list[str]:
+def _work(setting: Setting, rounds: int, tree: Path) -> list[str]:
     good = (tree / FILE).read_text()
     return [_edit(setting, tree, good, is_broken=number % 2 == 0) for number in range(rounds)]
 
@@ -95,7 +96,7 @@ def _size_of_one(root: Path, scratch: Path, server: str) -> float:
     setting = Setting(root, scratch, server, config=WAIT)
     setting.prepare()
     try:
-        _work(setting, root, 2)
+        _work(setting, 2, root)
         return _servers(setting, root)
     finally:
         _run(setting, root, "daemon", "stop")

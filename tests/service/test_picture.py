@@ -1,12 +1,16 @@
 """A check of everything is warm: what cannot have changed is not asked about again, and whatever has is."""
 
+import os
+import signal
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
 
-from pilotfish.api.answers import State
+from pilotfish.api.answers import Diagnostic, State
+from pilotfish.api.questions import Operation, Question
 from support.services.real import RealService, real_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-13")]
@@ -86,3 +90,62 @@ async def test_what_nobody_has_judged_may_concern_everybody(project: RealService
     assert (await found(project))["alone.py"] == ["import-not-found"]
     project.write("new.py", "missing = 1\n")
     assert (await found(project))["alone.py"] == []
+
+
+# --- Texts that are not on disk ---------------------------------------------------------------------------------------
+
+WORSE = "value: str = ''\n"
+BETTER = "value: int = 2\n"
+
+
+async def broken_by(ground: RealService, text: str) -> set[str]:
+    """The files with an error that a text of `middle.py` would bring."""
+    answer = await ground.service.check(ground.client, ("middle.py",), texts={"middle.py": text})
+    assert answer.meta.state is State.FRESH
+    data = cast("Mapping[str, tuple[Diagnostic, ...]]", answer.data)
+    return {name for name, items in data.items() if any(one.introduced for one in items)}
+
+
+@pytest.mark.proves("DIAG-9")
+async def test_of_many_proposed_texts_the_disk_is_asked_about_once(project: RealService) -> None:
+    before = asked(project)
+    for text, broken in ((WORSE, {"top.py"}), (BETTER, set[str]()), (WORSE, {"top.py"})):
+        assert await broken_by(project, text) == broken
+    assert asked(project) == before
+    # What was known of the disk stands, and is not what the texts made of it.
+    assert (await found(project))["top.py"] == []
+    assert asked(project) == before
+
+
+@pytest.mark.proves("DIAG-9")
+async def test_an_edit_between_two_proposed_texts_is_seen_by_the_next(project: RealService) -> None:
+    assert await broken_by(project, WORSE) == {"top.py"}
+    project.write("top.py", "from middle import value\n\nanswer: str = value\n")
+    assert (await found(project))["top.py"] == ["invalid-assignment"]
+    assert await broken_by(project, WORSE) == set[str]()
+    assert (await found(project))["top.py"] == ["invalid-assignment"]
+
+
+@pytest.mark.proves("DIAG-9")
+async def test_a_question_after_a_proposed_text_is_answered_from_the_disk(project: RealService) -> None:
+    assert await broken_by(project, WORSE) == {"top.py"}
+    question = Question(operation=Operation.HOVER, file_path="middle.py", line=5, character=1)
+    answer = await project.service.ask(question, project.client)
+    assert "int" in str(answer.data)
+
+
+@pytest.mark.proves("DIAG-9", "POOL-2")
+async def test_a_server_that_dies_between_two_proposed_texts_is_asked_about_the_disk_again(
+    project: RealService,
+) -> None:
+    assert await broken_by(project, WORSE) == {"top.py"}
+    (entry,) = project.service.pool.entries().values()
+    assert entry.session is not None
+    os.kill(entry.session.pid, signal.SIGKILL)
+    with anyio.fail_after(30):
+        await entry.session.ended()
+    before = asked(project)
+    assert await broken_by(project, BETTER) == set[str]()
+    assert await broken_by(project, WORSE) == {"top.py"}
+    assert asked(project) > before
+    assert (await found(project))["top.py"] == []

@@ -128,13 +128,13 @@ class Service:
         reports = ProjectReports(access)
         project = ProjectCheck(self._runner, proposal_runner, self.baselines, words, self.disk_changes.follows, reports)
         self.patch_checks = PatchChecks(self._runner, reports, words, self.disk_changes.follows, self._in_step)
-        self._previews = Previews(self._runner, project, proposal_runner, self.baselines)
         self._edit_feedback = EditFeedback(self._runner, self.baselines, Earlier(proposal_runner), project)
         likely = LikelyFiles(
             self._runner, self._texts, self.baselines, words, self.disk_changes.follows, self._in_step, reports
         )
         self._preparation = Preparation(likely.prepare)
         self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
+        self._previews = Previews(self._picture, project, proposal_runner, self.baselines)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(

@@ -8,7 +8,7 @@ before, it is judged once more with the text that the edited file had.
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 
 import anyio
@@ -50,6 +50,10 @@ MAX_WAVES = 4
 
 MAX_BROKEN = 200
 """Conversations whose broken files are remembered."""
+
+
+Checking = Callable[[AbsPath, Patience], Awaitable[Sequence[FileVerdict]]]
+"""Checks one file as it is on disk."""
 
 
 class BrokenFiles(Struct, frozen=True):
@@ -185,13 +189,13 @@ class ProjectCheck:
 
     async def as_they_are(
         self,
-        client: ClientSession,
         workspace: Workspace,
         edits: Sequence[EditedText],
         deadline: float,
+        check: Checking,
         worse: Sequence[AbsPath] = (),
     ) -> BrokenFiles:
-        """The files that edits which are not on disk may break, checked as they are; of `worse` ones, the importers."""
+        """The files that edits which are not on disk may break, as they are now; of `worse` ones, the importers."""
         search = _Search(edits, deadline)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             if worse:
@@ -199,7 +203,7 @@ class ProjectCheck:
                 search.add(workspace, following)
             else:
                 search.add(workspace, await self._affected_by(target, search))
-        search.found |= await self._check(client, workspace, tuple(search.waiting), deadline)
+        search.found |= await _checked(check, tuple(search.waiting), deadline)
         return search.result()
 
     async def _affected_by(self, target: SearchedRoot, search: "_Search", broken: Collection[AbsPath] = ()) -> Affected:
@@ -244,25 +248,10 @@ class ProjectCheck:
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
     ) -> dict[AbsPath, FileVerdict]:
-        """The verdicts that are fresh, or refused, by the deadline."""
-        found: dict[AbsPath, FileVerdict] = {}
-        waiting = iter(paths)
+        async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
+            return await self._runner.run(client, workspace, [path], patience=patience, anew=True)
 
-        async def work() -> None:
-            for path in waiting:
-                left = deadline - current_time()
-                if left <= 0:
-                    return
-                patience = Patience(left, left)
-                for verdict in await self._runner.run(client, workspace, [path], patience=patience, anew=True):
-                    if verdict.is_fresh or verdict.refused is not None:
-                        found[path] = verdict
-
-        with anyio.move_on_after(max(0.0, deadline - current_time())):
-            async with owned_tasks() as tasks:
-                for _ in range(min(AT_ONCE, len(paths))):
-                    tasks.start_soon(work)
-        return found
+        return await _checked(check, paths, deadline)
 
     async def _compare(
         self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
@@ -326,6 +315,27 @@ def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPa
 
 def _state(verdict: FileVerdict) -> CheckedText:
     return CheckedText(verdict.text, verdict.diagnostics)
+
+
+async def _checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -> dict[AbsPath, FileVerdict]:
+    """The verdicts that are fresh, or refused, by the deadline."""
+    found: dict[AbsPath, FileVerdict] = {}
+    waiting = iter(paths)
+
+    async def work() -> None:
+        for path in waiting:
+            left = deadline - current_time()
+            if left <= 0:
+                return
+            for verdict in await check(path, Patience(left, left)):
+                if verdict.is_fresh or verdict.refused is not None:
+                    found[path] = verdict
+
+    with anyio.move_on_after(max(0.0, deadline - current_time())):
+        async with owned_tasks() as tasks:
+            for _ in range(min(AT_ONCE, len(paths))):
+                tasks.start_soon(work)
+    return found
 
 
 def _introduced(change: Comparison) -> bool:

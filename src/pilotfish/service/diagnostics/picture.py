@@ -87,12 +87,21 @@ class Picture:
         self._following = anyio.Lock()
 
     async def check(
-        self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        paths: Sequence[str],
+        patience: Patience,
+        *,
+        anew: bool = False,
     ) -> tuple[FileVerdict, ...]:
-        """One verdict per file, from what is known where it stands; the workspace is in step with the disk."""
+        """One verdict per file, from what is known where it stands; the workspace is in step with the disk.
+
+        `anew`: what is not known is checked as after a change of other files, see `CheckRunner.run`.
+        """
         found = await self.standing(workspace, paths)
         left = [path for path in paths if path not in found]
-        checked = await self._check(client, workspace, left, patience) if left else ()
+        checked = await self._check(client, workspace, left, patience, anew=anew) if left else ()
         return (*found.values(), *checked)
 
     def knows(self, path: str) -> bool:
@@ -135,11 +144,11 @@ class Picture:
         return None if self._known.get(real) is None else await self._texts.current(real)
 
     async def _check(
-        self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience
+        self, client: ClientSession, workspace: Workspace, paths: Sequence[str], patience: Patience, *, anew: bool
     ) -> tuple[FileVerdict, ...]:
         """Check these files, and keep what is fresh unless something changed meanwhile."""
         started = current_time()
-        verdicts = await self._runner.run(client, workspace, paths, patience=patience)
+        verdicts = await self._runner.run(client, workspace, paths, patience=patience, anew=anew)
         doubtful = [verdict.path for verdict in verdicts if verdict.is_unsignalled]
         if doubtful:
             # Others were changed, and of a file that is open already a server says nothing when nothing is new.

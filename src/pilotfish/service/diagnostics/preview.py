@@ -1,7 +1,7 @@
 """Diagnostics of texts that are not on disk, and of the files that they would break (DIAG-9).
 
-The files on disk are checked first, to compare with; that costs nothing when they were checked before. The verdict on
-a proposed text is never kept as a state of the file.
+The files on disk are checked first, to compare with, unless what is known of them stands: of many texts, one after the
+other, only the first one pays for that. The verdict on a proposed text is never kept as a state of the file.
 """
 
 import os
@@ -16,8 +16,9 @@ from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import MAX_WAVES, ProjectCheck
+from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
-from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.texts import text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -37,9 +38,9 @@ class Previewed(Struct, frozen=True):
 
 class Previews:
     def __init__(
-        self, runner: CheckRunner, project: ProjectCheck, proposal_runner: ProposalRunner, baselines: Baselines
+        self, picture: Picture, project: ProjectCheck, proposal_runner: ProposalRunner, baselines: Baselines
     ) -> None:
-        self._runner = runner
+        self._picture = picture
         self._project = project
         self._proposal_runner = proposal_runner
         self._baselines = baselines
@@ -62,7 +63,11 @@ class Previews:
         plain = [path for path in paths if path not in texts]
         created = _missing(proposed)
         on_disk = [*plain, *sorted(proposed.keys() - created)]
-        before = await self._runner.run(client, workspace, on_disk, patience=patience)
+        before = await self._picture.check(client, workspace, on_disk, patience)
+
+        async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
+            return await self._picture.check(client, workspace, [path], patience, anew=True)
+
         # A file with a proposed text need not be readable as it is: then nothing is compared.
         refused += [one for one in before if one.refused and one.path not in proposed]
         edits = [EditedText(path, _text_of(path, before), text) for path, text in proposed.items()]
@@ -72,7 +77,7 @@ class Previews:
         changes, unchecked, worse = dict[AbsPath, Comparison](), 0, list[AbsPath]()
         now: Sequence[FileVerdict] = before
         for _ in range(MAX_WAVES):
-            others = await self._project.as_they_are(client, workspace, edits, deadline, worse)
+            others = await self._project.as_they_are(workspace, edits, deadline, check, worse)
             unchecked += others.unchecked
             further = [one for one in others.verdicts if one.path not in elsewhere and one.path not in asked]
             elsewhere |= {one.path: one for one in further}

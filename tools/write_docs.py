@@ -252,6 +252,7 @@ HOST_TESTS = {
     "before it stops": (("test_real_turns", "test_what_a_command_broke_is_told_and_once_more_before_the_turn_ends"),),
     "tools": (
         ("test_real_tools", "test_answers_are_compact_text_of_a_bounded_size"),
+        ("test_real_tools", "test_a_symbol_is_found_read_changed_and_renamed_by_name_from_a_cold_start"),
         ("test_real_opencode", "test_the_results_of_mcp_servers_are_left_alone"),
         ("test_real_pi", "test_the_model_reads_what_its_edit_broke_and_nothing_once_it_is_mended"),
     ),
@@ -276,7 +277,11 @@ STAND_INS: Mapping[tuple[str, str], tuple[str, str, str]] = {
         RECORDED,
         "test_its_model_read_what_the_hook_printed_after_the_words_of_the_edit",
     ),
-    ("llxprt", "tools"): ("recorded", RECORDED, "test_its_client_and_the_service_say_the_same_again"),
+    ("llxprt", "late results"): (
+        "by its source",
+        "test_dialects",
+        "test_what_a_host_says_is_understood",
+    ),
     ("crush", "feedback"): ("played", PLAYED, CRUSH_IS_TOLD),
     ("crush", "other files"): ("played", PLAYED, CRUSH_IS_TOLD),
     ("crush", "its LSP client"): ("played", PLAYED, CRUSH_IS_TOLD),
@@ -389,6 +394,7 @@ def host_page(name: str) -> str:
         *(["## What is left to you", *left_to_person(host)] if host.afterwards or host.unseen or host.cautions else []),
         "## What was run",
         *run_lines(host),
+        *(["## What is missing", "\n".join(f"- {line}" for line in host.missing)] if host.missing else []),
         "See also [all hosts](../hosts.md), and [what the agent reads](../feedback.md) in general.",
     ]
     return "\n\n".join(parts) + "\n"
@@ -430,6 +436,7 @@ HOW_SHOWN = {
     "run": "By tests that start the real program",
     "recorded": "By tests that play a recorded run of the real program again",
     "played": "By tests that send what its source says that it sends",
+    "by its source": "By its source alone, not run",
     "documented": "By its documentation alone",
 }
 

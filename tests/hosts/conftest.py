@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from support.daemon.homes import DaemonHome, daemon_home
-from support.hosts.real import CPU, MANIFEST, host_home
+from support.hosts.real import CPU, MANIFEST, RUN_SECONDS, host_home
 from support.hosts.users import User
+
+HOST_SECONDS = 3 * RUN_SECONDS
+"""For a test that runs a host: the usual limit is shorter than what the host alone may take on a busy machine."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -16,6 +19,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if not all(map(chosen, item.iter_markers("host")))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if item.get_closest_marker("host") is not None and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(HOST_SECONDS))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

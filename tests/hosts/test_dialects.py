@@ -272,6 +272,18 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "qwen edit": ("qwen", {**QWEN, "tool_name": "edit"}, after(("a.py",), "edit", plain=True)),
     "qwen failed edit": ("qwen", {**QWEN, "tool_response": FAILED}, moment("call", plain=True)),
     "qwen stops": ("qwen", {**QWEN, "hook_event_name": "Stop"}, moment("stop", event="Stop", plain=True)),
+    "llxprt command": (
+        "llxprt",
+        {**GEMINI, "tool_name": "run_shell_command", "tool_input": {"command": "x"}},
+        moment("call", event="AfterTool"),
+    ),
+    "llxprt prompt": (
+        "llxprt",
+        {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": "p"},
+        moment("prompt", event="BeforeAgent"),
+    ),
+    # Nothing that is said then would reach its model.
+    "llxprt stop": ("llxprt", {**GEMINI, "hook_event_name": "AfterAgent"}, OtherEvent()),
     "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool")),
     "llxprt patch": (
         "llxprt",

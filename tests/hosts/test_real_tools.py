@@ -1,5 +1,6 @@
 """What the models of hosts read when they ask: the compact text, small enough that no host cuts it."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -39,13 +40,15 @@ ROWS = [
 def told(model: ModelServer, calls: int) -> list[str]:
     """What the tools have answered, without what the hosts put around it."""
     results = model.after(calls).heard.results
+    # Cline gives its model the answer as it came.
+    results = [json.loads(text)["content"][0]["text"] if text.startswith('{"content":') else text for text in results]
     return [
         re.sub(r"\AWall time: .*\nOutput:\n|\A<untrusted_context>\n|\n</untrusted_context>\Z", "", text)
         for text in results
     ]
 
 
-@pytest.mark.parametrize(("agent", "prefix"), ROWS)
+@pytest.mark.parametrize(("agent", "prefix"), [row for row in ROWS if row.id != "cline"])
 def test_answers_are_compact_text_of_a_bounded_size(agent: Agent, prefix: str, home: DaemonHome) -> None:
     shutil.copytree(SOURCES, home.root / "click", ignore=shutil.ignore_patterns("__pycache__"))
     pilotfish(home, "setup", agent.host)
@@ -57,6 +60,20 @@ def test_answers_are_compact_text_of_a_bounded_size(agent: Agent, prefix: str, h
     for text, opening in zip(texts, OPENINGS, strict=True):
         assert re.match(opening, text), text[:500]
         assert '":' not in text
+
+
+@pytest.mark.host("cline", "node", gate=False)
+def test_cline_cuts_an_answer_of_full_size_in_the_middle(home: DaemonHome) -> None:
+    """It shows 8,000 characters of an answer written as JSON, which is less than our most; its page says so."""
+    shutil.copytree(SOURCES, home.root / "click", ignore=shutil.ignore_patterns("__pycache__"))
+    agent, prefix = ASKING["cline"]
+    pilotfish(home, "setup", "cline")
+    with ModelServer([Call(prefix + "lsp_document_symbols", {"filePath": "click/core.py"})]) as model:
+        run(agent, home, model)
+    (text,) = model.after(1).heard.results
+    assert re.search(r"\.\.\.\[truncated \d+ chars\]\.\.\.", text)
+    assert "more of 262 symbols; go on with offset" in text
+    assert len(text) <= 8000
 
 
 MONEY = "def total(count: int) -> int:\n    return count\n"

@@ -8,7 +8,9 @@
   The edit waits for it, up to 120 s.
 - The old text is not in the event: `old_text` and `new_text` of the `editor`, or the patch, are taken back from the new
   text. The `editor` says in words that it created a file.
-- MCP servers are in the user's settings only.
+- MCP servers are in the user's settings only. One that has not answered `initialize` within three seconds is left out
+  of the session, unless its `timeout` says otherwise; ours may have to start the daemon first.
+- Its model reads the answer of an MCP tool as JSON, of which 8,000 characters are kept: the begin and the end.
 """
 
 from typing import cast
@@ -45,6 +47,9 @@ TOOLS = {
     "read_files": HostTool("read", PATHS),
     "read_file": HostTool("read", PATHS),
 }
+
+MCP_SECONDS = 60
+"""For each answer of our MCP server, the first one included."""
 
 CREATED = "File created successfully at: "
 """What the `editor` says about a file that was not there."""
@@ -124,7 +129,7 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
     hooks = tuple(folder.file(f"hooks/{event}.sh", WholeFile(text), executable=True) for event in events)
     if not where.is_global:
         return hooks
-    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp)),))
+    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp, timeout=MCP_SECONDS)),))
     return (*hooks, folder.file("data/settings/cline_mcp_settings.json", tools))
 
 
@@ -140,4 +145,7 @@ HOST = HostSpec(
         '{"hookName":"session_shutdown","taskId":"%s","workspaceRoots":["%s"]}',
     ),
     afterwards=(RESTART,),
+    missing=(
+        "Of a tool's answer its model reads 8,000 characters: the middle of the longest ones, of up to 8 KiB, is cut.",
+    ),
 )

@@ -24,6 +24,7 @@ _KNOWN = {agent.host: agent for agent in (*AGENTS, goose(), opencode())} | {"cod
 
 PREFIXES = {
     "claude-code": "mcp__pilotfish__",
+    "cline": "pilotfish__",
     "codex": "mcp__pilotfish/",
     "copilot": "pilotfish-",
     "gemini": "mcp_pilotfish_",

@@ -104,5 +104,7 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     """What its model is shown when it is wired by its LSP client, where that is less than in its usual way."""
     unseen: str = ""
     """What it also depends on and cannot be checked from outside."""
+    missing: tuple[str, ...] = ()
+    """What its model is not told or not given, though the files for it are written; for its page."""
     cautions: Mapping[str, Callable[[Where], bool]] = {}
     """Warnings, each with the condition under which it is shown."""

@@ -156,6 +156,7 @@ class Hook:
 
     It says nothing of a clean file, nor of one that nobody could look at: that silence is right is judged only together
     with the answers about broken files, before and after it.
+    Nor does it say twice what the write of another file was answered with: what a model knows of a file is that too.
     """
 
     PROGRAM = CLONE / "src" / "pilotfish" / "surfaces" / "hook.py"
@@ -163,9 +164,15 @@ class Hook:
     def __init__(self, fixture: Fixture, scratch: Path) -> None:
         self._fixture = fixture
         self._environment = environment(scratch)
+        self._writes: list[str] = []
+        """What the writes since the last `shown` were answered with."""
 
     async def told(self, file: str) -> object:
         return await self._event("Edit", file)
+
+    async def shown(self, file: str) -> object:
+        before, self._writes = self._writes, []
+        return "\n".join([*before, await self._event("Edit", file)])
 
     async def overwritten(self, file: str, _others: Sequence[str]) -> object:
         return await self._event("Write", file)
@@ -182,13 +189,11 @@ class Hook:
         argv = [python(), "-I", "-S", str(self.PROGRAM), "claude-code", "--deadline-ms", "30000"]
         return await said(argv, self._fixture.root, self._environment, json.dumps(event).encode())
 
-    shown = told
-
     async def patched(self, files: Sequence[str]) -> object:
         return "\n".join(map(str, await asyncio.gather(*map(self.told, files))))
 
     async def written(self, file: str) -> None:
-        await self.told(file)
+        self._writes.append(await self._event("Edit", file))
 
     async def definition(self, _about: object) -> object:
         raise NotOffered("a hook follows edits, nobody asks it")

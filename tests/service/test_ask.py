@@ -11,6 +11,7 @@ import trio.testing
 from pilotfish.api.answers import State, error_of
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
+from support.servers.complaining import silent
 from support.servers.importer import importer
 from support.servers.script import Script
 from support.services.scripted import scripted_service
@@ -65,6 +66,38 @@ async def test_a_server_that_may_not_run_is_allowed_and_not_installed(tmp_path: 
         assert f"pilotfish trust {ground.root}" in error.message
         assert r"search the text: rg -n '\bgreet\b' -g '*.x'" in error.message
         assert "Install" not in error.message
+
+
+@pytest.mark.proves("OPS-5")
+async def test_the_outline_of_a_text_is_asked_for_once(tmp_path: Path) -> None:
+    outlines: list[str] = []
+
+    def using(script: Script) -> None:
+        silent(script)
+        script.capabilities |= {"referencesProvider": True, "documentSymbolProvider": True}
+        here = {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 9}}
+        script.on("textDocument/references", lambda params: [{"uri": params["textDocument"]["uri"], "range": here}])
+
+        def outline(params: Any) -> list[dict[str, Any]]:
+            outlines.append(params["textDocument"]["uri"])
+            whole = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 9}}
+            name = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 8}}
+            return [{"name": f"body{len(outlines)}", "kind": 12, "range": whole, "selectionRange": name}]
+
+        script.on("textDocument/documentSymbol", outline)
+
+    async with scripted_service(tmp_path, using) as ground:
+        ground.write("a.fake", "def main\n    greet\n")
+        question = Question(operation=Operation.REFERENCES, file_path="a.fake", line=2, character=5)
+        session = ground.session()
+
+        async def within() -> list[str | None]:
+            return [place.within for place in (await ground.service.ask(question, session)).data or ()]
+
+        assert await within() == await within() == ["body1"]
+        ground.write("a.fake", "def other\n    greet\n")
+        assert await within() == ["body2"]
+        assert len(outlines) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The symbol around a place, by the outline of its file."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -37,16 +39,43 @@ def bodies(outline: Sequence[Symbol]) -> list[Around]:
     return found
 
 
-def around(place: Location, known: Sequence[Around]) -> Around | None:
-    """The innermost symbol around a place that is not itself local to a function; none for its own name."""
-    fitting = [one for one in known if not one.is_local and _holds(one.symbol, place)]
-    return fitting[-1] if fitting else None
+class Body(Struct, frozen=True):
+    """Where a symbol that is not local to a function stands, by lines from 1, and where its name does."""
+
+    first_line: int
+    last_line: int
+    line: int
+    character: int
+    name: str
 
 
-def _holds(symbol: Symbol, place: Location) -> bool:
-    if (symbol.line, symbol.character) == (place.line, place.character):
-        return False
-    return (symbol.first_line or symbol.line) <= place.line <= (symbol.last_line or symbol.line)
+def bodies_by_line(outline: Sequence[Symbol]) -> tuple[Body, ...]:
+    """The symbols of an outline that a place can be shown within, by their first lines."""
+    found = [
+        Body(
+            one.symbol.first_line or one.symbol.line,
+            one.symbol.last_line or one.symbol.line,
+            one.symbol.line,
+            one.symbol.character,
+            one.name,
+        )
+        for one in bodies(outline)
+        if not one.is_local
+    ]
+    return tuple(sorted(found, key=_first_line))
+
+
+def around(place: Location, known: Sequence[Body]) -> Body | None:
+    """The innermost symbol around a place; none for its own name."""
+    line = place.line
+    for index in range(bisect_right(known, line, key=_first_line) - 1, -1, -1):
+        one = known[index]
+        if one.last_line >= line and (one.line, one.character) != (line, place.character):
+            return one
+    return None
+
+
+_first_line = attrgetter("first_line")
 
 
 def is_local(name: str, line: int, outline: Sequence[Symbol]) -> bool:

@@ -46,7 +46,7 @@ from pilotfish.servers.spec import PullSupport
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.completeness import ProjectFiles, SearchedFiles
 from pilotfish.service.questions.main_servers import MainServers
-from pilotfish.service.questions.outlines import with_enclosing, without_locals
+from pilotfish.service.questions.outlines import EnclosingSymbols, without_locals
 from pilotfish.service.questions.project_requests import symbols_of_projects
 from pilotfish.service.questions.subject import Subject, SubjectFinder
 from pilotfish.service.use_server import Access
@@ -80,6 +80,7 @@ class QuestionRunner:
         self.files = files
         self.main_servers = MainServers(access.pool, files)
         self.subjects = SubjectFinder(access.texts, files, self.run)
+        self._enclosing = EnclosingSymbols(access.texts)
 
     async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
@@ -302,7 +303,9 @@ class QuestionRunner:
         data = resolved(row, selection, backdrop)
         if question.operation is Operation.REFERENCES and isinstance(data, tuple):
             places = tuple(place for place in data if isinstance(place, Location))
-            data = await with_enclosing(places, lambda path: self.subjects.outline(path, client, workspace))
+            data = await self._enclosing.added(
+                places, backdrop.texts, workspace.root, lambda path: self.subjects.outline(path, client, workspace)
+            )
         searched = [_judged(reply, question, workspace) for reply in answered]
         effort = Effort(
             duration_ms=round((current_time() - started) * 1000),

@@ -1,17 +1,20 @@
 """Outlines of the files in an answer: which symbol is around a place, and which symbols are only locals."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import anyio
 from msgspec.structs import replace
 
 from pilotfish.api.answers import Location, Symbol
-from pilotfish.errors import Failure
+from pilotfish.errors import Failure, Refused
 from pilotfish.model import AbsPath
-from pilotfish.operations.outlines.enclosing import Around, around, bodies, is_local
+from pilotfish.operations.outlines.enclosing import Body, around, bodies_by_line, is_local
 from pilotfish.operations.results import ServerResult
 from pilotfish.operations.symbols import FoundSymbol, kind_word
-from pilotfish.paths import is_inside
+from pilotfish.paths import is_inside, shown_path
+from pilotfish.protocol.positions import Text
+from pilotfish.service.texts import Texts
 from pilotfish.system.tasks import side_by_side
 
 MAX_FILES = 40
@@ -26,11 +29,33 @@ Outline = Callable[[str], Awaitable[Sequence[Symbol]]]
 """The outline of a file with all that is in it; raises a `Failure`."""
 
 
-async def with_enclosing(places: Sequence[Location], outline: Outline) -> tuple[Location, ...]:
-    """The same places, each with the symbol around it."""
-    paths = list(dict.fromkeys(place.path for place in places if not place.external))
-    known = {path: bodies(found) for path, found in (await outlines_of(paths, outline)).items()}
-    return tuple(_placed(place, known.get(place.path, ())) for place in places)
+class EnclosingSymbols:
+    """The symbols around places. What is known of a text is kept as long as the text is: an outline asks a server."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._known: WeakKeyDictionary[Text, tuple[Body, ...]] = WeakKeyDictionary()
+
+    async def added(
+        self, places: Sequence[Location], texts: Mapping[AbsPath, Text], workspace: AbsPath, outline: Outline
+    ) -> tuple[Location, ...]:
+        """The same places, each with the symbol around it. `texts` are those that the places were found in."""
+        files = {shown_path(path, workspace): path for path in texts}
+        paths = dict.fromkeys(place.path for place in places if not place.external)
+        known = {path: self._known[texts[at]] for path in paths if (at := files.get(path)) and texts[at] in self._known}
+        found = await outlines_of([path for path in paths if path not in known], outline)
+        for path, symbols in found.items():
+            known[path] = bodies_by_line(symbols)
+            at = files.get(path)
+            if symbols and at is not None and await self._is_still(at, texts[at]):
+                self._known[texts[at]] = known[path]
+        return tuple(_placed(place, known.get(place.path, ())) for place in places)
+
+    async def _is_still(self, path: AbsPath, text: Text) -> bool:
+        try:
+            return await self._texts.text(path) is text
+        except Refused:
+            return False
 
 
 async def without_locals(
@@ -66,11 +91,12 @@ async def outlines_of(files: Sequence[str], outline: Outline) -> dict[str, Seque
             # The place stands without it.
             found[path] = ()
 
-    with anyio.move_on_after(SECONDS):
-        await side_by_side(look, paths)
+    if paths:
+        with anyio.move_on_after(SECONDS):
+            await side_by_side(look, paths)
     return found
 
 
-def _placed(place: Location, known: Sequence[Around]) -> Location:
+def _placed(place: Location, known: Sequence[Body]) -> Location:
     found = around(place, known)
     return place if found is None else replace(place, within=found.name)

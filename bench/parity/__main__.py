@@ -18,7 +18,7 @@ from pathlib import Path
 
 from told import compare, figures
 
-from parity import agent_loop, lives, measures, ours, peers, processes, profiles, programs, report
+from parity import agent_loop, lists, lives, measures, ours, peers, processes, profiles, programs, report
 from parity.floor import bare
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
 from parity.subjects import Kind, Scratch
@@ -38,6 +38,7 @@ PARTS: dict[str, Part] = {
     "warm": measures.warm,
     "cold": measures.cold,
     "scale": measures.scale,
+    "lists": lists.lists,
     "lives": lives.lives,
     "growth": programs.growth,
     "once": agent_loop.once,

@@ -42,13 +42,14 @@ class Bare:
     async def definition(self, place: Place) -> object:
         return await self._at("textDocument/definition", place)
 
-    async def references(self, place: Place) -> object:
+    async def references(self, place: Place, _limit: int | None = None) -> object:
+        """All of them, whatever the limit: a server knows none."""
         return await self._at("textDocument/references", place, context={"includeDeclaration": True})
 
     async def hover(self, place: Place) -> object:
         return await self._at("textDocument/hover", place)
 
-    async def symbols(self, file: str) -> object:
+    async def symbols(self, file: str, _limit: int | None = None) -> object:
         self._sync(file)
         return await self._child.request("textDocument/documentSymbol", {"textDocument": self._document(file)})
 

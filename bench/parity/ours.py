@@ -28,14 +28,15 @@ class Library:
     async def definition(self, place: Place) -> object:
         return _fresh(await self._workspace.definition(place.file, place.line + 1, place.character + 1))
 
-    async def references(self, place: Place) -> object:
-        return _fresh(await self._workspace.references(place.file, place.line + 1, place.character + 1))
+    async def references(self, place: Place, limit: int | None = None) -> object:
+        answer = await self._workspace.references(place.file, place.line + 1, place.character + 1, limit=limit)
+        return _fresh(answer)
 
     async def hover(self, place: Place) -> object:
         return _fresh(await self._workspace.hover(place.file, place.line + 1, place.character + 1))
 
-    async def symbols(self, file: str) -> object:
-        return _fresh(await self._workspace.symbols(file))
+    async def symbols(self, file: str, limit: int | None = None) -> object:
+        return _fresh(await self._workspace.symbols(file, limit=limit))
 
     async def shown(self, file: str) -> object:
         return _fresh(await self._workspace.check(file))

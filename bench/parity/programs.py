@@ -25,12 +25,56 @@ NOTHING = [sys.executable, "-I", "-S", "-c", "pass"]
 HOOK = [sys.executable, "-I", "-S", str(hook.__file__), "plain"]
 IDLE_SESSIONS = 50
 SOAK_SECONDS = 1800.0
+MCP_MEMORY = "memory of the daemon, MCP in use"
+CHECKED_FILES = 900
+CHECKED = f"memory of the daemon, after a check of {CHECKED_FILES} files"
 
 
 async def programs(bench: Bench) -> None:
     for number in range(max(1, bench.plan.cold)):
         await asyncio.to_thread(_daemon, bench, bench.plan.hooks if number == 0 else 0)
+    await _mcp_memory(bench)
+    await asyncio.to_thread(_checked, bench)
     await asyncio.to_thread(_soaked, bench)
+
+
+async def _mcp_memory(bench: Bench) -> None:
+    """Of the daemon alone, after a model's first questions of each operation."""
+    fixture, scratch = bench.fixture("typescript"), bench.scratch.fresh("mcp")
+    try:
+        async with ours.with_daemon(ours.mcp)(fixture, scratch) as subject:
+            place = fixture.places[0]
+            for _ in range(5):
+                await subject.definition(place)
+                await subject.references(place)
+                await subject.hover(place)
+                await subject.symbols(place.file)
+                await subject.shown(place.file)
+            bench.figure(MCP_MEMORY, NONE, "daemon", _resident(environment(scratch)))
+    except RuntimeError as error:
+        bench.fail([MCP_MEMORY], NONE, "daemon", error)
+    finally:
+        processes.end(scratch, fixture.root)
+
+
+def _checked(bench: Bench) -> None:
+    fixture, scratch = bench.fixture("typescript", modules=CHECKED_FILES, functions=2), bench.scratch.fresh("check")
+    variables = environment(scratch)
+    try:
+        argv = [sys.executable, "-m", "pilotfish", "check", "."]
+        done = subprocess.run(argv, cwd=fixture.root, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode:
+            bench.fail([CHECKED], NONE, "daemon", done.stderr[-120:] or done.stdout[-120:])
+        else:
+            bench.figure(CHECKED, NONE, "daemon", _resident(variables))
+    finally:
+        ours.run([sys.executable, "-m", "pilotfish", "daemon", "stop"], scratch)
+        processes.end(scratch, fixture.root)
+
+
+def _resident(variables: dict[str, str]) -> float:
+    with open_link(None, Terms(variables, start=False)) as link:
+        return resident(int(link.welcome["pid"]))
 
 
 def _daemon(bench: Bench, hooks: int) -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from parity.edits import ALL as EDITS
 from parity.edits import LAST_WORD, TOLD
+from parity.lists import ALL as LISTS
 from parity.measures import DUEL
 from parity.numbers import NAN, difference, interval, median, percentile, quotient, spread
+from parity.programs import CHECKED, MCP_MEMORY
 from parity.records import Record
 
 OURS = ("library", "mcp", "cli", "hook", "opencode + ours")
@@ -148,6 +150,10 @@ def _slowest_edit(table: Table) -> Figure:
     return _worst([Figure(percentile(table.times(edit, "hook"), 0.95)) for edit in EDITS if table.times(edit, "hook")])
 
 
+def _longest(table: Table) -> Figure:
+    return _worst([over(measure, "library", "bare")(table) for measure in LISTS if table.times(measure, "library")])
+
+
 def _hook_program(table: Table) -> Figure:
     """What it takes by what it may take: one and a half interpreters that do nothing, and 5 ms."""
     measure = "hook program, the wait taken off"
@@ -186,11 +192,16 @@ TARGETS = (
         ratio("edit: fix", "library", "library", of="edit: introduce"),
         "×",
     ),
+    Target("references and symbols of 10 to 1,000 entries, library over bare, the worst", 1.0, _longest),
     Target("wrong or missing answers of ours", 0.0, _untrue, ""),
     Target("hook program / (1.5 × an interpreter that does nothing + 5 ms)", 1.0, _hook_program, "×"),
+    Target("daemon, from nothing to its welcome", 150.0, middle("daemon, from nothing to greeted", "daemon")),
+    Target("cold start to the first definition, daemon + MCP over bare", 400.0, over("cold definition", "mcp", "bare")),
     Target("second session, first answer", 50.0, middle("second session, first answer", "mcp")),
     Target("second session, new servers", 0.0, most("second session: new servers", "mcp"), ""),
     Target("daemon memory, nothing running", 90.0, most("memory of the daemon, nothing running", "daemon"), "MB"),
+    Target("daemon memory, MCP in use", 90.0, most(MCP_MEMORY, "daemon"), "MB"),
+    Target("daemon memory, after a check of 900 files", 120.0, most(CHECKED, "daemon"), "MB"),
     Target("daemon memory, per idle session", 200.0, most("memory of an idle session", "daemon"), "KB"),
     Target("growth over edits of one file", 5.0, most("growth over edits of one file", "library"), "MB"),
     Target("edit after the most touched files / after the fewest, library", 2.0, _growing, "×"),

@@ -30,10 +30,13 @@ EVERYBODY = (
     *(f"{host}/{help_}" for host in ("claude-code", "opencode", "qwen") for help_ in ("nothing", "own", "pilotfish")),
 )
 SUBJECTS_RUN = [
-    *("--project", "rxjs", "--edits", "36", "--seed", "56", "--pause", "1", "--seconds", "150"),
+    *("--project", "rxjs", "--edits", "36", "--seed", "56", "--pause", "1", "--seconds", "600"),
     *("--subject", ",".join(EVERYBODY)),
 ]
 """Twelve edits of what other files use, four that break their own, five harmless ones, and undoing what broke."""
+
+SILENCES = 4
+"""Edits in a row after which a subject that has never answered is asked no more."""
 
 BROKEN = (OSError, RuntimeError, queue.Empty, subprocess.SubprocessError)
 """How a subject shows that cannot be measured."""
@@ -132,6 +135,9 @@ def watched(
             for edit, what in zip(planned, true, strict=True):
                 if chosen.seconds and time.monotonic() - began > chosen.seconds:
                     print(f"stopped after {len(outcomes)} edits: {chosen.seconds:.0f} s are over", flush=True)
+                    break
+                if len(outcomes) >= SILENCES and all(one.told.error for one in outcomes):
+                    print(f"stopped after {len(outcomes)} edits: it answered nothing", flush=True)
                     break
                 asked.before(edit)
                 for change in () if asked.carries_out else edit.changes:

@@ -31,6 +31,10 @@ SUBJECTS_HEAD = (
 )
 
 
+ASKED = ("mcp", "mcp-project", "serena", "agent-lsp")
+"""Nobody tells these models anything: they ask for the errors of a file, which are all of them, new or not."""
+
+
 def of_subjects(rows: Sequence[Row]) -> str:
     """A row for each subject, and one for each that could not be measured."""
     lines = [SUBJECTS_HEAD, _rule(SUBJECTS_HEAD)]
@@ -43,16 +47,35 @@ def of_subjects(rows: Sequence[Row]) -> str:
             share(one.told, one.broken),
             one.late,
             one.never,
-            precision(one),
+            f"asked ({one.false} of {one.shown} not new)" if subject in ASKED and one.shown else precision(one),
             f"{one.size:.0f}",
             delays(one.times) if subject != "nothing" else "–",
             delays(one.harmless_times) if subject != "nothing" else "–",
             f"{one.megabytes:.0f}" if one.megabytes else "–",
         )
         lines.append(_line(cells))
+    lines += [f"\n{SUBJECTS_NOTE}", *map("\n{}".format, _stopped(rows))]
     return "\n".join(
         [*lines, *(f"\n{name.capitalize()} is not measured: {why}." for name, why in subjects.ABSENT.items())]
     )
+
+
+SUBJECTS_NOTE = (
+    "Who is asked answers with all errors of a file, the old ones too: what was not new there is no mistake, "
+    "and stands without a percentage."
+)
+
+
+def _stopped(rows: Sequence[Row]) -> list[str]:
+    """Who made fewer edits than the others, and why."""
+    found = figures.runs(rows)
+    most = max(map(len, found.values()))
+    return [
+        f"{title(subject)}: {len(one)} edits of {most}, because "
+        + ("it answered nothing." if all(row["told"]["error"] for row in one) else "its time was over.")
+        for (_, _, subject), one in found.items()
+        if len(one) < most
+    ]
 
 
 HOSTS_HEAD = "| | no help | its own LSP | Pilotfish |"

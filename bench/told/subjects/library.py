@@ -1,4 +1,5 @@
-"""Pilotfish as a library, in a program of its own as an agent in Python would be: a line for an edit, a line back.
+"""Pilotfish as a library, in a program of its own as an agent in Python would be: a line for a call of a tool, a line
+back. A file is read before it is first edited, as by everybody.
 
 `python -m told.subjects.library ROOT` is that program.
 """
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pilotfish
@@ -25,6 +27,7 @@ class Library:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._program: subprocess.Popen[str] | None = None
+        self._read: set[str] = set()
 
     def begin(self) -> None:
         argv = [sys.executable, "-m", __name__, str(self._setting.root)]
@@ -35,14 +38,21 @@ class Library:
         )
 
     def before(self, edit: Edit) -> None:
-        """It is told when the edit is on disk."""
+        for change in edit.changes if edit.tool != "patch" else ():
+            if change.path not in self._read and change.before is not None:
+                self._read.add(change.path)
+                self._called([change.path], "read")
+                time.sleep(self._setting.pause)
 
     def after(self, edit: Edit) -> Told:
+        return self._called(edit.paths, edit.tool)
+
+    def _called(self, files: Sequence[str], tool: str) -> Told:
         program = self._program
         assert program is not None
         assert program.stdin is not None
         assert program.stdout is not None
-        program.stdin.write(json.dumps({"files": edit.paths, "kind": edit.tool}) + "\n")
+        program.stdin.write(json.dumps({"files": list(files), "kind": tool}) + "\n")
         program.stdin.flush()
         line = program.stdout.readline()
         return Told(**json.loads(line)) if line else Told("", 0.0, error="the program has ended")

@@ -155,4 +155,6 @@ class ToolUser:
         assert self._child is not None
         result = await self._child.request("tools/call", {"name": name, "arguments": arguments})
         said = "\n".join(part.get("text", "") for part in result.get("content", []))
-        return ("", said) if result.get("isError") else (said, "")
+        no_verdict = self._habit.kind.no_verdict
+        failed = result.get("isError") or (no_verdict and no_verdict in said)
+        return ("", said) if failed else (said, "")

@@ -37,19 +37,20 @@ def test_whatever_judges_lose_each_patch_is_told_once(lost: list[list[bool]], ju
 
 async def _play(lost: list[list[bool]], judges: int) -> list[Judgement]:
     """`lost`: for each patch, whether its judge is lost at the first try, at the second, and so on."""
-    queue = PatchQueue(each([Patch(number, {"a": ""}) for number in range(len(lost))]))
     told, tries = list[Judgement](), [iter(one) for one in lost]
 
     async def tell(judgement: Judgement) -> None:
         await anyio.lowlevel.checkpoint()
         told.append(judgement)
 
+    queue = PatchQueue(each([Patch(number, {"a": str(number)}) for number in range(len(lost))]), tell)
+
     async def judge() -> None:
         while (patch := await queue.take()) is not None:
             await anyio.lowlevel.checkpoint()
             is_lost = next(tries[int(patch.id)], False)
             state = State.UNAVAILABLE if is_lost else State.FRESH
-            await queue.settle(patch, JudgedPatch(Judgement(patch.id, state, (), 0, 0), may_pass=is_lost), tell)
+            await queue.settle(patch, JudgedPatch(Judgement(patch.id, state, (), 0, 0), may_pass=is_lost))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(judges):
@@ -60,6 +61,29 @@ async def _play(lost: list[list[bool]], judges: int) -> list[Judgement]:
 def test_a_patch_whose_judge_is_always_lost_is_given_up_and_told() -> None:
     (told,) = anyio.run(_play, [[True] * MAX_TRIES], 2)
     assert told.state is State.UNAVAILABLE
+
+
+async def test_the_same_patch_under_another_name_is_told_without_a_judge() -> None:
+    told = list[Judgement]()
+
+    async def tell(judgement: Judgement) -> None:
+        told.append(judgement)
+
+    patches = [
+        Patch("a", {"f": "1"}),
+        Patch("b", {"f": "1"}),
+        Patch("c", {"f": "1"}, base="HEAD"),
+        Patch("d", {"f": "2"}),
+    ]
+    queue = PatchQueue(each(patches), tell)
+    taken = list[object]()
+    while (patch := await queue.take()) is not None:
+        taken.append(patch.id)
+        # What is not fresh may be another thing the next time.
+        state = State.FRESH if patch.id != "c" else State.PARTIAL
+        await queue.settle(patch, JudgedPatch(Judgement(patch.id, state, (), 7, 5)))
+    assert taken == ["a", "c", "d"]
+    assert [(one.id, one.fixed, one.ms) for one in told] == [("a", 7, 5), ("b", 7, 0), ("c", 7, 5), ("d", 7, 5)]
 
 
 def test_a_line_that_was_cut_short_is_no_judgement() -> None:

@@ -26,11 +26,15 @@ PATCHES: dict[str, tuple[dict[str, str | None], set[tuple[str, int]]]] = {
 ROUNDS = 15
 
 
-@pytest.mark.parametrize("killed", ["ray::JudgeActor", "ty"])
-def test_a_worker_or_a_server_that_is_killed_in_the_middle_loses_no_patch_and_invents_none(
-    user: User, tmp_path: Path, killed: str
+@pytest.mark.parametrize(
+    "killed",
+    [("ray::JudgeActor", "ray::JudgeActor"), ("ty", "ty"), ("ray::JudgeActor", "ty")],
+    ids=["two workers", "two servers", "a worker and a server"],
+)
+def test_workers_and_servers_that_are_killed_in_the_middle_lose_no_patch_and_invent_none(
+    user: User, tmp_path: Path, killed: tuple[str, str]
 ) -> None:
-    asked = [{"id": f"{name} {one}", "files": PATCHES[name][0]} for one in range(ROUNDS) for name in PATCHES]
+    asked = [{"id": f"{name} {one}", "files": _files(name, one)} for one in range(ROUNDS) for name in PATCHES]
     argv = [sys.executable, "-m", "pilotfish", "batch", "--engine", "ray", "--address", "local", "--jobs", "2"]
     variables = {**user.environment, "RAY_TMPDIR": f"/tmp/r{os.getpid()}"}
     with subprocess.Popen(
@@ -41,9 +45,9 @@ def test_a_worker_or_a_server_that_is_killed_in_the_middle_loses_no_patch_and_in
         process.stdin.writelines(json.dumps(one) + "\n" for one in asked)
         process.stdin.flush()
         said = [json.loads(process.stdout.readline()) for _ in range(5)]
-        ended = _kill_one(process.pid, killed)
+        ended = _kill_one(process.pid, killed[0])
         said += [json.loads(process.stdout.readline()) for _ in range(10)]
-        ended += _kill_one(process.pid, killed)
+        ended += _kill_one(process.pid, killed[1])
         process.stdin.close()
         said += [json.loads(line) for line in process.stdout]
         assert process.wait() == 0, [one.get("reason") for one in said]
@@ -52,6 +56,12 @@ def test_a_worker_or_a_server_that_is_killed_in_the_middle_loses_no_patch_and_in
     for one in said:
         assert one["state"] == "fresh", one
         assert _places(one) == PATCHES[one["id"].rpartition(" ")[0]][1], one
+
+
+def _files(name: str, number: int) -> dict[str, str | None]:
+    """Each patch differs from all others: one that is judged already needs no judge."""
+    changed = {path: text and f"{text}# {number}\n" for path, text in PATCHES[name][0].items()}
+    return {"count.py": f"{COUNT}# {number}\n", **changed}
 
 
 def _kill_one(pid: int, name: str) -> int:

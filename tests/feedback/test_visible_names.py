@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.feedback.visible_names import visible_names
+from pilotfish.feedback.visible_names import exported_names, imported_names, visible_names
 
 PYTHON = """class Box:
     size: int = 1
@@ -71,12 +71,14 @@ export { thing } from './other';
     [
         ("tried = key.strip()", "found = key.strip()", set[str]()),  # it says what it returns
         ("left = 1", "left = 2.0", {"close"}),
-        ("self.size = size", "self.size = other", {"size", "Box", "__init__"}),
-        ("size: int = 1", "size: str = 1", {"size", "Box"}),
-        ("def open(self, key", "def open(self, lock, key", {"open", "Box"}),
+        # A class is seen by what it makes, and a function by the class that it returns.
+        ("self.size = size", "self.size = other", {"size", "Box", "__init__", "make"}),
+        ("size: int = 1", "size: str = 1", {"size", "Box", "__init__", "make"}),
+        ("def open(self, key", "def open(self, lock, key", {"open", "Box", "make"}),
+        ("tried = key.strip()", "tried = self.size.strip()", set[str]()),  # reading an attribute changes nothing
         ("made = Box(size)", "made = Box(2)", set[str]()),
         ("@cache", "@wraps", {"cache", "wraps", "count"}),
-        ("import thing", "import other_thing", {"other", "thing", "other_thing"}),
+        ("import thing", "import other_thing", {"thing", "other_thing"}),
         ("tried = key.strip()", "tried = (key.strip()", {"tried", "open", "Box", "key", "strip"}),
     ],
 )
@@ -107,3 +109,22 @@ def test_comments_and_blank_lines_are_seen_by_nobody() -> None:
 
 def test_of_a_language_that_is_not_known_every_name_counts() -> None:
     assert visible_names("fn a() {\n    let b = 1;\n}\n", "fn a() {\n    let c = 1;\n}\n", ".rs") >= {"b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "imported"),
+    [
+        ("import thing", "import other_thing", {"thing", "other_thing"}),
+        ("from other import thing", "from others import thing as made, more", {"thing", "made", "more"}),
+        ("from other import thing", "import other.thing", {"thing", "other"}),
+        ("from other import thing", "thing = 1", set[str]()),
+        ("return 1\n\n\nfrom other import thing", "return 2\n\n\nfrom others import thing", set[str]()),
+    ],
+)
+def test_names_that_only_imports_bind(old: str, new: str, imported: set[str]) -> None:
+    assert imported_names(PYTHON, PYTHON.replace(old, new), ".py") == imported
+
+
+def test_a_file_of_python_exports_what_it_defines_outside_of_classes_and_functions() -> None:
+    assert exported_names(PYTHON, ".py") == {"Box", "make", "count"}
+    assert exported_names(TYPESCRIPT, ".ts") is None

@@ -1,17 +1,25 @@
 """The port: who judges the patches of a batch, and the order in which they are handed out."""
 
+import hashlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 import anyio
+import msgspec
+from msgspec.structs import replace
 
+from pilotfish.api.answers import State
 from pilotfish.batch.judge import JudgedPatch
 from pilotfish.batch.patches import Judgement, Patch
+from pilotfish.service.recent import Recent
 
 MAX_TRIES = 7
 """How often a patch is judged whose judge was lost on the way. Whoever takes it next may have lost its own servers to
 the same thing, so that one accident may cost several tries."""
+
+MAX_KNOWN = 1_000
+"""Judgements that are kept for patches with the same content."""
 
 Tell = Callable[[Judgement], Awaitable[None]]
 
@@ -27,10 +35,15 @@ class Engine(Protocol):
 
 
 class PatchQueue:
-    """Patches that wait for a judge. Every judge takes the next one when it is free."""
+    """Patches that wait for a judge. Every judge takes the next one when it is free.
 
-    def __init__(self, patches: AsyncIterator[Patch]) -> None:
+    Of several samples, some are often the same: a patch that was judged under another name is told without a judge.
+    """
+
+    def __init__(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         self._patches = patches
+        self._tell = tell
+        self._known: Recent[bytes, Judgement] = Recent(MAX_KNOWN)
         self._again: deque[Patch] = deque()
         self._tries: dict[object, int] = {}
         self._taking = anyio.Lock()
@@ -51,18 +64,18 @@ class PatchQueue:
             await self._returned.wait()
 
     async def _read(self) -> Patch | None:
-        if self._is_read:
-            return None
-        try:
-            return await anext(self._patches)
-        except StopAsyncIteration:
-            self._is_read = True
-            return None
-
-    def done(self) -> None:
-        """A patch that was taken is judged."""
-        self._under_way -= 1
-        self._wake()
+        """The next patch that has to be judged."""
+        while not self._is_read:
+            try:
+                patch = await anext(self._patches)
+            except StopAsyncIteration:
+                self._is_read = True
+                return None
+            known = self._known.get(_content(patch))
+            if known is None:
+                return patch
+            await self._tell(replace(known, id=patch.id, ms=0))
+        return None
 
     def give_back(self, patch: Patch) -> bool:
         """The judge of this patch was lost; False when that has happened too often."""
@@ -75,13 +88,26 @@ class PatchQueue:
         self._wake()
         return True
 
-    async def settle(self, patch: Patch, judged: JudgedPatch, tell: Tell) -> None:
+    async def settle(self, patch: Patch, judged: JudgedPatch) -> None:
         """Tell a judgement, unless another try is worth it."""
         if judged.may_pass and self.give_back(patch):
             return
-        await tell(judged.judgement)
-        self.done()
+        if judged.judgement.state is State.FRESH:
+            self._known.put(_content(patch), judged.judgement)
+        await self.end(judged.judgement)
+
+    async def end(self, judgement: Judgement) -> None:
+        """Tell the last word about a patch that was taken."""
+        await self._tell(judgement)
+        self._under_way -= 1
+        self._wake()
 
     def _wake(self) -> None:
         self._returned.set()
         self._returned = anyio.Event()
+
+
+def _content(patch: Patch) -> bytes:
+    """A digest of all of a patch but its name."""
+    said = (patch.base, patch.diff, sorted(patch.files.items()))
+    return hashlib.sha256(msgspec.json.encode(said)).digest()

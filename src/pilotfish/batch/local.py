@@ -11,7 +11,6 @@ from pilotfish.batch.engine import PatchQueue, Tell
 from pilotfish.batch.judge import JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Failure
-from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath
 from pilotfish.service.patch_checks import BaseStates
 from pilotfish.service.service import System
@@ -24,19 +23,19 @@ class LocalEngine:
         self._settings = settings
         self._shell = shell
         self._jobs = jobs
-        self._states: dict[str | None, dict[str, CheckedText]] = {}
+        self._states: dict[str | None, BaseStates] = {}
         """By base: what any judge has found of its files."""
 
     async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
-        queue = PatchQueue(patches)
+        queue = PatchQueue(patches, tell)
         with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
             bases = Bases(self._settings, AbsPath(real_path(folder)))
             async with owned_tasks() as tasks:
                 for _ in range(self._jobs):
-                    tasks.start_soon(self._work, queue, bases, tell)
+                    tasks.start_soon(self._work, queue, bases)
 
-    async def _work(self, queue: PatchQueue, bases: Bases, tell: Tell) -> None:
+    async def _work(self, queue: PatchQueue, bases: Bases) -> None:
         """One judge after the other, each of the base that the next patch has."""
         patch = await queue.take()
         while patch is not None:
@@ -45,8 +44,7 @@ class LocalEngine:
                     judge = await self._judge(opened, bases, patch.base)
                 except Failure as failure:
                     # There is no such base, or no room for a copy of it.
-                    await tell(unjudged(patch, failure.message))
-                    queue.done()
+                    await queue.end(unjudged(patch, failure.message))
                     patch = await queue.take()
                     continue
                 base, is_sound = patch.base, True
@@ -54,11 +52,12 @@ class LocalEngine:
                 while patch is not None and patch.base == base and is_sound:
                     judged = await judge.judge(patch)
                     is_sound = not judged.may_pass
-                    await queue.settle(patch, judged, tell)
+                    await queue.settle(patch, judged)
                     patch = await queue.take()
 
     async def _judge(self, opened: AsyncExitStack, bases: Bases, base: str | None) -> PatchJudge:
         copy = await bases.copy_of(base)
-        states = BaseStates(self._states.setdefault(base, {}))
+        shared = self._states.setdefault(base, BaseStates())
+        states = BaseStates(shared.files, shared.ahead)
         opening = open_judge(self._settings, self._shell, states, partial(duplicate, copy))
         return await opened.enter_async_context(opening)

@@ -113,10 +113,10 @@ class RayEngine:
         try:
             with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
                 pieces = _Pieces(ray, Bases(self._settings, AbsPath(real_path(folder))))
-                queue = PatchQueue(patches)
+                queue = PatchQueue(patches, tell)
                 async with owned_tasks() as tasks:
                     for _ in range(self._jobs):
-                        tasks.start_soon(self._work, ray, queue, pieces, tell)
+                        tasks.start_soon(self._work, ray, queue, pieces)
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(ray.shutdown)
@@ -128,7 +128,7 @@ class RayEngine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(Code.NOT_FOUND, f"no Ray cluster at {self._address}: {error}") from error
 
-    async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces", tell: Tell) -> None:
+    async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces") -> None:
         """One actor, and another one when it is lost."""
         actor: _Actor | None = None
         try:
@@ -136,8 +136,7 @@ class RayEngine:
                 try:
                     piece = await pieces.of(patch.base)
                 except Failure as failure:
-                    await tell(unjudged(patch, failure.message))
-                    queue.done()
+                    await queue.end(unjudged(patch, failure.message))
                     continue
                 try:
                     actor = actor or await self._actor(ray)
@@ -148,12 +147,10 @@ class RayEngine:
                     await anyio.to_thread.run_sync(_kill, ray, actor)
                     actor = None
                     if not queue.give_back(patch):
-                        await tell(
-                            unjudged(patch, f"{MAX_TRIES} workers were lost with this patch, the last by: {error}")
-                        )
-                        queue.done()
+                        reason = f"{MAX_TRIES} workers were lost with this patch, the last by: {error}"
+                        await queue.end(unjudged(patch, reason))
                     continue
-                await queue.settle(patch, judged, tell)
+                await queue.settle(patch, judged)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(ray, actor)

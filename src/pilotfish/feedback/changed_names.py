@@ -104,6 +104,12 @@ def without_comments(text: str, extension: str) -> list[str]:
     return [*_Code(text, STYLES.get(extension)).bare]
 
 
+def without_remarks(text: str, extension: str) -> str:
+    """A text with its strings, but neither comments nor documentation."""
+    style = STYLES.get(extension)
+    return text if style is None else style.sub(_without_comments, text)
+
+
 class _Code:
     """A text without its comments (`lines`), and without its strings as well (`bare`), line by line."""
 

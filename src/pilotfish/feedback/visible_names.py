@@ -3,6 +3,7 @@
 What happens inside of a function is seen through its result alone, and not even through that where the function says
 what it returns. Outside of functions, what stands on a changed line is seen by the name that it defines, and with it
 whatever that is part of; a line that defines nothing (an import, an export, a decorator) by all of its words.
+Where the rest of the file says a name that is seen, it is seen, too: a class by its base, a function by what it takes.
 An edit that leaves a bracket or a quote open changes how the rest of the file is read, and counts with every name.
 """
 
@@ -27,7 +28,13 @@ _ANNOTATED: Mapping[tuple[str, ...], re.Pattern[str]] = {
     TYPESCRIPT: re.compile(r"\)\s*:[^=].*\{\s*$", re.DOTALL),
 }
 _BLOCK = re.compile(r"\s*\}?\s*(?:if|else|for|while|switch|try|catch|finally|do|with|return|case)\b")
-_ATTRIBUTE = re.compile(r"\b(?:self|cls|this)\.([^\W\d][\w$]*)")
+_ATTRIBUTE = re.compile(
+    r"\b(?:self|cls|this)\.([^\W\d][\w$]*)(?=\s*(?:[-+*/%&|^@<>]*=(?!=)|:\s*[^\W\d]|(?:,[^=()]*|\])=(?!=)))"
+    r"|\b(?:for|as)\b.*?\b(?:self|cls|this)\.([^\W\d][\w$]*)"
+)
+"""An attribute that is assigned to: reading one changes nothing for others."""
+_IMPORT = re.compile(r"\s*(?:from\s+[\w.]+\s+)?import\s+(?P<bound>[\w.,\s]+)$")
+"""One line, without brackets and stars."""
 _MAKES_INSTANCE = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "constructor"})
 _BRACKETS = "()[]{}"
 
@@ -47,8 +54,54 @@ def visible_names(old: str, new: str, extension: str) -> frozenset[str]:
     come = [number for number, gap in enumerate(moved.new_gaps) if gap is not None]
     if _brackets(before, gone) != _brackets(after, come) or _quotes(old) != _quotes(new):
         return every.all
-    seen = chain(_seen(before, gone, family), _seen(after, come, family))
-    return frozenset(seen) - KEYWORDS
+    seen = frozenset(chain(_seen(before, gone, family), _seen(after, come, family))) - KEYWORDS
+    return _with_users((before, after), seen) if family is PYTHON else seen
+
+
+def imported_names(old: str, new: str, extension: str) -> frozenset[str]:
+    """Names that an edit binds anew, all by imports: others see them where they import them from here."""
+    if extension not in PYTHON:
+        return frozenset()
+    before, after = without_comments(old, extension), without_comments(new, extension)
+    moved = line_map(before, after)
+    gone = (before[number] for number, gap in enumerate(moved.old_gaps) if gap is not None)
+    come = (after[number] for number, gap in enumerate(moved.new_gaps) if gap is not None)
+    found = [_IMPORT.match(line) for line in chain(gone, come) if line.strip()]
+    return frozenset(name for one in found if one for name in _bound(one["bound"])) if all(found) else frozenset()
+
+
+def exported_names(text: str, extension: str) -> frozenset[str] | None:
+    """What a file defines outside of classes and functions; None where the language is not known."""
+    if extension not in PYTHON:
+        return None
+    lines = (line for line in without_comments(text, extension) if line.strip() and not line[0].isspace())
+    return frozenset(name for line in lines for name in definitions(line)) - KEYWORDS
+
+
+def _bound(imported: str) -> Iterator[str]:
+    for one in imported.split(","):
+        words = one.replace(".", " ").split()
+        if words:
+            yield words[-1] if "as" in words else words[0]
+
+
+def _with_users(texts: Sequence[Sequence[str]], names: frozenset[str]) -> frozenset[str]:
+    """These names, and those that are seen of the lines of Python that say them, and so on."""
+    words = [[_used_on(line) for line in lines] for lines in texts]
+    found, new = names, names
+    while new:
+        places = [[number for number, said in enumerate(each) if not new.isdisjoint(said)] for each in words]
+        using = chain.from_iterable(
+            _seen(lines, at, PYTHON, users=True) for lines, at in zip(texts, places, strict=True)
+        )
+        new = frozenset(using) - KEYWORDS - found
+        found |= new
+    return found
+
+
+def _used_on(line: str) -> frozenset[str]:
+    """The words of a line but for those that it defines."""
+    return frozenset(found[0] for found in WORD.finditer(line)).difference(definitions(line))
 
 
 def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozenset[str] | None:
@@ -60,22 +113,26 @@ def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozen
     return frozenset(_seen(lines, [number for number in numbers if number < len(lines)], family)) - KEYWORDS
 
 
-def _seen(lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:
+def _seen(
+    lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...], *, users: bool = False
+) -> Iterator[str]:
+    """By which names other files see these lines; `users`: they only say a name that has changed."""
     for number in numbers:
         if not lines[number].strip():
             continue
         around = [*_enclosing(lines, number)]
         functions = [one for one in around if _is_function(lines, one, family)]
         if functions:
-            yield from _ATTRIBUTE.findall(lines[number])
+            yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(lines[number])))
             # The outermost: what is inside of it nobody else names.
             yield from _result(lines, functions[-1], around, family)
             continue
         for one in (number, *around):
             yield from definitions(lines[_head(lines, one)])
         yield from _decorated(lines, number)
-        if not {*definitions(lines[number])} - KEYWORDS:
-            yield from (found[0] for found in WORD.finditer(lines[number]))
+        if not users and not {*definitions(lines[number])} - KEYWORDS:
+            imported = _IMPORT.match(lines[number]) if family is PYTHON else None
+            yield from _bound(imported["bound"]) if imported else (found[0] for found in WORD.finditer(lines[number]))
 
 
 def _result(lines: Sequence[str], function: int, around: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:

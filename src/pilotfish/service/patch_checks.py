@@ -41,7 +41,7 @@ AT_ONCE = 4
 PATCH_SECONDS = 300.0
 """For finding the files of one patch; every check has its own limit."""
 
-LONG = 8
+LONG = 3
 """States at the base that a batch has needed before more are had than it needs."""
 
 AHEAD = 40
@@ -78,9 +78,11 @@ class PatchVerdict(Struct, frozen=True):
 
 
 class BaseStates(Struct):
-    """What is known of the base. `files`, by path below the root, may be shared by several copies of it."""
+    """What is known of the base. `files`, by path below the root, and `ahead` may be shared by several copies of it."""
 
     files: dict[str, CheckedText] = field(default_factory=dict[str, CheckedText])
+    ahead: set[str] = field(default_factory=set[str])
+    """Files whose state some copy has asked for, or is asking for, before a patch needs it."""
     accounts: dict[AbsPath, Account | None] = field(default_factory=dict[AbsPath, Account | None])
     """By root of a server: what it said of its whole project; None where it cannot be asked for that."""
 
@@ -118,7 +120,7 @@ class PatchChecks:
     ) -> PatchVerdict:
         """What the edits introduce. Their texts before are those of the base; without one, the file is new."""
         workspace.require_enabled()
-        run = _Run(self, client, workspace, edits, moves, states.files)
+        run = _Run(self, client, workspace, edits, moves, states)
         targets = searched_roots(workspace, run.own)
         await self._begin(run, targets, states)
         if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
@@ -129,7 +131,7 @@ class PatchChecks:
             return run.verdict()
         await run.patch()
         found = dict[AbsPath, None]()
-        affecting = [edit for edit in edits if edit.after is None or visible_names_of(edit).all]
+        affecting = [edit for edit in edits if edit.after is None or visible_names_of(edit)]
         led = [target for target in targets if affecting and states.accounts.get(target.root) is not None]
         searched = [target for target in targets if affecting and target not in led]
         for target in searched:
@@ -159,7 +161,7 @@ class PatchChecks:
         if not self._is_followed(target.root):
             self._words.lost(target.root)
             await self._runner.tell_deleted(target.root, [edit.path for edit in edits if edit.after is None])
-        found = await self._affected.of_edits(target.root, edits, target.extensions, run.left, only_visible=True)
+        found = await self._affected.by_visible_names(target.root, edits, target.extensions, run.left)
         run.is_complete = run.is_complete and found.complete
         return found.files
 
@@ -168,7 +170,7 @@ class PatchChecks:
         while differing and run.left > 0:
             names, opaque = run.names_seen(differing)
             following = await self._affected.of_broken(target.root, opaque, target.extensions, run.left)
-            seeing = await self._words.mentions(target.root, names, target.extensions, run.left)
+            seeing = await self._affected.using(target.root, names, target.extensions, run.left)
             run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
             differing = await run.judge([*following.files, *(seeing.files if seeing else ())], others=True)
         # The time was over before nothing more differed.
@@ -213,7 +215,7 @@ class _Run:
         workspace: Workspace,
         edits: Sequence[EditedText],
         moves: CopyMoves,
-        bases: dict[str, CheckedText],
+        states: BaseStates,
     ) -> None:
         self.client = client
         self.workspace = workspace
@@ -222,7 +224,8 @@ class _Run:
         self.is_complete = True
         self._checks = checks
         self._moves = moves
-        self._bases = bases
+        self._bases = states.files
+        self._asked_ahead = states.ahead
         self._created = {edit.path for edit in edits if edit.before is None}
         self._gone = {edit.path for edit in edits if edit.after is None}
         self._is_patched = False
@@ -267,8 +270,11 @@ class _Run:
         if len(self._bases) < LONG:
             return []
         every = await self._checks.files_like(self.own, self.workspace, self.left)
-        unknown = (path for path in every if path not in wanted and self._named(path) not in self._bases)
-        return list(islice(unknown, AHEAD))
+        known = self._bases.keys() | self._asked_ahead
+        unknown = (path for path in every if path not in wanted and self._named(path) not in known)
+        found = list(islice(unknown, AHEAD))
+        self._asked_ahead.update(map(self._named, found))
+        return found
 
     async def judge(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:
         """Check files as patched; returns those that differ from the base."""

@@ -4,20 +4,23 @@ Measured on real projects with random breaking edits, names and direct importers
 Python package and 72 of 74 of a TypeScript project; the importers of each file that turned out broken hold the rest.
 """
 
+import ast
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import anyio.to_thread
 from msgspec import Struct
 
 from pilotfish.feedback.changed_names import ChangedNames, changed_names, defined_names
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
-from pilotfish.feedback.visible_names import visible_names
+from pilotfish.feedback.visible_names import exported_names, imported_names, visible_names
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes, is_notebook
-from pilotfish.service.diagnostics.project_words import ProjectWords
+from pilotfish.service.diagnostics.code_words import CodeWords
+from pilotfish.service.diagnostics.project_words import Found, ProjectWords
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of a file in which imports are looked for: they stand near the top."""
@@ -28,6 +31,9 @@ MAX_READ = 400
 IMPORTED_BY_NAME = (".py", ".pyi")
 """Files that reach others only through an import with their own name in it. TypeScript has other ways: a path of
 `tsconfig.json`, an export of `package.json`, a script without imports, whose names are everybody's."""
+
+EXPORTING = frozenset({"__all__", "__getattr__", "__path__"})
+"""What says which names a module of Python has."""
 
 MAX_NAMED_ALIKE = 20
 """Files that mention one by its name and are read whole, to see whether any of them imports it."""
@@ -59,6 +65,7 @@ NOBODY = Affected((), complete=True)
 class AffectedFiles:
     def __init__(self, words: ProjectWords) -> None:
         self._words = words
+        self._code = CodeWords()
 
     async def of_edits(
         self,
@@ -67,15 +74,10 @@ class AffectedFiles:
         extensions: Collection[str],
         seconds: float,
         broken: Collection[AbsPath] = (),
-        *,
-        only_visible: bool = False,
     ) -> Affected:
-        """What these edits may have broken below a root. `broken`: files that were told to be, checked first.
-
-        `only_visible`: leave out what mentions a name that the language hides from other files.
-        """
+        """What these edits may have broken below a root. `broken`: files that were told to be, checked first."""
         names = [
-            (edit, visible_names_of(edit) if only_visible else names_of(edit))
+            (edit, names_of(edit))
             for edit in edits
             if may_affect(edit) and await self._may_be_imported(root, edit.path, extensions, seconds)
         ]
@@ -95,6 +97,40 @@ class AffectedFiles:
         near = edits[0].path
         files = sorted(score.keys() - own, key=lambda path: (-score[path], _distance(path, near), path))
         return Affected(tuple(files), by_stem.complete)
+
+    async def by_visible_names(
+        self, root: AbsPath, edits: Sequence[EditedText], extensions: Collection[str], seconds: float
+    ) -> Affected:
+        """The same by fewer files: those that use a name by which they can see an edit, and not only speak of it."""
+        names, opaque = set[str](), set[AbsPath]()
+        for edit in edits:
+            if not may_affect(edit) or not await self._may_be_imported(root, edit.path, extensions, seconds):
+                continue
+            seen = visible_names_of(edit)
+            imported = seen & _imported_by(edit)
+            if imported:
+                mentioning = await self._words.mentions(root, [stem_of(edit.path)], extensions, seconds)
+                others = tuple(mentioning.files.keys() - {edit.path}) if mentioning else ()
+                if mentioning is not None and mentioning.complete:
+                    seen -= imported - await anyio.to_thread.run_sync(_taken, stem_of(edit.path), imported, others)
+            names |= seen
+            if is_opaque(edit, seen):
+                opaque.add(edit.path)
+        using = await self.using(root, {name for name in names if not is_special(name)}, extensions, seconds)
+        importers = await self.of_broken(root, opaque, extensions, seconds)
+        if using is None:
+            return Affected((), complete=False)
+        found = {*using.files, *importers.files} - {edit.path for edit in edits}
+        return Affected(tuple(sorted(found)), using.complete and importers.complete)
+
+    async def using(
+        self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
+    ) -> Found | None:
+        """The files with any of these names in their code; None as in `ProjectWords.mentions`."""
+        found = await self._words.mentions(root, names, extensions, seconds)
+        if found is None:
+            return None
+        return Found({path: found.files[path] for path in await self._code.using(found.files, names)}, found.complete)
 
     async def of_broken(
         self, root: AbsPath, paths: Iterable[AbsPath], extensions: Collection[str], seconds: float
@@ -139,12 +175,58 @@ def names_of(edit: EditedText) -> ChangedNames:
     return ChangedNames(frozenset(), defined_names(edit.before or edit.after or ""))
 
 
-def visible_names_of(edit: EditedText) -> ChangedNames:
+@lru_cache(maxsize=8)
+def visible_names_of(edit: EditedText) -> frozenset[str]:
     """Of these, the names by which other files can see the edit."""
+    extension = os.path.splitext(edit.path)[1]
     if edit.before and edit.after is not None:
-        seen = visible_names(edit.before, edit.after, os.path.splitext(edit.path)[1])
-        return ChangedNames(frozenset(), seen)
-    return names_of(edit)
+        return visible_names(edit.before, edit.after, extension)
+    exported = exported_names(edit.before or edit.after or "", extension)
+    return names_of(edit).all if exported is None else exported
+
+
+def is_opaque(edit: EditedText, seen: Collection[str]) -> bool:
+    """Whether its importers may see more of an edit than names tell."""
+    if not edit.path.endswith(IMPORTED_BY_NAME) or not edit.before or edit.after is None:
+        return True
+    return not EXPORTING.isdisjoint(seen) or not _is_python(edit.before) or not _is_python(edit.after)
+
+
+def is_special(name: str) -> bool:
+    """Of Python: whatever uses such a method says the name of its class instead."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_python(text: str) -> bool:
+    """What cannot be read may lack anything that stands after the fault."""
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _imported_by(edit: EditedText) -> frozenset[str]:
+    if not edit.before or edit.after is None:
+        return frozenset()
+    return imported_names(edit.before, edit.after, os.path.splitext(edit.path)[1])
+
+
+def _taken(stem: str, names: frozenset[str], paths: Sequence[AbsPath]) -> frozenset[str]:
+    """Which of the names files of Python take from the module: by an import, or as its attribute. Blocking."""
+    word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(os.fsencode(stem)))
+    found = set[str]()
+    for path in paths:
+        text = head_of(path, MAX_FILE_BYTES)
+        imports = b"\n".join(one[0] for one in _IMPORT_OF_PYTHON.finditer(text) if word.search(one[0]))
+        if b"*" in imports:
+            return names
+        attributes = rb"(?<!\w)%s\s*\.\s*" % re.escape(os.fsencode(stem))
+        for name in names - found:
+            said = re.escape(name.encode()) + rb"(?!\w)"
+            if re.search(rb"(?<!\w)" + said, imports) or re.search(attributes + said, text):
+                found.add(name)
+    return frozenset(found)
 
 
 def stem_of(path: AbsPath) -> str:

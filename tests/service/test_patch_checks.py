@@ -1,0 +1,75 @@
+"""Judging patches on a scripted server: what is not known when the time is over is said."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pilotfish.service.patch_checks as patch_checks
+from pilotfish.api.answers import State
+from pilotfish.model import AbsPath
+from pilotfish.service.diagnostics.affected import EditedText
+from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict
+from pilotfish.system.clock import current_time
+from support.servers.linker import linker
+from support.services.several import Ground, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-2")]
+
+LINKED = {"lsp": {"one": {"command": ["/bin/true"], "extensions": [".rb"]}}}
+BASE = "def total\n"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Files are read in threads, which virtual time does not wait for."""
+    return "asyncio"
+
+
+async def _judge(ground: Ground) -> PatchVerdict:
+    """A patch that takes away what `a.rb` uses."""
+    path = ground.root / "lib.rb"
+
+    def move(text: str) -> Callable[[], Awaitable[None]]:
+        async def write() -> None:
+            ground.write("lib.rb", text)
+
+        return write
+
+    ground.write("lib.rb", BASE)
+    ground.write("a.rb", "use total\n")
+    return await ground.service.patch_checks.judge(
+        ground.client,
+        ground.service.workspaces.of(ground.client),
+        [EditedText(AbsPath(str(path)), BASE, "def sum\n")],
+        CopyMoves(move(BASE), move("def sum\n")),
+        BaseStates(),
+    )
+
+
+async def test_a_patch_whose_followers_are_all_checked_is_fresh(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        verdict = await _judge(ground)
+    assert (verdict.state, verdict.may_pass, [*verdict.introduced]) == (State.FRESH, False, ["a.rb"])
+
+
+async def test_a_patch_whose_time_is_over_while_it_follows_what_it_broke_is_not_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0.0
+    monkeypatch.setattr(patch_checks, "current_time", lambda: current_time() + passed)
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        checks = ground.service.patch_checks
+        check = checks.check
+
+        async def slow(*given: Any, others: bool) -> Any:
+            nonlocal passed
+            found = await check(*given, others=others)
+            passed += PATCH_SECONDS if others else 0.0
+            return found
+
+        monkeypatch.setattr(checks, "check", slow)
+        verdict = await _judge(ground)
+    assert (verdict.state, verdict.may_pass, [*verdict.introduced]) == (State.PARTIAL, True, ["a.rb"])
+    assert "not every file that the patch may break is known" in (verdict.reason or "")

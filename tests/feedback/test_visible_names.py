@@ -112,6 +112,21 @@ def test_of_a_language_that_is_not_known_every_name_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "seen"),
+    [
+        ("class Box:", {"open"}),
+        ("from .bases import Base\n\n\nclass Box(Base):", {"open"}),
+        ("class Base:\n    pass\n\n\nclass Box(Base):", {"open"}),
+        ("from elsewhere import Base\n\n\nclass Box(Base):", {"open", "Box", "make"}),  # it may ask for `open`
+        ("class Box(Generic[T]):", {"open", "Box", "make"}),
+    ],
+)
+def test_a_method_is_seen_by_its_name_where_no_base_of_another_project_asks_for_it(head: str, seen: set[str]) -> None:
+    text = PYTHON.replace("class Box:", head)
+    assert visible_names(text, text.replace("open(self, key", "open(self, lock"), ".py", with_classes=False) == seen
+
+
+@pytest.mark.parametrize(
     ("old", "new", "imported"),
     [
         ("import thing", "import other_thing", {"thing", "other_thing"}),

@@ -8,6 +8,8 @@ import pytest
 
 import pilotfish.service.patch_checks as patch_checks
 from pilotfish.api.answers import State
+from pilotfish.batch.judge import JudgeSettings, PatchJudge
+from pilotfish.batch.patches import Patch
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict
@@ -73,3 +75,19 @@ async def test_a_patch_whose_time_is_over_while_it_follows_what_it_broke_is_not_
         verdict = await _judge(ground)
     assert (verdict.state, verdict.may_pass, [*verdict.introduced]) == (State.PARTIAL, True, ["a.rb"])
     assert "not every file that the patch may break is known" in (verdict.reason or "")
+
+
+async def test_a_reason_names_the_workspace_and_not_the_copy_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        ground.write("lib.rb", BASE)
+
+        async def untrusted(*_: Any) -> PatchVerdict:
+            return PatchVerdict(state=State.UNAVAILABLE, reason=f"trust the workspace: pilotfish trust {ground.root}")
+
+        monkeypatch.setattr(ground.service.patch_checks, "judge", untrusted)
+        settings = JudgeSettings(AbsPath("/work/shop"))
+        judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
+        judged = await judge.judge(Patch("a", {"lib.rb": "def sum\n"}))
+    assert judged.judgement.reason == "trust the workspace: pilotfish trust /work/shop"

@@ -9,6 +9,7 @@ from functools import partial
 
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.api.answers import State
 from pilotfish.batch.diffs import DiffReader
@@ -96,12 +97,17 @@ class PatchJudge:
             moves = CopyMoves(partial(self._move, {}), partial(self._move, proposed))
             verdict = await self._service.patch_checks.judge(self._client, workspace, edits, moves, self._states)
         except Failure as failure:
-            message = failure.message.replace(self._client.root, self._settings.root)
-            return JudgedPatch(unjudged(patch, message, milliseconds_since(started)))
+            return JudgedPatch(unjudged(patch, self._placed(failure.message), milliseconds_since(started)))
         except OSError as error:
             return JudgedPatch(unjudged(patch, f"the patch could not be written: {error}", milliseconds_since(started)))
+        reason = verdict.reason and self._placed(verdict.reason)
+        verdict = replace(verdict, reason=reason)
         judgement = judgement_of(patch, verdict, self._settings.worst, milliseconds_since(started))
         return JudgedPatch(judgement, verdict.may_pass and verdict.state is not State.FRESH)
+
+    def _placed(self, message: str) -> str:
+        """Of the copy nobody needs to know."""
+        return message.replace(self._client.root, self._settings.root)
 
     async def _move(self, texts: Mapping[AbsPath, str | None]) -> None:
         await anyio.to_thread.run_sync(self._files.move, texts)

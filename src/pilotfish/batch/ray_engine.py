@@ -150,6 +150,10 @@ class RayEngine:
                         reason = f"{MAX_TRIES} workers were lost with this patch, the last by: {error}"
                         await queue.end(unjudged(patch, reason))
                     continue
+                if judged.may_pass:
+                    # Its pool would wait before it tries the servers again: the next patch has new ones.
+                    with suppress(ray.exceptions.RayError):
+                        await actor.close.remote()
                 await queue.settle(patch, judged)
         finally:
             with anyio.CancelScope(shield=True):

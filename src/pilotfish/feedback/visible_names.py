@@ -35,6 +35,8 @@ _ATTRIBUTE = re.compile(
 """An attribute that is assigned to: reading one changes nothing for others."""
 _IMPORT = re.compile(r"\s*(?:from\s+[\w.]+\s+)?import\s+(?P<bound>[\w.,\s]+)$")
 """One line, without brackets and stars."""
+_RELATIVE = re.compile(r"\s*from\s+\.")
+_CLASS = re.compile(r"\s*class\s+(?P<name>\w+)\s*(?:\((?P<bases>[^()\[\]=]*)\))?\s*:")
 _MAKES_INSTANCE = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "constructor"})
 _BRACKETS = "()[]{}"
 
@@ -42,8 +44,12 @@ MAX_HEAD = 60
 """Lines of one signature."""
 
 
-def visible_names(old: str, new: str, extension: str) -> frozenset[str]:
-    """Empty when nothing can be seen of the edit."""
+def visible_names(old: str, new: str, extension: str, *, with_classes: bool = True) -> frozenset[str]:
+    """Empty when nothing can be seen of the edit.
+
+    `with_classes`: of Python, a method is seen by the class that it belongs to as well. Else only where that may have a
+    base of another project, which may ask for the method.
+    """
     family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
     every = changed_names(old, new, extension)
     if family is None or not every.all:
@@ -54,8 +60,10 @@ def visible_names(old: str, new: str, extension: str) -> frozenset[str]:
     come = [number for number, gap in enumerate(moved.new_gaps) if gap is not None]
     if _brackets(before, gone) != _brackets(after, come) or _quotes(old) != _quotes(new):
         return every.all
-    seen = frozenset(chain(_seen(before, gone, family), _seen(after, come, family))) - KEYWORDS
-    return _with_users((before, after), seen) if family is PYTHON else seen
+    if family is PYTHON:
+        texts = _Python(before, with_classes=with_classes), _Python(after, with_classes=with_classes)
+        return _with_users(texts, frozenset(chain(texts[0].seen(gone), texts[1].seen(come))) - KEYWORDS)
+    return frozenset(chain(_seen(before, gone, family), _seen(after, come, family))) - KEYWORDS
 
 
 def imported_names(old: str, new: str, extension: str) -> frozenset[str]:
@@ -85,16 +93,50 @@ def _bound(imported: str) -> Iterator[str]:
             yield words[-1] if "as" in words else words[0]
 
 
-def _with_users(texts: Sequence[Sequence[str]], names: frozenset[str]) -> frozenset[str]:
-    """These names, and those that are seen of the lines of Python that say them, and so on."""
-    words = [[_used_on(line) for line in lines] for lines in texts]
+class _Python:
+    """A text of Python, and the classes in it of whose methods only the names are seen."""
+
+    def __init__(self, lines: Sequence[str], *, with_classes: bool) -> None:
+        self.lines = lines
+        self._own = frozenset[str]() if with_classes else _own_classes(lines)
+
+    def seen(self, numbers: Sequence[int], *, users: bool = False) -> Iterator[str]:
+        for number in numbers:
+            yield from self._method(number) or _seen(self.lines, [number], PYTHON, users=users)
+
+    def _method(self, number: int) -> list[str]:
+        """The name of the method whose signature is this line, where no more is seen of it."""
+        line = self.lines[number]
+        around = next(_enclosing(self.lines, number), None) if _DEF.match(line) else None
+        if around is None or not {*definitions(self.lines[_head(self.lines, around)])} <= self._own:
+            return []
+        return [name for name in definitions(line) if not name.startswith("__")]
+
+
+def _own_classes(lines: Sequence[str]) -> frozenset[str]:
+    """The classes whose bases are of the same project, as far as the file tells."""
+    relative = frozenset(
+        name
+        for line in lines
+        if _RELATIVE.match(line) and (one := _IMPORT.match(line))
+        for name in _bound(one["bound"])
+    )
+    found = frozenset[str]()
+    for line in lines:
+        if head := _CLASS.match(line):
+            bases = {one.strip() for one in (head["bases"] or "").split(",")} - {"", "object"}
+            found |= {head["name"]} if bases <= relative | found else frozenset()
+    return found
+
+
+def _with_users(texts: Sequence[_Python], names: frozenset[str]) -> frozenset[str]:
+    """These names, and those that are seen of the lines that say them, and so on."""
+    words = [[_used_on(line) for line in text.lines] for text in texts]
     found, new = names, names
     while new:
         places = [[number for number, said in enumerate(each) if not new.isdisjoint(said)] for each in words]
-        using = chain.from_iterable(
-            _seen(lines, at, PYTHON, users=True) for lines, at in zip(texts, places, strict=True)
-        )
-        new = frozenset(using) - KEYWORDS - found
+        using = (text.seen(at, users=True) for text, at in zip(texts, places, strict=True))
+        new = frozenset(chain.from_iterable(using)) - KEYWORDS - found
         found |= new
     return found
 

@@ -35,11 +35,16 @@ IMPORTED_BY_NAME = (".py", ".pyi")
 EXPORTING = frozenset({"__all__", "__getattr__", "__path__"})
 """What says which names a module of Python has."""
 
+ASKING_FOR_METHODS = frozenset({"abstractmethod", "Protocol"})
+"""With such a word in it, a file of Python may ask of a class in another file to have a method."""
+
 MAX_NAMED_ALIKE = 20
 """Files that mention one by its name and are read whole, to see whether any of them imports it."""
 
 _IMPORT_OF_PYTHON = re.compile(rb"^[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\n)*(?:\([^)]*\))?[^\n]*", re.MULTILINE)
 """With the names in brackets, and the lines that go on after a backslash."""
+
+_HEIR = re.compile(r"\bclass\s+(?P<name>[\w$]+)\s*(?:<[^{}]*?>)?\s*(?:\(|extends\s)(?P<bases>[^{}()]*)")
 
 _IMPORTING = rb"^[^\n]*\b(?:from|import|require|include|use|using|mod|export|open)\b[^\n]*(?<![\w$])%s(?![\w$])"
 
@@ -103,10 +108,13 @@ class AffectedFiles:
     ) -> Affected:
         """The same by fewer files: those that use a name by which they can see an edit, and not only speak of it."""
         names, opaque = set[str](), set[AbsPath]()
+        every = frozenset[str]().union(*map(visible_names_of, edits))
+        asking = await self.using(root, ASKING_FOR_METHODS, extensions, seconds)
+        asked = await self._code.using(asking.files, every) if asking and asking.complete else [root]
         for edit in edits:
             if not may_affect(edit) or not await self._may_be_imported(root, edit.path, extensions, seconds):
                 continue
-            seen = visible_names_of(edit)
+            seen = visible_names_of(edit, with_classes=bool(asked))
             imported = seen & _imported_by(edit)
             if imported:
                 mentioning = await self._words.mentions(root, [stem_of(edit.path)], extensions, seconds)
@@ -116,6 +124,7 @@ class AffectedFiles:
             names |= seen
             if is_opaque(edit, seen):
                 opaque.add(edit.path)
+        names |= await self._heirs(root, names, extensions, seconds)
         using = await self.using(root, {name for name in names if not is_special(name)}, extensions, seconds)
         importers = await self.of_broken(root, opaque, extensions, seconds)
         if using is None:
@@ -131,6 +140,18 @@ class AffectedFiles:
         if found is None:
             return None
         return Found({path: found.files[path] for path in await self._code.using(found.files, names)}, found.complete)
+
+    async def _heirs(
+        self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
+    ) -> frozenset[str]:
+        """The classes in any file that are made of one with such a name, and of these, and so on."""
+        found, new = frozenset[str](), frozenset(names)
+        while new:
+            using = await self.using(root, new, extensions, seconds)
+            made = await anyio.to_thread.run_sync(_made_of, new, tuple(using.files) if using else ())
+            new = made - found - frozenset(names)
+            found |= new
+        return found
 
     async def of_broken(
         self, root: AbsPath, paths: Iterable[AbsPath], extensions: Collection[str], seconds: float
@@ -176,11 +197,11 @@ def names_of(edit: EditedText) -> ChangedNames:
 
 
 @lru_cache(maxsize=8)
-def visible_names_of(edit: EditedText) -> frozenset[str]:
-    """Of these, the names by which other files can see the edit."""
+def visible_names_of(edit: EditedText, *, with_classes: bool = True) -> frozenset[str]:
+    """Of these, the names by which other files can see the edit; `with_classes` as there."""
     extension = os.path.splitext(edit.path)[1]
     if edit.before and edit.after is not None:
-        return visible_names(edit.before, edit.after, extension)
+        return visible_names(edit.before, edit.after, extension, with_classes=with_classes)
     exported = exported_names(edit.before or edit.after or "", extension)
     return names_of(edit).all if exported is None else exported
 
@@ -264,6 +285,12 @@ def _importing(paths: Sequence[AbsPath], stems: Sequence[str]) -> frozenset[AbsP
     names = b"(?:" + b"|".join(re.escape(os.fsencode(stem)) for stem in stems) + b")"
     importing = re.compile(_IMPORTING.replace(b"%s", names), re.MULTILINE)
     return frozenset(path for path in paths if importing.search(head_of(path, MAX_HEAD_BYTES)))
+
+
+def _made_of(names: frozenset[str], paths: Sequence[AbsPath]) -> frozenset[str]:
+    """The classes in these files with one of the names among their bases. Blocking: for a thread."""
+    found = (one for path in paths for one in _HEIR.finditer(head_of(path, MAX_FILE_BYTES).decode(errors="replace")))
+    return frozenset(one["name"] for one in found if not names.isdisjoint(re.findall(r"[\w$]+", one["bases"])))
 
 
 def _is_imported(stem: str, paths: Sequence[AbsPath]) -> bool:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import asdict, fields
 
 from pilotfish.config.defaults import HOST_RESTART
+from pilotfish.config.equal_values import EqualValues
 from pilotfish.config.gate import GatedValue
 from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin
 from pilotfish.config.problems import Problem, ProblemGrade, path_text, shown
@@ -109,6 +110,9 @@ class Circumstances(Struct, frozen=True):
     """The files that are another host's, where nothing is an error."""
 
 
+_servers: EqualValues[Mapping[str, ServerConfig]] = EqualValues(16)
+
+
 def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> tuple[Config, tuple[Problem, ...]]:
     """The configuration, and what is wrong with its servers; a server that is incomplete is left out."""
     file = validated(merged.value)
@@ -118,7 +122,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
     config = Config(
         root=about.root,
         enabled=file.lsp is not False,
-        servers=servers,
+        servers=_servers.one(servers),
         timing=file.timing,
         feedback=file.feedback,
         pool=file.pool,

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pilotfish.config.defaults import DEFAULTS, HOST_DEFAULTS
 from pilotfish.config.effective import Circumstances, Config, effective
+from pilotfish.config.equal_values import EqualValues
 from pilotfish.config.files import WorkspaceFiles, open_workspace
 from pilotfish.config.gate import GatedValue, Split, split
 from pilotfish.config.host_trust import deciding_files
@@ -51,6 +52,9 @@ class ConfigRequest(Struct, frozen=True):
     """What the host passed when it started us, under our own keys; every file takes precedence."""
     copy_of: str | None = None
     """The folder that `root` is a copy of, made by us: trust that the user gave to it counts for the copy."""
+
+
+_merged: EqualValues[Merged] = EqualValues(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def load_from(workspace: WorkspaceFiles, request: ConfigRequest, previous: Loade
     trusted = isinstance(reading.trust, Trusted) and not reading.trust.is_adopted
     withheld = () if trusted else reading.parts.gated
     layers = _layers(request, reading, reading.parts.whole if trusted else reading.parts.open)
-    merged = merge(layers)
+    merged = _merged.one(merge(layers))
     about = Circumstances(
         root=workspace.path,
         host=request.host,

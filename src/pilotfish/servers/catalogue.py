@@ -9,10 +9,12 @@ or `shebangs` replace what follows from the languages.
 
 import os
 import tomllib
+from collections import deque
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.errors import Bug
@@ -62,17 +64,33 @@ def canonical_id(name: str) -> str:
     return name if name in load() else _aliases().get(name, name)
 
 
+class _Effective(Struct, frozen=True):
+    configured: "Mapping[str, ServerConfig]"
+    named: frozenset[str]
+    specs: Mapping[str, ServerSpec]
+
+
+_lately: deque[_Effective] = deque(maxlen=16)
+
+
 def effective_servers(
     configured: "Mapping[str, ServerConfig]", named: Collection[str] = ()
 ) -> Mapping[str, ServerSpec]:
     """The servers of one workspace: `configured` is the merged configuration, the catalogue its lowest layer.
 
-    `named` are those whose command a layer above the catalogue says.
+    `named` are those whose command a layer above the catalogue says. Workspaces with one
+    configuration have them in common.
     """
-    return {
-        server_id: effective(load().get(server_id), entry, named=server_id in named)
+    names = frozenset(named)
+    for known in _lately:
+        if known.configured is configured and known.named == names:
+            return known.specs
+    specs = {
+        server_id: effective(load().get(server_id), entry, named=server_id in names)
         for server_id, entry in configured.items()
     }
+    _lately.append(_Effective(configured, names, specs))
+    return specs
 
 
 def effective(spec: ServerSpec | None, entry: "ServerConfig", *, named: bool = False) -> ServerSpec:

@@ -31,7 +31,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.install import bundles
+from pilotfish.servers.install import bundles_of_any_platform
 from pilotfish.servers.proven import Proof, proofs, why_listed
 from pilotfish.servers.spec import ServerSpec
 from pilotfish.surfaces.cli.main import SECTIONS, root
@@ -480,7 +480,7 @@ def servers() -> str:
     ]
     machines = sorted({f"{proof.machine}, {proof.date}" for proof in proven.values()})
     minutes = sum(proof.seconds for proof in proven.values()) / 60
-    by_hand = ", ".join(f"`{name}`" for name in proven if name not in bundles())
+    by_hand = ", ".join(f"`{name}`" for name in proven if name not in bundles_of_any_platform())
     return (
         f"**{len(proven)} proven** ({'; '.join(machines)}; {minutes:.0f} minutes one after the other):\n\n{table}\n\n"
         f"`pilotfish install` installs all of these but {by_hand}: Debian alone carries them, or their package needs a "

@@ -31,7 +31,7 @@ PROTECTED = (
     ".warp*", ".windsurf*", ".zed", ".zencoder*", ".aiexclude", ".aiignore",
     *(f"{agent}{ending}" for agent in AGENTS for ending in (".md", ".*.md", ".json", ".jsonc")),
     "*copilot-instructions.md", "*.agent.md", "*.chatmode.md", "*.instructions.md", "*.prompt.md", "airules.md",
-    "mcp.json", "mcp.jsonc", "mcp_config.json", "mcp-servers.json", "skill.md",
+    "lsp.json", ".lsp.json", "mcp.json", "mcp.jsonc", "mcp_config.json", "mcp-servers.json", "skill.md",
     # What version control, forges and their machines run.
     ".bzr", ".circleci", ".buildkite", ".drone*", ".forgejo", ".gitea", ".git", ".gitattributes", ".gitconfig",
     ".githooks", ".gitlab*", ".gitmodules", ".hg", ".hgrc", ".husky*", ".jj", ".lefthook*", ".svn", ".teamcity",

@@ -63,9 +63,14 @@ class Bundle(Struct, frozen=True):
 @cache
 def bundles(folder: str = PINS) -> Mapping[str, Bundle]:
     """Those for this platform, by server id; several servers may share one."""
+    found = bundles_of_any_platform(folder).items()
+    return {server: bundle for server, bundle in found if not bundle.platforms or _here() in bundle.platforms}
+
+
+@cache
+def bundles_of_any_platform(folder: str = PINS) -> Mapping[str, Bundle]:
     read = [_bundle(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
-    found = [bundle for bundle in read if not bundle.platforms or _here() in bundle.platforms]
-    return {server: bundle for bundle in found for server in bundle.programs}
+    return {server: bundle for bundle in read for server in bundle.programs}
 
 
 class ToolsFolder(Struct, frozen=True):

@@ -32,11 +32,18 @@ class Act:
 
     kind: str
     after: float
-    patience: float | None
+    patience: float | None = None
+    path: AbsPath = FILE
 
+
+OTHER = AbsPath(f"{FILE}.other.py")
 
 ACTS = st.builds(
-    Act, st.sampled_from(["preview", "edit"]), DELAYS, st.one_of(st.none(), st.sampled_from([0.005, 0.05, 0.3, 1.0]))
+    Act,
+    st.sampled_from(["preview", "edit"]),
+    DELAYS,
+    st.one_of(st.none(), st.sampled_from([0.005, 0.05, 0.3, 1.0])),
+    st.sampled_from([FILE, OTHER]),
 )
 
 
@@ -44,29 +51,39 @@ ACTS = st.builds(
 class World:
     bench: Bench
     paces: list[float]
-    disk: str = "bad first\n"
-    at_server: str | None = None
-    written: list[str] = field(default_factory=list[str])
+    disk: dict[AbsPath, str] = field(default_factory=lambda: {FILE: "bad first\n", OTHER: "bad other\n"})
+    at_server: dict[str, str] = field(default_factory=dict[str, str])
+    sent: list[str] = field(default_factory=list[str])
+    written: dict[AbsPath, list[str]] = field(default_factory=dict[AbsPath, list[str]])
     wrong: list[str] = field(default_factory=list[str])
     asked: Pulse = field(default_factory=Pulse)
 
     async def current(self, path: AbsPath) -> FileText:
-        return FileText(path, self.disk, bom=False, identity=Identity(0, 0, 0, 0), content=b"")
+        return FileText(path, self.disk[path], bom=False, identity=Identity(0, 0, 0, 0), content=b"")
 
     def take(self, params: Any) -> None:
         document = params["textDocument"]
-        self.at_server = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
+        text = document["text"] if "text" in document else params["contentChanges"][-1]["text"]
+        self.at_server[document["uri"]] = text
+        self.sent.append(text.strip())
+
+    def close(self, params: Any) -> None:
+        self.at_server.pop(params["textDocument"]["uri"], None)
 
     def save(self, params: Any) -> None:
-        if self.at_server is not None and "proposed" in self.at_server:
-            self.wrong.append(f"{self.at_server!r} was said to be saved")
+        text = self.at_server.get(params["textDocument"]["uri"], "")
+        if "proposed" in text:
+            self.wrong.append(f"{text!r} was said to be saved")
 
     async def answer(self) -> None:
         """Answer every pull in its turn, after a while, about the text of when it came."""
         asked: list[tuple[Any, str]] = []
 
         def ask(params: Any) -> Any:
-            asked.append((self.bench.server.received[-1].id, (self.at_server or "").strip()))
+            uri = params["textDocument"]["uri"]
+            asked.append((self.bench.server.received[-1].id, self.at_server[uri].strip()))
+            others = [text for other, text in self.at_server.items() if other != uri and "proposed" in text]
+            self.wrong.extend(f"{uri} was asked about beside {text!r}" for text in others)
             self.asked.notify()
             return SILENCE
 
@@ -83,24 +100,25 @@ class World:
     async def act(self, number: int, act: Act) -> None:
         await anyio.sleep(act.after)
         with anyio.move_on_after(float("inf") if act.patience is None else act.patience):
-            await (self.preview(number) if act.kind == "preview" else self.edit(number))
+            await (self.preview(number, act.path) if act.kind == "preview" else self.edit(number, act.path))
 
-    async def preview(self, number: int) -> None:
+    async def preview(self, number: int, path: AbsPath = FILE) -> None:
         text = f"bad proposed {number}\n"
         session, ledger = self.bench.session, self.bench.ledger
-        async with propose_texts(session, ledger, cast("Texts", self)) as made:
-            made.put(FILE, "python", text)
-            file = FileToSend(FILE, "python", text, saved=False)
+        async with propose_texts(session, ledger, cast("Texts", self), [path]) as made:
+            made.put(path, "python", text)
+            file = FileToSend(path, "python", text, saved=False)
             outcome = await Check(session, ledger, self.bench.freshness, file).run(anyio.current_time() + 60)
         self.judge(text, messages(outcome))
 
-    async def edit(self, number: int) -> None:
-        text = self.disk = f"bad written {number}\n"
-        self.written.append(text)
-        order = len(self.written)
-        outcome = await self.bench.check(text, seconds=60, order=order)
+    async def edit(self, number: int, path: AbsPath = FILE) -> None:
+        text = self.disk[path] = f"bad written {number}\n"
+        written = self.written.setdefault(path, [])
+        written.append(text)
+        order = len(written)
+        outcome = await self.bench.check(text, path, seconds=60, order=order)
         # One that was written later is as good an answer.
-        self.judge(text, messages(outcome), *self.written[order:])
+        self.judge(text, messages(outcome), *written[order:])
 
     def judge(self, text: str, found: list[str] | None, *as_good: str) -> None:
         accepted = [[one.strip()] for one in (text, *as_good)]
@@ -108,11 +126,12 @@ class World:
             self.wrong.append(f"{text!r} was answered with {found}")
 
 
-async def play(acts: list[Act], paces: list[float]) -> None:
+async def play(acts: list[Act], paces: list[float]) -> World:
     async with bench(diagnosticProvider={"interFileDependencies": False, "workspaceDiagnostics": False}) as made:
         world = World(made, paces)
         made.server.on("textDocument/didOpen", world.take)
         made.server.on("textDocument/didChange", world.take)
+        made.server.on("textDocument/didClose", world.close)
         made.server.on("textDocument/didSave", world.save)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(world.answer)
@@ -122,13 +141,37 @@ async def play(acts: list[Act], paces: list[float]) -> None:
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
         assert world.wrong == []
-        if any(act.kind == "preview" for act in acts) and world.at_server is not None:
-            assert "proposed" not in world.at_server
+        assert not [text for text in world.at_server.values() if "proposed" in text]
+        return world
+
+
+def played(acts: list[Act], paces: list[float]) -> World:
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    return anyio.run(play, acts, paces, backend="trio", backend_options={"clock": clock})
 
 
 @pytest.mark.proves("DIAG-9", "DIAG-10")
 @given(st.lists(ACTS, min_size=1, max_size=6), st.lists(DELAYS, min_size=1, max_size=4))
-@settings(max_examples=150)
+@settings(max_examples=300)
 def test_every_answer_is_about_its_own_text(acts: list[Act], paces: list[float]) -> None:
-    clock = trio.testing.MockClock(autojump_threshold=0)
-    anyio.run(play, acts, paces, backend="trio", backend_options={"clock": clock})
+    played(acts, paces)
+
+
+@pytest.mark.proves("DIAG-9")
+def test_the_server_goes_from_one_preview_straight_to_the_next_that_waits() -> None:
+    world = played([Act("preview", 0.0), Act("preview", 0.1), Act("preview", 0.2)], [0.5])
+    # Which of those that wait is next is nobody's promise.
+    assert sorted(world.sent[:3]) == ["bad proposed 0", "bad proposed 1", "bad proposed 2"]
+    assert world.sent[3:] == ["bad first"]
+
+
+@pytest.mark.proves("DIAG-9")
+def test_an_edit_that_waits_has_the_disk_before_the_next_preview() -> None:
+    world = played([Act("preview", 0.0), Act("preview", 0.1), Act("edit", 0.2)], [0.5])
+    assert world.sent[:2] == ["bad proposed 0", "bad written 2"]
+
+
+@pytest.mark.proves("DIAG-9")
+def test_a_preview_that_is_given_up_while_it_waits_leaves_nothing_behind() -> None:
+    world = played([Act("preview", 0.0), Act("preview", 0.1, patience=0.2)], [0.5])
+    assert world.sent == ["bad proposed 0", "bad first"]

@@ -124,7 +124,13 @@ class Ledger(Struct):
     _turns: dict[AbsPath, anyio.Lock] = field(default_factory=dict[AbsPath, anyio.Lock])
     _in_use: Counter[AbsPath] = field(default_factory=Counter[AbsPath])
     _checks: int = 0
+    proposed: dict[AbsPath, str] = field(default_factory=dict[AbsPath, str])
+    """Files whose text at the server is not the one on disk, with their language ids."""
     _previewing: bool = False
+    _previews: int = 0
+    """Those at work and those that wait."""
+    _waiting: int = 0
+    """Others that wait for the texts on disk."""
     _left: Pulse = field(default_factory=Pulse)
 
     def has_loaded(self, session: Session) -> bool:
@@ -265,19 +271,30 @@ class Ledger(Struct):
         return _Sharing(self)
 
     async def enter(self) -> None:
-        while self._previewing:
-            await self._left.wait()
+        if self._is_taken:
+            await self._until_free()
         self._checks += 1
 
     def leave(self) -> None:
         self._checks -= 1
         self._left.notify()
 
+    @property
+    def _is_taken(self) -> bool:
+        return self._previewing or bool(self.proposed)
+
+    async def _until_free(self) -> None:
+        self._waiting += 1
+        try:
+            while self._is_taken:
+                await self._left.wait()
+        finally:
+            self._waiting -= 1
+
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
-        """For a preview: after the checks that run, and before any other."""
-        while self._previewing:
-            await self._left.wait()
+        """After the checks that run, and before any other."""
+        await self._until_free()
         self._previewing = True
         try:
             while self._checks:
@@ -286,6 +303,30 @@ class Ledger(Struct):
         finally:
             self._previewing = False
             self._left.notify()
+
+    @asynccontextmanager
+    async def proposing(self, put_back: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
+        """Alone, for a preview. Its texts stay for the next one that waits, unless somebody else waits, too.
+
+        Whoever is the last to leave calls `put_back`, after which `proposed` is empty.
+        """
+        self._previews += 1
+        is_mine = False
+        try:
+            while self._previewing:
+                await self._left.wait()
+            self._previewing = is_mine = True
+            while self._checks:
+                await self._left.wait()
+            yield
+        finally:
+            self._previews -= 1
+            if is_mine or not self._previewing:
+                if self.proposed and (self._waiting or not self._previews):
+                    self._previewing = True
+                    await put_back()
+                self._previewing = False
+                self._left.notify()
 
 
 class _Sharing(Struct, frozen=True):

@@ -1,11 +1,11 @@
 """Checking texts that are not on disk, and files on disk as if they were.
 
 Each server is sent all proposed texts before the first check, so they are checked together. Meanwhile no other check
-or question reaches that server, and however the block ends, the server gets back what is on disk. It is never told
-that a proposed text was saved.
+or question reaches that server, and however the block ends, the server gets back what is on disk before any of them
+does. From one preview to the next that waits, it goes straight. It is never told that a proposed text was saved.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -102,7 +102,8 @@ class ProposalRunner:
 
         async def work(session: Session) -> dict[AbsPath, Outcome]:
             ledger = self._access.ledgers.of(session)
-            async with propose_texts(session, ledger, self._access.texts) as made:
+            paths = {file.path for file in share.proposed}
+            async with propose_texts(session, ledger, self._access.texts, paths) as made:
                 others_deadline = min(deadline, current_time() + time.others)
                 return await _judge(session, ledger, share, made, (deadline, others_deadline))
 
@@ -116,33 +117,34 @@ class ProposalRunner:
 class ProposedTexts:
     """The texts of one server that are not on disk."""
 
-    def __init__(self, session: Session, ledger: Ledger) -> None:
+    def __init__(self, session: Session, ledger: Ledger, texts: Texts) -> None:
         self._session = session
         self._ledger = ledger
-        self._languages: dict[AbsPath, str] = {}
-        """Of every file whose text at the server is not the one on disk."""
+        self._texts = texts
 
     def put(self, path: AbsPath, language_id: str, text: str) -> None:
-        self._languages[path] = language_id
+        self._ledger.proposed[path] = language_id
         self._send(path, language_id, text)
 
-    async def put_back(self, texts: Texts) -> None:
-        try:
-            for path in tuple(self._languages):
-                await self._restore(path, texts)
-        finally:
-            for path in self._languages:
-                self._close(path)
+    async def put_back(self, but: Collection[AbsPath] = ()) -> None:
+        """Send what is on disk, or close the document where that takes too long or there is nothing."""
+        proposed = self._ledger.proposed
+        with anyio.move_on_after(PUT_BACK_SECONDS, shield=True):
+            for path in proposed.keys() - set(but):
+                await self._restore(path)
+        for path in proposed.keys() - set(but):
+            self._close(path)
+            del proposed[path]
 
-    async def _restore(self, path: AbsPath, texts: Texts) -> None:
+    async def _restore(self, path: AbsPath) -> None:
         try:
-            file = await texts.current(path)
+            file = await self._texts.current(path)
         except Refused:
             # It is not on disk.
             self._close(path)
         else:
-            self._send(path, self._languages[path], file.text)
-        self._languages.pop(path)
+            self._send(path, self._ledger.proposed[path], file.text)
+        del self._ledger.proposed[path]
 
     def _send(self, path: AbsPath, language_id: str, text: str) -> None:
         if self._session.failure is None:
@@ -154,15 +156,18 @@ class ProposedTexts:
 
 
 @asynccontextmanager
-async def propose_texts(session: Session, ledger: Ledger, texts: Texts) -> AsyncGenerator[ProposedTexts]:
-    """Use one server alone, for texts that are not on disk; at the end of the block it has what is on disk."""
-    async with ledger.alone():
-        made = ProposedTexts(session, ledger)
-        try:
-            yield made
-        finally:
-            with anyio.move_on_after(PUT_BACK_SECONDS, shield=True):
-                await made.put_back(texts)
+async def propose_texts(
+    session: Session, ledger: Ledger, texts: Texts, paths: Collection[AbsPath] = ()
+) -> AsyncGenerator[ProposedTexts]:
+    """Use one server alone, for texts that are not on disk; only who waits for the same finds them afterwards.
+
+    At the start of the block the server has what is on disk, except of `paths`: those of the proposed texts, which
+    replace what the block before has left there.
+    """
+    made = ProposedTexts(session, ledger, texts)
+    async with ledger.proposing(made.put_back):
+        await made.put_back(but=paths)
+        yield made
 
 
 async def _judge(

@@ -43,6 +43,12 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self.descriptor, keys.encode())
 
+    def close(self) -> None:
+        """As a person closes the window: the system says so to the program, and nobody reads what it writes then."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
     def _read(self) -> bytes:
         try:
             return os.read(self.descriptor, 1 << 16)
@@ -65,11 +71,12 @@ def terminal(argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> 
     )
     os.close(theirs)
     screen = pyte.Screen(COLUMNS, LINES)
+    made = Terminal(process, ours, screen, pyte.ByteStream(screen))
     try:
         with process:
             try:
-                yield Terminal(process, ours, screen, pyte.ByteStream(screen))
+                yield made
             finally:
                 process.kill()
     finally:
-        os.close(ours)
+        made.close()

@@ -19,7 +19,7 @@ from pilotfish.feedback.visible_names import exported_names, imported_names, vis
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes, is_notebook
-from pilotfish.service.diagnostics.code_words import CodeWords
+from pilotfish.service.code_words import CodeWords
 from pilotfish.service.diagnostics.project_words import Found, ProjectWords
 
 MAX_HEAD_BYTES = 64 * 1024

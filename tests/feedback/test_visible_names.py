@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.feedback.visible_names import exported_names, imported_names, visible_names
+from pilotfish.feedback.visible_names import exported_names, imported_names, names_seen_at, visible_names
 
 PYTHON = """class Box:
     size: int = 1
@@ -143,3 +143,45 @@ def test_names_that_only_imports_bind(old: str, new: str, imported: set[str]) ->
 def test_a_file_of_python_exports_what_it_defines_outside_of_classes_and_functions() -> None:
     assert exported_names(PYTHON, ".py") == {"Box", "make", "count"}
     assert exported_names(TYPESCRIPT, ".ts") is None
+
+
+FLOW = """class Box:
+    def __init__(self, path=None):
+        self.first = 1
+        if path is None:
+            path = found()
+
+        self.path = path
+        self.parts = (
+            path,
+        )
+        kind = 1
+        self.kind = kind
+
+    def fill(self) -> None:
+        last = 0
+        for one in range(3):
+            self.last = last
+            last = measured(
+                one,
+            )
+        self.size = 1
+
+    def choose(self) -> None:
+        if measured(1):
+            self.chosen = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        (4, {"Box", "__init__", "path", "parts"}),
+        (10, {"Box", "__init__", "kind"}),
+        (18, {"last"}),
+        (23, {"chosen"}),
+    ],
+    ids=["by a variable", "by another", "in a loop, of a statement of several lines", "by a decision"],
+)
+def test_an_attribute_is_seen_that_gets_its_value_from_the_line(line: int, seen: set[str]) -> None:
+    assert names_seen_at(FLOW, [line], ".py") == seen

@@ -33,6 +33,14 @@ _ATTRIBUTE = re.compile(
     r"|\b(?:for|as)\b.*?\b(?:self|cls|this)\.([^\W\d][\w$]*)"
 )
 """An attribute that is assigned to: reading one changes nothing for others."""
+_DECIDES = re.compile(r"\s*\}?\s*(?:else\s+)?(?:if|elif|while|match|case|assert|switch|except|catch)\b")
+"""What such a line says decides what is known of the variables after it."""
+_INSTANCE = frozenset({"self", "cls", "this"})
+_LOOP = re.compile(r"\s*(?:async\s+)?(?:for|while|do)\b")
+_GIVEN = re.compile(
+    r"^\s*(?:const|let|var)?\s*([^=()]*?)(?::[^=]*)?[-+*/%&|^@<>]*=(?!=)|\bfor\b(.*?)\b(?:in|of)\b|\bas\s+(\w+)|(\w+)\s*:="
+)
+"""What stands to the left of an assignment, and what other statements give a value."""
 _IMPORT = re.compile(r"\s*(?:from\s+[\w.]+\s+)?import\s+(?P<bound>[\w.,\s]+)$")
 """One line, without brackets and stars."""
 _RELATIVE = re.compile(r"\s*from\s+\.")
@@ -143,7 +151,7 @@ def _with_users(texts: Sequence[_Python], names: frozenset[str]) -> frozenset[st
 
 def _used_on(line: str) -> frozenset[str]:
     """The words of a line but for those that it defines."""
-    return frozenset(found[0] for found in WORD.finditer(line)).difference(definitions(line))
+    return _words(line).difference(definitions(line))
 
 
 def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozenset[str] | None:
@@ -165,7 +173,7 @@ def _seen(
         around = [*_enclosing(lines, number)]
         functions = [one for one in around if _is_function(lines, one, family)]
         if functions:
-            yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(lines[number])))
+            yield from _attributes(lines, number, functions[-1])
             # The outermost: what is inside of it nobody else names.
             yield from _result(lines, functions[-1], around, family)
             continue
@@ -175,6 +183,41 @@ def _seen(
         if not users and not {*definitions(lines[number])} - KEYWORDS:
             imported = _IMPORT.match(lines[number]) if family is PYTHON else None
             yield from _bound(imported["bound"]) if imported else (found[0] for found in WORD.finditer(lines[number]))
+
+
+def _attributes(lines: Sequence[str], number: int, function: int) -> Iterator[str]:
+    """The attributes to which a function gives what may come from one of its lines, by way of its variables, too."""
+    depth = _indentation(lines[_head(lines, function)])
+    after = range(function + 1, len(lines))
+    end = next((one for one in after if lines[one].strip() and _indentation(lines[one]) <= depth), len(lines))
+    loops = [one for one in _enclosing(lines, number) if one > function and _LOOP.match(lines[one])]
+    new = {number, *_statement(lines, number, function)}
+    # A loop comes back to its beginning.
+    body, changed = range(min((*new, *loops)), end), set[int]()
+    while new:
+        changed |= new
+        if any(_DECIDES.match(lines[one]) for one in new):
+            changed.update(body)
+        given = frozenset(name for one in new for name in _variables(lines[one]))
+        using = [one for one in body if not given.isdisjoint(_words(lines[one]))]
+        new = {*using, *(first for one in using for first in _statement(lines, one, function))} - changed
+    for one in sorted(changed):
+        yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(lines[one])))
+
+
+def _statement(lines: Sequence[str], number: int, function: int) -> Iterator[int]:
+    """The lines on which a statement begins that this one is a part of."""
+    return (one for one in _enclosing(lines, number) if one > function and not _BLOCK.match(lines[one]))
+
+
+def _variables(line: str) -> Iterator[str]:
+    """The variables and attributes to which a line gives a value."""
+    given = (next(filter(None, found.groups()), "") for found in _GIVEN.finditer(line))
+    return (word[0] for one in given for word in WORD.finditer(one) if word[0] not in _INSTANCE)
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(found[0] for found in WORD.finditer(line))
 
 
 def _result(lines: Sequence[str], function: int, around: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -155,6 +156,27 @@ def run_batch(name: str, setting: Setting, lines: Path, options: Sequence[str]) 
     return BatchRun(name, judgements, Cost(seconds, meter.cpu_seconds))
 
 
+@contextmanager
+def ray_cluster(setting: Setting, workers: int) -> Generator[Sequence[str]]:
+    """A cluster of this machine that is there before the batch, as clusters are; and how `pilotfish batch` finds it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    ray = str(Path(sys.executable).with_name("ray"))
+    argv = [ray, "start", "--head", "--block", "--node-ip-address", "127.0.0.1", "--port", address.partition(":")[2]]
+    argv += ["--num-cpus", str(workers), "--include-dashboard", "false"]
+    environment, silent = setting.environment(), subprocess.DEVNULL
+    with subprocess.Popen(argv, env=environment, stdout=silent, stderr=silent) as cluster:
+        try:
+            asking = [ray, "status", "--address", address]
+            while subprocess.run(asking, env=environment, stdout=silent, stderr=silent, check=False).returncode:
+                if cluster.poll() is not None:
+                    raise SystemExit(f"{' '.join(argv)} ended with {cluster.returncode}")
+            yield "--address", address
+        finally:
+            cluster.terminate()
+
+
 class Meter:
     """Processor time of marked processes, sampled: what ends between two looks lacks up to a third of a second."""
 
@@ -210,7 +232,8 @@ def measure(name: str, server: str, asked: argparse.Namespace, ways: Mapping[str
         for way, options in ways.items():
             setting = Setting(root, folder / f"scratch-{way}", server, trusted=True)
             setting.prepare()
-            run = run_batch(way, setting, lines, options)
+            with ray_cluster(setting, asked.jobs) if way == "ray" else nullcontext(()) as where:
+                run = run_batch(way, setting, lines, [*options, *where])
             wrong = [number for number in range(count) if not _agrees(run, number, expected[number])]
             for number in wrong:
                 _explain(run, number, edits[number], expected[number])
@@ -275,7 +298,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     jobs = ["--jobs", str(asked.jobs)]
-    ways = {"local": [*jobs, "--engine", "local"], "ray": [*jobs, "--engine", "ray", "--address", "local"]}
+    ways = {"local": [*jobs, "--engine", "local"], "ray": [*jobs, "--engine", "ray"]}
     if asked.no_ray:
         del ways["ray"]
     rows = [HEAD]

@@ -1,7 +1,8 @@
 """Junie, the agent of JetBrains in its editors and on the command line: its model asks with our MCP tools.
 
-- Not run here. Its file is the one that public projects have; the page of its maker that was read
-  (jetbrains.com/help/junie/model-context-protocol-mcp.html) shows the JSON, and names no file.
+- Not run here: it wants a login. The JSON is that of its maker's page
+  (jetbrains.com/help/junie/model-context-protocol-mcp.html); the file is the one in its maker's own projects
+  (JetBrains/kotlin-web-site), and those who quote junie.jetbrains.com/docs/junie-cli-mcp-configuration.html name it.
 - AI Assistant, the other agent of these editors, keeps its servers in a dialogue and documents no file.
 """
 

@@ -145,13 +145,16 @@ def test_a_file_of_python_exports_what_it_defines_outside_of_classes_and_functio
     assert exported_names(TYPESCRIPT, ".ts") is None
 
 
-FLOW = """class Box:
+FLOW = """from other import found
+
+
+class Box:
     def __init__(self, path=None):
         self.first = 1
         if path is None:
             path = found()
 
-        self.path = path
+        self.place = path
         self.parts = (
             path,
         )
@@ -176,12 +179,13 @@ FLOW = """class Box:
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
-        (4, {"Box", "__init__", "path", "parts"}),
-        (10, {"Box", "__init__", "kind"}),
-        (18, {"last"}),
-        (23, {"chosen"}),
+        (0, {"found", "Box", "__init__", "place", "parts"}),
+        (7, {"Box", "__init__", "place", "parts"}),
+        (13, {"Box", "__init__", "kind"}),
+        (21, {"last"}),
+        (26, {"chosen"}),
     ],
-    ids=["by a variable", "by another", "in a loop, of a statement of several lines", "by a decision"],
+    ids=["by an import", "by a variable", "by another", "in a loop, of a statement of several lines", "by a decision"],
 )
 def test_an_attribute_is_seen_that_gets_its_value_from_the_line(line: int, seen: set[str]) -> None:
     assert names_seen_at(FLOW, [line], ".py") == seen

@@ -160,7 +160,8 @@ def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozen
     if family is None:
         return None
     lines = without_comments(text, extension)
-    return frozenset(_seen(lines, [number for number in numbers if number < len(lines)], family)) - KEYWORDS
+    names = frozenset(_seen(lines, [number for number in numbers if number < len(lines)], family)) - KEYWORDS
+    return _with_users([_Python(lines, with_classes=True)], names) if family is PYTHON else names
 
 
 def _seen(

@@ -175,3 +175,19 @@ def test_an_edit_that_waits_has_the_disk_before_the_next_preview() -> None:
 def test_a_preview_that_is_given_up_while_it_waits_leaves_nothing_behind() -> None:
     world = played([Act("preview", 0.0), Act("preview", 0.1, patience=0.2)], [0.5])
     assert world.sent == ["bad proposed 0", "bad first"]
+
+
+@pytest.mark.proves("DIAG-9")
+def test_a_text_that_cannot_be_put_back_holds_nobody_up() -> None:
+    async def failing() -> None:
+        async with bench(diagnosticProvider={"interFileDependencies": False, "workspaceDiagnostics": False}) as made:
+            world = World(made, [0.0], disk={})
+            with pytest.raises(KeyError):
+                async with propose_texts(made.session, made.ledger, cast("Texts", world), [FILE]) as texts:
+                    texts.put(FILE, "python", "bad proposed\n")
+            with anyio.fail_after(1):
+                async with made.ledger.shared():
+                    assert not made.session.documents.is_open(FILE)
+
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    anyio.run(failing, backend="trio", backend_options={"clock": clock})

@@ -322,11 +322,13 @@ class Ledger(Struct):
         finally:
             self._previews -= 1
             if is_mine or not self._previewing:
-                if self.proposed and (self._waiting or not self._previews):
-                    self._previewing = True
-                    await put_back()
-                self._previewing = False
-                self._left.notify()
+                try:
+                    if self.proposed and (self._waiting or not self._previews):
+                        self._previewing = True
+                        await put_back()
+                finally:
+                    self._previewing = False
+                    self._left.notify()
 
 
 class _Sharing(Struct, frozen=True):

@@ -129,12 +129,14 @@ class ProposedTexts:
     async def put_back(self, but: Collection[AbsPath] = ()) -> None:
         """Send what is on disk, or close the document where that takes too long or there is nothing."""
         proposed = self._ledger.proposed
-        with anyio.move_on_after(PUT_BACK_SECONDS, shield=True):
+        try:
+            with anyio.move_on_after(PUT_BACK_SECONDS, shield=True):
+                for path in proposed.keys() - set(but):
+                    await self._restore(path)
+        finally:
             for path in proposed.keys() - set(but):
-                await self._restore(path)
-        for path in proposed.keys() - set(but):
-            self._close(path)
-            del proposed[path]
+                self._close(path)
+                del proposed[path]
 
     async def _restore(self, path: AbsPath) -> None:
         try:

@@ -73,7 +73,7 @@ async def test_the_same_patch_under_another_name_is_told_without_a_judge() -> No
         Patch("a", {"f": "1"}),
         Patch("b", {"f": "1"}),
         Patch("c", {"f": "1"}, base="HEAD"),
-        Patch("d", {"f": "2"}),
+        Patch("d", {"f": "no Unicode: \udcff"}),
     ]
     queue = PatchQueue(each(patches), tell)
     taken = list[object]()

@@ -87,7 +87,7 @@ async def test_a_reason_names_the_workspace_and_not_the_copy_of_it(
             return PatchVerdict(state=State.UNAVAILABLE, reason=f"trust the workspace: pilotfish trust {ground.root}")
 
         monkeypatch.setattr(ground.service.patch_checks, "judge", untrusted)
-        settings = JudgeSettings(AbsPath("/work/shop"))
+        settings = JudgeSettings(AbsPath("/projects/shop"))
         judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
         judged = await judge.judge(Patch("a", {"lib.rb": "def sum\n"}))
-    assert judged.judgement.reason == "trust the workspace: pilotfish trust /work/shop"
+    assert judged.judgement.reason == "trust the workspace: pilotfish trust /projects/shop"

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from pilotfish.api.answers import State
@@ -110,4 +109,5 @@ class PatchQueue:
 def _content(patch: Patch) -> bytes:
     """A digest of all of a patch but its name."""
     said = (patch.base, patch.diff, sorted(patch.files.items()))
-    return hashlib.sha256(msgspec.json.encode(said)).digest()
+    # Not as JSON: the text of a file need not be valid Unicode.
+    return hashlib.sha256(repr(said).encode()).digest()

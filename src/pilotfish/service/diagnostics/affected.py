@@ -44,7 +44,7 @@ MAX_NAMED_ALIKE = 20
 _IMPORT_OF_PYTHON = re.compile(rb"^[ \t]*(?:from|import)\b(?:[^\n(\\]|\\\n)*(?:\([^)]*\))?[^\n]*", re.MULTILINE)
 """With the names in brackets, and the lines that go on after a backslash."""
 
-_HEIR = re.compile(r"\bclass\s+(?P<name>[\w$]+)\s*(?:<[^{}]*?>)?\s*(?:\(|extends\s)(?P<bases>[^{}()]*)")
+_SUBCLASS = re.compile(r"\bclass\s+(?P<name>[\w$]+)\s*(?:<[^{}]*?>)?\s*(?:\(|extends\s)(?P<bases>[^{}()]*)")
 
 _IMPORTING = rb"^[^\n]*\b(?:from|import|require|include|use|using|mod|export|open)\b[^\n]*(?<![\w$])%s(?![\w$])"
 
@@ -124,7 +124,7 @@ class AffectedFiles:
             names |= seen
             if is_opaque(edit, seen):
                 opaque.add(edit.path)
-        names |= await self._heirs(root, names, extensions, seconds)
+        names |= await self._subclasses(root, names, extensions, seconds)
         using = await self.using(root, {name for name in names if not is_special(name)}, extensions, seconds)
         importers = await self.of_broken(root, opaque, extensions, seconds)
         if using is None:
@@ -141,14 +141,14 @@ class AffectedFiles:
             return None
         return Found({path: found.files[path] for path in await self._code.using(found.files, names)}, found.complete)
 
-    async def _heirs(
+    async def _subclasses(
         self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
     ) -> frozenset[str]:
-        """The classes in any file that are made of one with such a name, and of these, and so on."""
+        """The classes in any file that are derived from one with such a name, and of these, and so on."""
         found, new = frozenset[str](), frozenset(names)
         while new:
             using = await self.using(root, new, extensions, seconds)
-            made = await anyio.to_thread.run_sync(_made_of, new, tuple(using.files) if using else ())
+            made = await anyio.to_thread.run_sync(_with_bases, new, tuple(using.files) if using else ())
             new = made - found - frozenset(names)
             found |= new
         return found
@@ -287,9 +287,11 @@ def _importing(paths: Sequence[AbsPath], stems: Sequence[str]) -> frozenset[AbsP
     return frozenset(path for path in paths if importing.search(head_of(path, MAX_HEAD_BYTES)))
 
 
-def _made_of(names: frozenset[str], paths: Sequence[AbsPath]) -> frozenset[str]:
+def _with_bases(names: frozenset[str], paths: Sequence[AbsPath]) -> frozenset[str]:
     """The classes in these files with one of the names among their bases. Blocking: for a thread."""
-    found = (one for path in paths for one in _HEIR.finditer(head_of(path, MAX_FILE_BYTES).decode(errors="replace")))
+    found = (
+        one for path in paths for one in _SUBCLASS.finditer(head_of(path, MAX_FILE_BYTES).decode(errors="replace"))
+    )
     return frozenset(one["name"] for one in found if not names.isdisjoint(re.findall(r"[\w$]+", one["bases"])))
 
 

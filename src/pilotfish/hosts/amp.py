@@ -1,8 +1,8 @@
 """Amp: its model asks with our MCP tools.
 
 - Not run here: it wants a login. The file of the user and the setting are those of its maker's guide
-  (guides/mcp/amp-mcp-setup-guide.md in sourcegraph/amp-examples-and-guides); that of a workspace was announced by its
-  maker as what `amp mcp add --workspace` writes. Amp asks the user before it starts a server that a workspace names.
+  (guides/mcp/amp-mcp-setup-guide.md in sourcegraph/amp-examples-and-guides); that of a workspace is by
+  others' accounts of its manual, which also say that Amp asks before it starts a server that a workspace names.
 - Its settings are flat: the name of a setting has dots in it. Those of a workspace go before those of the user.
 """
 

@@ -82,7 +82,7 @@ def effective_servers(
     configuration have them in common.
     """
     names = frozenset(named)
-    for known in _lately:
+    for known in tuple(_lately):
         if known.configured is configured and known.named == names:
             return known.specs
     specs = {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from asyncinotify import Inotify
 
 from pilotfish.system.watching import inotify, listing, tree
 from pilotfish.system.watching.inotify import InotifyWatcher, remote_mounts
@@ -97,7 +98,7 @@ HAPPENINGS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
             (root / "folder").rename(root.parent / "away"),
             (root / "folder" / "other").mkdir(parents=True),
         ),
-        ["created folder/other", "deleted folder/inner", "deleted folder/inner/deep"],
+        ["changed folder", "created folder/other", "deleted folder/inner", "deleted folder/inner/deep"],
     ),
     "a file in a folder is written after that was moved": (
         lambda root: ((root / "folder").rename(root / "moved"), (root / "moved/inner/deep").write_text("2")),
@@ -172,6 +173,57 @@ async def test_changes_are_told_in_an_order_that_can_be_followed(tmp_path: Path)
     assert gone == ["folder/inner/deep", "folder/inner", "folder"]
 
 
+@pytest.mark.proves("WATCH-2", "F59")
+@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+async def test_a_folder_that_was_a_file_in_between_is_told_again(
+    tmp_path: Path, make: Callable[[], Inotify] | None
+) -> None:
+    """Whoever was told of the folder and looked a moment later has read the file."""
+    (tmp_path / "above").mkdir()
+    async with watched(tmp_path, EVERYTHING, make=make) as changes:
+        name = tmp_path / "above" / "name"
+        name.mkdir()
+        assert await changes.found() == ["created above/name"]
+        (tmp_path / "keeps the inode").touch()
+        name.rmdir()
+        name.touch()
+        name.rename(tmp_path / "keeps another")
+        name.mkdir()
+        assert "changed above/name" in await changes.found()
+
+
+@pytest.mark.proves("WATCH-2", "F59")
+@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+async def test_a_new_file_whose_folder_was_away_in_between_is_told_again(
+    tmp_path: Path, make: Callable[[], Inotify] | None
+) -> None:
+    """Whoever was told of it and looked a moment later has found nothing."""
+    lay_out(tmp_path / "outside")
+    (tmp_path / "outside" / "folder").rename(tmp_path / "made")
+    root = tmp_path / "root"
+    root.mkdir()
+    async with watched(root, EVERYTHING, make=make) as changes:
+        (tmp_path / "made").rename(root / "new")
+        assert "created new/inner/deep" in await changes.found()
+        (root / "new").rename(tmp_path / "away")
+        (tmp_path / "away").rename(root / "new")
+        assert "changed new/inner/deep" in await changes.found()
+
+
+@pytest.mark.proves("WATCH-2", "F59")
+@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+async def test_a_folder_that_gives_way_to_a_link_leaves_the_others_their_watches(
+    tmp_path: Path, make: Callable[[], Inotify] | None
+) -> None:
+    lay_out(tmp_path)
+    async with watched(tmp_path, EVERYTHING, make=make) as changes:
+        shutil.rmtree(tmp_path / "folder")
+        (tmp_path / "folder").symlink_to(tmp_path)
+        assert await changes.found() == ["changed folder", "deleted folder/inner", "deleted folder/inner/deep"]
+        (tmp_path / "later").touch()
+        assert await changes.found() == ["created later"]
+
+
 # --- Roots --------------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +236,13 @@ async def test_a_root_that_is_replaced_is_compared_with_the_one_before(tmp_path:
         lay_out(root)
         (root / "folder" / "new").touch()
         (root / "file").unlink()
-        assert await changes.found() == ["changed folder/inner/deep", "created folder/new", "deleted file"]
+        assert await changes.found() == [
+            "changed folder",
+            "changed folder/inner",
+            "changed folder/inner/deep",
+            "created folder/new",
+            "deleted file",
+        ]
         (root / "folder" / "later").touch()
         (tmp_path / "old" / "elsewhere").touch()
         assert await changes.found() == ["created folder/later"]

@@ -23,9 +23,9 @@ class FakeSentry:
     ended: set[int] = field(default_factory=set[int])
     numbers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
-    def watch(self, folder: AbsPath) -> int | None:
+    def watch(self, folder: AbsPath, *, follow: bool) -> int | None:
         try:
-            status = os.stat(self.same.get(folder, folder))
+            status = os.stat(self.same.get(folder, folder), follow_symlinks=follow)
         except OSError:
             return None
         return self.numbers.setdefault((status.st_dev, status.st_ino), len(self.numbers))

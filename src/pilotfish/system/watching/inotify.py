@@ -196,7 +196,7 @@ class _Sentry:
         self.trouble = ""
         """Why a folder could not be watched, the last time that one could not."""
 
-    def watch(self, folder: AbsPath) -> int | None:
+    def watch(self, folder: AbsPath, *, follow: bool) -> int | None:
         if self._closed:
             return None
         if any(is_inside(folder, mount) for mount in self._remote):
@@ -205,7 +205,8 @@ class _Sentry:
         try:
             if self._inotify is None:
                 self._inotify = self._make()
-            watch = self._inotify.add_watch(folder, MASK)  # pyright: ignore[reportUnknownMemberType] -- a bare PathLike
+            mask = MASK if follow else MASK | Mask.DONT_FOLLOW
+            watch = self._inotify.add_watch(folder, mask)  # pyright: ignore[reportUnknownMemberType] -- a bare PathLike
         except OSError as error:
             if error.errno not in _GONE:
                 self.trouble = _TROUBLES.get(error.errno or 0, os.strerror(error.errno or 0).lower())

@@ -74,10 +74,10 @@ def linked_folder(path: AbsPath) -> str | None:
     return real_path(path) if os.path.islink(path) and os.path.isdir(path) else None
 
 
-def inode_of(folder: AbsPath) -> int | None:
+def inode_of(folder: AbsPath, *, follow: bool = True) -> int | None:
     """The inode of a folder, or of the one that a link leads to; None when there is none."""
     try:
-        status = os.stat(folder)
+        status = os.stat(folder, follow_symlinks=follow)
     except OSError:
         return None
     return status.st_ino if stat.S_ISDIR(status.st_mode) else None

@@ -136,7 +136,8 @@ class _Everywhere:
     def __init__(self) -> None:
         self._numbers: dict[AbsPath, int] = {}
 
-    def watch(self, folder: AbsPath) -> int:
+    def watch(self, folder: AbsPath, *, follow: bool) -> int:
+        del follow
         return self._numbers.setdefault(folder, len(self._numbers))
 
     def unwatch(self, watch: int) -> None:

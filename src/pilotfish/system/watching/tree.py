@@ -9,7 +9,8 @@ Rules:
 - A link to a folder is followed where it leads out of all that is watched, and none below it, so there are no loops.
 - A link to a file, and a file with several names, can be written without an event here: each is looked at every time.
 - A file that was looked at so soon after its last change that the next one might bear the same time is doubted: it
-  counts as changed at the next comparison.
+  counts as changed at the next comparison. So is one that is told of as new: whoever reads it then may have found
+  nothing, because the folder that it is in was away and has come back since.
 
 It is one class because all of it changes one picture; what does not stands in `listing`, `watches` and `pruning`.
 """
@@ -85,7 +86,7 @@ class WatchedTree:
         self._folders: dict[AbsPath, WatchedFolder] = {}
         """A folder stands behind the one that it is in."""
         self._replaced: list[AbsPath] = []
-        """Folders whose place another one has taken."""
+        """Folders whose place another one has taken, or that were away and are back."""
         self._to_reread: set[AbsPath] = set()
         """Folders whose `.gitignore` has changed."""
         self._found: list[PathChange] = []
@@ -168,7 +169,7 @@ class WatchedTree:
         if entry is None:
             return
         if entry.kind is NameKind.FOLDER:
-            self._look_at_folder(folder, inside, name, entry.inode)
+            self._look_at_folder(folder, inside, name, entry.inode, written=written)
         else:
             self._mind_link(folder, inside, is_shared=entry.is_shared)
             self._look_at_file(folder, inside, name, entry.stamp, written=written)
@@ -231,7 +232,9 @@ class WatchedTree:
         elif inode != known.inode:
             self._compare(top)
 
-    def _look_at_folder(self, parent: WatchedFolder, path: AbsPath, name: str, inode: int) -> None:
+    def _look_at_folder(
+        self, parent: WatchedFolder, path: AbsPath, name: str, inode: int, *, written: bool = False
+    ) -> None:
         known = parent.folders.get(name)
         parent.folders[name] = inode
         if known is None:
@@ -240,16 +243,19 @@ class WatchedTree:
             below = parent.rules.below(path)
             if below is not None:
                 self._enter(path, below)
-        elif known != inode:
-            # Another folder has taken its place. What is below differs, too, or was moved along, watch and all.
-            self._replaced.append(path)
+        elif known != inode or written:
+            # Another folder has taken its place, or it was away and is back. What is below differs, too, or was moved
+            # along, watch and all. A file may have had the name in between, and a reader who had just been told of the
+            # folder may have read that.
+            self._tell(path, Change.CHANGED)
+            self._replaced += self._with_below(path)
 
     def _look_at_file(self, folder: WatchedFolder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
         known = folder.files.get(name)
         changed = written or known != stamp or name in folder.doubted
         folder.files[name] = stamp
         folder.doubted.discard(name)
-        if stamp > self._tick():
+        if known is None or stamp > self._tick():
             folder.doubted.add(name)
         if changed:
             self._tell(path, Change.CREATED if known is None else Change.CHANGED)
@@ -260,8 +266,9 @@ class WatchedTree:
         folder = self._folders.get(path)
         if folder is None:
             return
-        self.watches.watch(path)
-        listed = listing(path, follow=self._may_be_link(path))
+        follow = self._may_be_link(path)
+        self.watches.watch(path, follow=follow)
+        listed = listing(path, follow=follow)
         if listed is None:
             self._look_from_above(path)
             return
@@ -282,7 +289,7 @@ class WatchedTree:
 
     def _look_from_above(self, path: AbsPath) -> None:
         """A folder that cannot be listed is gone, or closed to us: then it stays as it was last seen."""
-        if inode_of(path) is None:
+        if inode_of(path, follow=self._may_be_link(path)) is None:
             parent = self._folders.get(AbsPath(os.path.dirname(path)))
             if parent is not None:
                 parent.folders.pop(os.path.basename(path), None)
@@ -329,7 +336,7 @@ class WatchedTree:
         waiting = [(path, rules)]
         while waiting:
             path, rules = waiting.pop()
-            folder = self._entered(path, rules)
+            folder = self._entered(path, rules, told=not quietly)
             if folder is None:
                 continue
             entered.append(path)
@@ -341,15 +348,16 @@ class WatchedTree:
             waiting += self._ways_below(path, folder)
         return entered
 
-    def _entered(self, path: AbsPath, rules: Rules) -> WatchedFolder | None:
+    def _entered(self, path: AbsPath, rules: Rules, *, told: bool) -> WatchedFolder | None:
         """One folder, watched and listed; None when it cannot be, or was before."""
         known = self._folders.get(path)
         if known is not None and known.rules.shallow and not rules.shallow:
             self._drop(path)
         elif known is not None or not (rules.shallow or self._has_room(rules)):
             return None
-        self.watches.watch(path)
-        listed = listing(path, follow=self._may_be_link(path))
+        follow = self._may_be_link(path)
+        self.watches.watch(path, follow=follow)
+        listed = listing(path, follow=follow)
         if listed is None:
             self.watches.unwatch(path)
             return None
@@ -360,7 +368,7 @@ class WatchedTree:
         self._folders[path] = folder
         if rules.aside is not None:
             self._aside[rules.aside] += 1
-        tick = self._tick()
+        tick = -1 if told else self._tick()
         folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
         if IGNORE_FILE in folder.files:
             folder.rules = rules.with_own(path)
@@ -430,11 +438,7 @@ class WatchedTree:
 
     def _forget(self, path: AbsPath) -> None:
         """Tell that everything in a folder is gone, the innermost first, and leave it."""
-        leaving = [path]
-        for known in leaving:
-            if known in self._folders:
-                leaving += (join(known, name) for name in self._folders[known].folders)
-        for known in reversed(leaving):
+        for known in reversed(self._with_below(path)):
             folder = self._folders.get(known)
             if folder is not None:
                 for name in tuple(folder.files):
@@ -442,6 +446,14 @@ class WatchedTree:
                 self._drop(known)
             if known != path:
                 self._tell(known, Change.DELETED)
+
+    def _with_below(self, path: AbsPath) -> list[AbsPath]:
+        """A folder and all below it that are known, the outermost first."""
+        known = [path]
+        for folder in known:
+            if folder in self._folders:
+                known += (join(folder, name) for name in self._folders[folder].folders)
+        return known
 
     def _drop(self, path: AbsPath) -> None:
         """Leave one folder and report nothing."""

@@ -12,8 +12,11 @@ from pilotfish.model import AbsPath
 class Sentry(Protocol):
     """Has the system tell of changes in single folders."""
 
-    def watch(self, folder: AbsPath) -> int | None:
-        """The number of the watch, the same as before for the same folder; None when it cannot be watched now."""
+    def watch(self, folder: AbsPath, *, follow: bool) -> int | None:
+        """The number of the watch, the same as before for the same folder; None when it cannot be watched now.
+
+        `follow` says that it may be a link to a folder.
+        """
 
     def unwatch(self, watch: int) -> None:
         """End a watch; harmless when it has ended."""
@@ -37,9 +40,9 @@ class Watches:
     def folder_of(self, watch: int) -> AbsPath | None:
         return self._folders.get(watch)
 
-    def watch(self, folder: AbsPath) -> None:
+    def watch(self, folder: AbsPath, *, follow: bool) -> None:
         """Watch what has that name now, whatever had it before."""
-        before, number = self._numbers.get(folder), self._sentry.watch(folder)
+        before, number = self._numbers.get(folder), self._sentry.watch(folder, follow=follow)
         self.without.pop(folder, None)
         if number is None:
             self.without[folder] = None

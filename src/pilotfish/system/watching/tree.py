@@ -9,8 +9,8 @@ Rules:
 - A link to a folder is followed where it leads out of all that is watched, and none below it, so there are no loops.
 - A link to a file, and a file with several names, can be written without an event here: each is looked at every time.
 - A file that was looked at so soon after its last change that the next one might bear the same time is doubted: it
-  counts as changed at the next comparison. So is one that is told of as new: whoever reads it then may have found
-  nothing, because the folder that it is in was away and has come back since.
+  counts as changed at the next comparison. So does for a while one that is told of as new: whoever reads it may have
+  found nothing, because the folder that it is in was away and has come back since.
 
 It is one class because all of it changes one picture; what does not stands in `listing`, `watches` and `pruning`.
 """
@@ -43,6 +43,9 @@ from pilotfish.system.watching.watches import Sentry, Watches
 DOUBT_NANOSECONDS = 100_000_000
 """The clock of file systems ticks every 4 to 10 ms, that of networked ones more slowly."""
 
+NEW_SECONDS = 1.0
+"""For how long a file is told of again that was told of as new."""
+
 MAX_FOLDERS = 50_000
 """Folders of one tree. Each costs about 1 KB in the kernel and 1 KB here; the largest projects have 20,000."""
 
@@ -65,8 +68,8 @@ class WatchedFolder(Struct):
     """Name → inode, whether entered or not."""
     links: set[str] = field(default_factory=set[str])
     """The files among these that are links or have several names."""
-    doubted: set[str] = field(default_factory=set[str])
-    """Files that may have changed again within the same tick of the clock as when they were looked at."""
+    doubted: dict[str, float] = field(default_factory=dict[str, float])
+    """Files that count as changed when they are next compared → the wall time up to which they do so every time."""
 
 
 class WatchedTree:
@@ -251,12 +254,13 @@ class WatchedTree:
             self._replaced += self._with_below(path)
 
     def _look_at_file(self, folder: WatchedFolder, path: AbsPath, name: str, stamp: int, *, written: bool) -> None:
-        known = folder.files.get(name)
-        changed = written or known != stamp or name in folder.doubted
+        known, until = folder.files.get(name), folder.doubted.pop(name, None)
+        changed = written or known != stamp or until is not None
         folder.files[name] = stamp
-        folder.doubted.discard(name)
-        if known is None or stamp > self._tick():
-            folder.doubted.add(name)
+        if known is None:
+            until = self._now() + NEW_SECONDS
+        if stamp > self._tick() or (until is not None and until > self._now()):
+            folder.doubted[name] = until or 0.0
         if changed:
             self._tell(path, Change.CREATED if known is None else Change.CHANGED)
             self._mind_rules(path, name)
@@ -368,8 +372,8 @@ class WatchedTree:
         self._folders[path] = folder
         if rules.aside is not None:
             self._aside[rules.aside] += 1
-        tick = -1 if told else self._tick()
-        folder.doubted.update(name for name, stamp in folder.files.items() if stamp > tick)
+        tick, until = (-1, self._now() + NEW_SECONDS) if told else (self._tick(), 0.0)
+        folder.doubted.update((name, until) for name, stamp in folder.files.items() if stamp > tick)
         if IGNORE_FILE in folder.files:
             folder.rules = rules.with_own(path)
         return folder
@@ -422,7 +426,7 @@ class WatchedTree:
 
     def _remove_file(self, folder: WatchedFolder, path: AbsPath, name: str) -> None:
         del folder.files[name]
-        folder.doubted.discard(name)
+        folder.doubted.pop(name, None)
         folder.links.discard(name)
         self._shared.pop(path, None)
         if path in self._linked:

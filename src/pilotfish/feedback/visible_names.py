@@ -3,13 +3,14 @@
 What happens inside of a function is seen through its result alone, and not even through that where the function says
 what it returns. Outside of functions, what stands on a changed line is seen by the name that it defines, and with it
 whatever that is part of; a line that defines nothing (an import, an export, a decorator) by all of its words.
+What the body of `__init__` does is seen by the attributes that it gives values to.
 Where the rest of the file says a name that is seen, it is seen, too: a class by its base, a function by what it takes.
 An edit that leaves a bracket or a quote open changes how the rest of the file is read, and counts with every name.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 
 from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
 from pilotfish.feedback.linemap import line_map
@@ -36,6 +37,7 @@ _ATTRIBUTE = re.compile(
 _DECIDES = re.compile(r"\s*\}?\s*(?:else\s+)?(?:if|elif|while|match|case|assert|switch|except|catch)\b")
 """What such a line says decides what is known of the variables after it."""
 _INSTANCE = frozenset({"self", "cls", "this"})
+_PARAMETER = re.compile(r"(?:^|[(,])\s*\*{0,2}(?P<name>\w+)\s*(?::(?P<type>(?:[^,=\[\]()]|\[[^\]]*\])+))?")
 _LOOP = re.compile(r"\s*(?:async\s+)?(?:for|while|do)\b")
 _GIVEN = re.compile(
     r"^\s*(?:const|let|var)?\s*([^=()]*?)(?::[^=]*)?[-+*/%&|^@<>]*=(?!=)|\bfor\b(.*?)\b(?:in|of)\b|\bas\s+(\w+)|(\w+)\s*:="
@@ -45,6 +47,7 @@ _IMPORT = re.compile(r"\s*(?:from\s+[\w.]+\s+)?import\s+(?P<bound>[\w.,\s]+)$")
 """One line, without brackets and stars."""
 _RELATIVE = re.compile(r"\s*from\s+\.")
 _CLASS = re.compile(r"\s*class\s+(?P<name>\w+)\s*(?:\((?P<bases>[^()\[\]=]*)\))?\s*:")
+_INITIALIZES = re.compile(r"\s+def\s+__init__\b")
 _MAKES_INSTANCE = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "constructor"})
 _BRACKETS = "()[]{}"
 
@@ -55,8 +58,8 @@ MAX_HEAD = 60
 def visible_names(old: str, new: str, extension: str, *, with_classes: bool = True) -> frozenset[str]:
     """Empty when nothing can be seen of the edit.
 
-    `with_classes`: of Python, a method is seen by the class that it belongs to as well. Else only where that may have a
-    base of another project, which may ask for the method.
+    `with_classes`: of Python, a member is seen by the class that it belongs to as well. Else only where that may have a
+    base of another project, which may ask for a method, or where its attributes may say how it is made.
     """
     family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
     every = changed_names(old, new, extension)
@@ -102,23 +105,34 @@ def _bound(imported: str) -> Iterator[str]:
 
 
 class _Python:
-    """A text of Python, and the classes in it of whose methods only the names are seen."""
+    """A text of Python, and the classes in it of whose members only the names are seen."""
 
     def __init__(self, lines: Sequence[str], *, with_classes: bool) -> None:
         self.lines = lines
         self._own = frozenset[str]() if with_classes else _own_classes(lines)
 
-    def seen(self, numbers: Sequence[int], *, users: bool = False) -> Iterator[str]:
+    def seen(self, numbers: Sequence[int], *, users: frozenset[str] | None = None) -> Iterator[str]:
         for number in numbers:
-            yield from self._method(number) or _seen(self.lines, [number], PYTHON, users=users)
+            yield from self._member(number) or _seen(self.lines, [number], PYTHON, users=users)
 
-    def _method(self, number: int) -> list[str]:
-        """The name of the method whose signature is this line, where no more is seen of it."""
-        line = self.lines[number]
-        around = next(_enclosing(self.lines, number), None) if _DEF.match(line) else None
-        if around is None or not {*definitions(self.lines[_head(self.lines, around)])} <= self._own:
+    def _member(self, number: int) -> list[str]:
+        """The name of the method whose signature is this line, or of the attribute, where no more is seen of it."""
+        around = [*_enclosing(self.lines, number)]
+        if not around or any(_DEF.match(self.lines[_head(self.lines, one)]) for one in around):
             return []
-        return [name for name in definitions(line) if not name.startswith("__")]
+        # Of a value of several lines, the name stands on the first.
+        first = self.lines[([number, *around])[-2]]
+        above = _CLASS.match(self.lines[around[-1]])
+        if above is None or above["name"] not in self._own or _BLOCK.match(first) or _CLASS.match(first):
+            return []
+        if not _DEF.match(first) and not self._says_how_it_is_made(around[-1]):
+            return []
+        return [name for name in definitions(first) if not name.startswith("__")]
+
+    def _says_how_it_is_made(self, class_line: int) -> bool:
+        """Whether a class has an `__init__` of its own. Else its attributes may be what its instances are made of."""
+        body = takewhile(lambda line: not line.strip() or line[0].isspace(), self.lines[class_line + 1 :])
+        return any(_INITIALIZES.match(line) for line in body)
 
 
 def _own_classes(lines: Sequence[str]) -> frozenset[str]:
@@ -143,7 +157,7 @@ def _with_users(texts: Sequence[_Python], names: frozenset[str]) -> frozenset[st
     found, new = names, names
     while new:
         places = [[number for number, said in enumerate(each) if not new.isdisjoint(said)] for each in words]
-        using = (text.seen(at, users=True) for text, at in zip(texts, places, strict=True))
+        using = (text.seen(at, users=new) for text, at in zip(texts, places, strict=True))
         new = frozenset(chain.from_iterable(using)) - KEYWORDS - found
         found |= new
     return found
@@ -154,42 +168,50 @@ def _used_on(line: str) -> frozenset[str]:
     return _words(line).difference(definitions(line))
 
 
-def names_seen_at(text: str, numbers: Collection[int], extension: str) -> frozenset[str] | None:
+def names_seen_at(
+    text: str, numbers: Collection[int], extension: str, *, with_classes: bool = True
+) -> frozenset[str] | None:
     """The names by which other files see what stands on these lines; None where the language is not known."""
     family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
     if family is None:
         return None
     lines = without_comments(text, extension)
-    names = frozenset(_seen(lines, [number for number in numbers if number < len(lines)], family)) - KEYWORDS
-    return _with_users([_Python(lines, with_classes=True)], names) if family is PYTHON else names
+    there = [number for number in numbers if number < len(lines)]
+    if family is TYPESCRIPT:
+        return frozenset(_seen(lines, there, family)) - KEYWORDS
+    python = _Python(lines, with_classes=with_classes)
+    return _with_users([python], frozenset(python.seen(there)) - KEYWORDS)
 
 
 def _seen(
-    lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...], *, users: bool = False
+    lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...], *, users: frozenset[str] | None = None
 ) -> Iterator[str]:
-    """By which names other files see these lines; `users`: they only say a name that has changed."""
+    """By which names other files see these lines; `users`: they only say one of these names, which have changed."""
     for number in numbers:
         if not lines[number].strip():
             continue
         around = [*_enclosing(lines, number)]
         functions = [one for one in around if _is_function(lines, one, family)]
         if functions:
-            yield from _attributes(lines, number, functions[-1])
+            yield from _attributes(lines, number, functions[-1], users)
             # The outermost: what is inside of it nobody else names.
             yield from _result(lines, functions[-1], around, family)
             continue
+        if family is PYTHON and _DEF.match(lines[number]):
+            yield from _attributes(lines, number, number, users)
         for one in (number, *around):
             yield from definitions(lines[_head(lines, one)])
         yield from _decorated(lines, number)
-        if not users and not {*definitions(lines[number])} - KEYWORDS:
+        if users is None and not {*definitions(lines[number])} - KEYWORDS:
             imported = _IMPORT.match(lines[number]) if family is PYTHON else None
             yield from _bound(imported["bound"]) if imported else (found[0] for found in WORD.finditer(lines[number]))
 
 
-def _attributes(lines: Sequence[str], number: int, function: int) -> Iterator[str]:
+def _attributes(lines: Sequence[str], number: int, function: int, users: frozenset[str] | None) -> Iterator[str]:
     """The attributes to which a function gives what may come from one of its lines, by way of its variables, too."""
+    signature = range(_head(lines, function), _end_of_head(lines, function))
     depth = _indentation(lines[_head(lines, function)])
-    after = range(function + 1, len(lines))
+    after = range(signature.stop, len(lines))
     end = next((one for one in after if lines[one].strip() and _indentation(lines[one]) <= depth), len(lines))
     loops = [one for one in _enclosing(lines, number) if one > function and _LOOP.match(lines[one])]
     new = {number, *_statement(lines, number, function)}
@@ -199,7 +221,11 @@ def _attributes(lines: Sequence[str], number: int, function: int) -> Iterator[st
         changed |= new
         if any(_DECIDES.match(lines[one]) for one in new):
             changed.update(body)
-        given = frozenset(name for one in new for name in _variables(lines[one]))
+        given = frozenset(
+            name
+            for one in new
+            for name in (_parameters(lines[one], users) if one in signature else _variables(lines[one]))
+        )
         using = [one for one in body if not given.isdisjoint(_words(lines[one]))]
         new = {*using, *(first for one in using for first in _statement(lines, one, function))} - changed
     for one in sorted(changed):
@@ -217,6 +243,19 @@ def _variables(line: str) -> Iterator[str]:
     return (word[0] for one in given for word in WORD.finditer(one) if word[0] not in _INSTANCE)
 
 
+def _parameters(line: str, users: frozenset[str] | None) -> Iterator[str]:
+    """The parameters on a line of a signature; with `users`, those whose type says one of these names."""
+    for found in _PARAMETER.finditer(line):
+        if found["name"] not in _INSTANCE and (users is None or not users.isdisjoint(_words(found["type"] or ""))):
+            yield found["name"]
+
+
+def _end_of_head(lines: Sequence[str], number: int) -> int:
+    """The line after the signature that begins on this one."""
+    last = next((one for one in range(number, len(lines)) if lines[one].rstrip().endswith((":", "{"))), number)
+    return min(last, number + MAX_HEAD) + 1
+
+
 def _words(line: str) -> frozenset[str]:
     return frozenset(found[0] for found in WORD.finditer(line))
 
@@ -225,6 +264,9 @@ def _result(lines: Sequence[str], function: int, around: Sequence[int], family: 
     """The names of a function whose result may be another one, and of the class that it makes instances of."""
     head = _head(lines, function)
     names = {*definitions(lines[head])}
+    if "__init__" in names and lines[function].rstrip().endswith(":"):
+        # The line is in its body, and not in a signature of several lines.
+        return
     if names & _MAKES_INSTANCE:
         for one in around[around.index(function) :]:
             yield from definitions(lines[_head(lines, one)])

@@ -22,7 +22,7 @@ from pilotfish.feedback.delta import CheckedText, Delta, delta
 from pilotfish.feedback.project_account import Account, changed_files
 from pilotfish.feedback.visible_names import names_seen_at
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, visible_names_of
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, is_special, visible_names_of
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.picture import PROSE
 from pilotfish.service.diagnostics.project_reports import ProjectReports
@@ -168,7 +168,10 @@ class PatchChecks:
     async def _follow(self, run: "_Run", target: SearchedRoot, differing: Sequence[AbsPath]) -> None:
         """The files that see what differs from the base, and those that see what differs in these, and so on."""
         while differing and run.left > 0:
-            names, opaque = run.names_seen(differing)
+            names, opaque = run.names_seen(differing, with_classes=True)
+            if not await self._affected.may_be_asked_for(target.root, names, target.extensions, run.left):
+                names, _ = run.names_seen(differing, with_classes=False)
+            names = {name for name in names if not is_special(name)}
             following = await self._affected.of_broken(target.root, opaque, target.extensions, run.left)
             seeing = await self._affected.using(target.root, names, target.extensions, run.left)
             run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
@@ -293,7 +296,7 @@ class _Run:
                 self._deltas[verdict.path] = change
         return [path for path in new if (found := self._deltas.get(path)) and (found.introduced or found.fixed)]
 
-    def names_seen(self, paths: Sequence[AbsPath]) -> tuple[frozenset[str], list[AbsPath]]:
+    def names_seen(self, paths: Sequence[AbsPath], *, with_classes: bool) -> tuple[frozenset[str], list[AbsPath]]:
         """By which names other files see what differs in these, and the files of which that is not known."""
         names, opaque = frozenset[str](), list[AbsPath]()
         for path in paths:
@@ -301,7 +304,7 @@ class _Run:
             lines = {one.range.start.line for one in change.introduced}
             seen = None
             if verdict is not None and not change.fixed:
-                seen = names_seen_at(verdict.text, lines, os.path.splitext(path)[1])
+                seen = names_seen_at(verdict.text, lines, os.path.splitext(path)[1], with_classes=with_classes)
             if seen is None:
                 opaque.append(path)
             else:

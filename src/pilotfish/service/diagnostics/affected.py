@@ -109,12 +109,11 @@ class AffectedFiles:
         """The same by fewer files: those that use a name by which they can see an edit, and not only speak of it."""
         names, opaque = set[str](), set[AbsPath]()
         every = frozenset[str]().union(*map(visible_names_of, edits))
-        asking = await self.using(root, ASKING_FOR_METHODS, extensions, seconds)
-        asked = await self._code.using(asking.files, every) if asking and asking.complete else [root]
+        with_classes = await self.may_be_asked_for(root, every, extensions, seconds)
         for edit in edits:
             if not may_affect(edit) or not await self._may_be_imported(root, edit.path, extensions, seconds):
                 continue
-            seen = visible_names_of(edit, with_classes=bool(asked))
+            seen = visible_names_of(edit, with_classes=with_classes)
             imported = seen & _imported_by(edit)
             if imported:
                 mentioning = await self._words.mentions(root, [stem_of(edit.path)], extensions, seconds)
@@ -131,6 +130,13 @@ class AffectedFiles:
             return Affected((), complete=False)
         found = {*using.files, *importers.files} - {edit.path for edit in edits}
         return Affected(tuple(sorted(found)), using.complete and importers.complete)
+
+    async def may_be_asked_for(
+        self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
+    ) -> bool:
+        """Whether a file may ask of a class to have a member with such a name."""
+        asking = await self.using(root, ASKING_FOR_METHODS, extensions, seconds)
+        return asking is None or not asking.complete or bool(await self._code.using(asking.files, names))
 
     async def using(
         self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float

@@ -5,14 +5,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 import trio.testing
 
 from pilotfish.api.answers import State, error_of
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
+from pilotfish.service.disk_changes import CATCH_UP_SECONDS
 from support.servers.complaining import silent
-from support.servers.importer import importer
+from support.servers.importer import importer, register
 from support.servers.script import Script
 from support.services.scripted import scripted_service
 from support.services.watched import MAIN, WatchedService, watched_service
@@ -50,6 +53,22 @@ async def test_a_server_that_could_not_be_told_of_all_changes_answers_in_part(tm
         assert answer.data is not None
         assert answer.meta.state is State.PARTIAL
         assert answer.meta.reason == "importer: it was not notified of all changes on disk"
+
+
+@pytest.mark.proves("F60", "P1")
+async def test_a_question_waits_for_longer_than_an_edit_until_all_is_covered(tmp_path: Path) -> None:
+    watcher = FakeWatcher()
+    async with watched(tmp_path, watcher) as work:
+        await work.watches()
+        known = len(work.session.watchers())
+        watcher.cover_seconds = 2 * CATCH_UP_SECONDS
+        register(work.server, {"globPattern": "**/*.more"}, identifier="more")
+        while len(work.session.watchers()) == known:
+            await anyio.lowlevel.checkpoint()
+        before = anyio.current_time()
+        answer = await work.service.ask(HOVER, work.client)
+        assert anyio.current_time() - before == pytest.approx(2 * CATCH_UP_SECONDS)
+        assert answer.meta.state is State.FRESH
 
 
 @pytest.mark.proves("TRUST-6", "OPTA-1", "OPS-5")

@@ -41,8 +41,8 @@ GATHER_SECONDS = 5.0
 """Changes are delivered this long after the first one at the latest: a build may write for minutes."""
 
 CATCH_UP_SECONDS = 10.0
-"""How long an answer may wait: covering 40,000 files takes 0.5 s, a branch switch of as many 4 s. After that the
-answer says that changes are missing."""
+"""How long an answer may wait that nobody gives longer: covering 40,000 files takes 0.5 s, a branch switch of as many
+4 s. After that the answer says that changes are missing."""
 
 SLACK_SECONDS = 0.02
 """File times may be behind the clock by this much."""
@@ -126,21 +126,21 @@ class DiskChanges:
             ledger.in_step, ledger.behind = anyio.Event(), "changes on disk since its start are not known yet"
             self._tasks.start_soon(self._accompany, session, self._open_watcher)
 
-    async def catch_up(self, concerns: Callable[[AbsPath], bool]) -> None:
-        """Deliver all changes on disk to the sessions of these roots now."""
+    async def catch_up(self, concerns: Callable[[AbsPath], bool], seconds: float = CATCH_UP_SECONDS) -> None:
+        """Deliver all changes on disk to the sessions of these roots now; takes at most so many seconds."""
         behind = [root for path, root in self._roots.items() if concerns(path) and not root.is_in_step()]
         if len(behind) == 1:
-            await behind[0].catch_up()
+            await behind[0].catch_up(seconds)
         elif behind:
             async with owned_tasks() as tasks:
                 for root in behind:
-                    tasks.start_soon(root.catch_up)
+                    tasks.start_soon(root.catch_up, seconds)
 
     async def _tell(self, session: Session) -> None:
         """The same for one session, from within a check."""
         root = self._roots.get(session.root)
         if root is not None and not root.is_in_step():
-            await root.catch_up(session)
+            await root.catch_up(CATCH_UP_SECONDS, session)
 
     def health(self, root: AbsPath) -> WatchHealth | None:
         """The state of the watcher of a root; None without one."""
@@ -283,7 +283,7 @@ class _Root:
         self._mark(self._behind())
         return True
 
-    async def catch_up(self, only: Session | None = None) -> None:
+    async def catch_up(self, seconds: float, only: Session | None = None) -> None:
         """Never raises, and is bounded; verdicts of a server that was not sent all changes are only assumed.
 
         `only`: deliver to this session, from within a check of it. The others may be held up by a preview that waits
@@ -291,7 +291,7 @@ class _Root:
         """
         told = False
         try:
-            with anyio.move_on_after(CATCH_UP_SECONDS):
+            with anyio.move_on_after(seconds):
                 await self._cover()
                 if self._watcher is not None:
                     await self._drain(self._watcher)

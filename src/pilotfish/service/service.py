@@ -60,7 +60,7 @@ from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.disk_changes import DiskChanges
+from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.patch_checks import PatchChecks
 from pilotfish.service.project_files import FilesToCheck
 from pilotfish.service.questions.ask import QuestionRunner
@@ -84,6 +84,10 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For a caller who asks for a verdict and not for feedback: what any cold server needs."""
+
+QUESTION_SECONDS = 30.0
+"""How long a question waits until servers are in step with the disk. It may be the first one to a server that was
+started ahead, and to cover the library of an interpreter, 8,000 folders, takes seconds while everything starts."""
 
 
 class System(Struct, frozen=True):
@@ -250,6 +254,20 @@ class Service:
                     if self.pool.has_room_to_spare:
                         await self.touched(Touch((path,), "read"), client)
 
+    async def start_servers(self, client: ClientSession) -> None:
+        """Start the same servers for a client that asks questions, whose first one then need not wait for them.
+
+        They start as for a question, so none does that a question would not start.
+        """
+        with suppress(Failure):
+            workspace = self.workspaces.of(client)
+            if not (workspace.config.enabled and workspace.config.navigation_tools):
+                return
+            for path in await self._warm_start.files(workspace):
+                if self.pool.has_room_to_spare:
+                    outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
+                    await self._questions.run(outline, client, workspace)
+
     async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
         """What is to be told at a moment of a conversation; never raises a `Failure`."""
 
@@ -287,7 +305,7 @@ class Service:
         """
         started = current_time()
         try:
-            workspace = await self._in_step(workspace or self.workspaces.of(client))
+            workspace = await self._in_step(workspace or self.workspaces.of(client), QUESTION_SECONDS)
             question = await with_existing_file(question, client)
             if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
                 # Many actions follow from diagnostics: those that are still computed would be missing from the list.
@@ -428,9 +446,9 @@ class Service:
         if recovery != Recovery():
             logger.warning("recovered finished=%d undone=%d left=%s", recovery.finished, recovery.undone, recovery.left)
 
-    async def _in_step(self, workspace: Workspace) -> Workspace:
-        """The workspace, its servers in step with the disk."""
-        await self.disk_changes.catch_up(workspace.holds)
+    async def _in_step(self, workspace: Workspace, seconds: float = CATCH_UP_SECONDS) -> Workspace:
+        """The workspace, its servers in step with the disk, as far as that takes no longer."""
+        await self.disk_changes.catch_up(workspace.holds, seconds)
         return workspace
 
 

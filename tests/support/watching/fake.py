@@ -16,6 +16,8 @@ class FakeWatcher:
     covered: list[Interest] = field(default_factory=list[Interest])
     covers: bool = True
     """False: covering takes for ever."""
+    cover_seconds: float = 0.0
+    """How long it takes otherwise."""
     drains: int = 0
     health: WatchHealth = field(default_factory=lambda: WatchHealth(watched=1))
     _found: list[PathChange] = field(default_factory=list[PathChange])
@@ -28,6 +30,7 @@ class FakeWatcher:
     async def cover(self, interest: Interest) -> None:
         if not self.covers:
             await anyio.sleep_forever()
+        await anyio.sleep(self.cover_seconds)
         self.covered.append(interest)
 
     async def drain(self) -> tuple[PathChange, ...]:

@@ -1,9 +1,11 @@
 """Serving MCP over a connection, as the rest of the program sees it.
 
 The SDK takes a second and 30 MB to import, so nothing here needs it: `serve` imports it in a worker thread when the
-first client is there, and the loop goes on meanwhile.
+first client is there, and the loop goes on meanwhile. The servers of the client's folder start beside that: the first
+question waits for the slower of the two, and not for one after the other.
 """
 
+import logging
 from types import ModuleType
 
 import anyio.to_thread
@@ -14,6 +16,9 @@ from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.service.service import Service
 from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
 from pilotfish.system.ports import ByteStream
+from pilotfish.system.tasks import owned_tasks
+
+logger = logging.getLogger(__name__)
 
 
 async def upgrade(upgraded: Upgraded) -> None:
@@ -30,8 +35,19 @@ async def serve(
     Raises `Unavailable` where the SDK is not installed.
     """
     require_sdk()
-    server = await anyio.to_thread.run_sync(_server)
-    await server.serve(stream, service, open_session, options or McpOptions())
+    async with owned_tasks() as tasks:
+        tasks.start_soon(_start_servers, service, open_session)
+        server = await anyio.to_thread.run_sync(_server)
+        await server.serve(stream, service, open_session, options or McpOptions())
+        tasks.cancel_scope.cancel()
+
+
+async def _start_servers(service: Service, open_session: OpenSession) -> None:
+    try:
+        await service.start_servers(open_session(None))
+    except Exception:
+        # No call waits for it, so the log is the only place; and an error would end the connection.
+        logger.exception("servers were not started ahead")
 
 
 async def load() -> None:

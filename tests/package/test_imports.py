@@ -45,3 +45,28 @@ def test_no_verb_imports_an_extra_to_say_what_it_does() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stderr.splitlines()[-1].split()) & EXTRAS == set()
+
+
+AHEAD = (
+    "import sys; from pilotfish.ipc import client\n"
+    "def started(): print(*sorted({{name.partition('.')[0] for name in sys.modules}})); raise SystemExit\n"
+    "client.start_ahead = started\n"
+    "from pilotfish.surfaces.cli.main import run; run([{verb!r}])"
+)
+
+
+@pytest.mark.proves("CLI-1")
+@pytest.mark.parametrize("verb", ["mcp", "lsp"])
+def test_a_program_of_a_host_starts_the_daemon_before_it_imports_what_takes_as_long(verb: str) -> None:
+    argv = [sys.executable, "-I", "-c", AHEAD.format(verb=verb)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.split()
+    assert set(done.stdout.split()) & HEAVY == set()
+
+
+@pytest.mark.proves("CLI-1")
+def test_the_daemon_begins_without_what_its_first_clients_do_not_need() -> None:
+    code = "import sys, pilotfish.daemon.start, pilotfish.daemon.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    later = EXTRAS | {"click", "psutil", "pilotfish.surfaces.lsp.face", "pilotfish.surfaces.mcp.server"}
+    assert set(done.stdout.split()) & later == set()

@@ -30,7 +30,7 @@ from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.messages import About, Attendee
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
-from pilotfish.ipc.upgrades import Upgrades
+from pilotfish.ipc.upgrades import Upgraded, Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
@@ -38,7 +38,6 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.surfaces.http.context import HttpContext
 from pilotfish.surfaces.http.serve import Serving
-from pilotfish.surfaces.lsp import face as lsp
 from pilotfish.surfaces.mcp import connection as mcp
 from pilotfish.system.clock import current_time
 
@@ -105,6 +104,13 @@ async def _answer_words(
     return await answer_words(words, cwd, service, session)
 
 
+async def _serve_lsp(upgraded: Upgraded) -> None:
+    # So is this: few hosts have a client of it.
+    from pilotfish.surfaces.lsp.face import upgrade
+
+    await upgrade(upgraded)
+
+
 class Daemon:
     """The parts, and what the socket's methods need of them."""
 
@@ -117,7 +123,7 @@ class Daemon:
         serving = Serving(HttpContext(self._store, self.about, system.clock, system.places.state))
         own: Upgrades = {
             "mcp": mcp.upgrade,
-            "lsp": lsp.upgrade,
+            "lsp": _serve_lsp,
             "trace": partial(trace, clock=system.clock),
             "serve": serving.upgrade,
         }

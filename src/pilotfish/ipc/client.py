@@ -88,6 +88,15 @@ def open_link(introduction: Introduction | None = None, terms: Terms | None = No
     raise last or Bug("no hello in time")
 
 
+def start_ahead() -> None:
+    """Have a daemon run, for a caller that imports what it needs before it connects: both import side by side.
+
+    What fails here fails again when the caller connects, and is reported there.
+    """
+    with suppress(Failure):
+        _connection(Terms()).close()
+
+
 class Link:
     """One connection. `welcome` is the daemon's answer to hello: `protocol`, `build`, `pid`, `session`, `root`."""
 

@@ -1,12 +1,13 @@
-"""Memory and processor time of a process tree, by psutil, in a worker thread: a walk over /proc takes milliseconds."""
+"""Memory and processor time of servers, in a worker thread: a walk over /proc takes milliseconds.
+
+So does importing psutil, which is done there, too: nobody waits for it.
+"""
 
 import os
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import anyio.to_thread
-import psutil
 
 MIB = 1024 * 1024
 
@@ -15,76 +16,28 @@ class SystemVitals:
     """Implements `ports.Vitals`."""
 
     async def memory_mib(self, pid: int) -> float | None:
-        return await anyio.to_thread.run_sync(_sum_over_tree, pid, _own_memory_mib)
+        return await anyio.to_thread.run_sync(_memory_mib, pid)
 
     async def cpu_seconds(self, pid: int) -> float | None:
-        return await anyio.to_thread.run_sync(_sum_over_tree, pid, _own_cpu_seconds)
+        return await anyio.to_thread.run_sync(_cpu_seconds, pid)
 
 
 def machine_memory_mib(limit: str = "/sys/fs/cgroup/memory.max") -> float:
     """The memory of this machine, or of the container that we run in."""
-    total = psutil.virtual_memory().total
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):
         total = min(total, int(Path(limit).read_text()))
     return total / MIB
 
 
-def _own_memory_mib(process: psutil.Process) -> float:
-    return process.memory_info().rss / MIB
+def _memory_mib(pid: int) -> float | None:
+    from pilotfish.system.process_tree import memory_of_tree
+
+    memory = memory_of_tree(pid)
+    return None if memory is None else memory / MIB
 
 
-def _own_cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+def _cpu_seconds(pid: int) -> float | None:
+    from pilotfish.system.process_tree import cpu_seconds_of_tree
 
-
-def _sum_over_tree(pid: int, measure: Callable[[psutil.Process], float]) -> float | None:
-    try:
-        root = psutil.Process(pid)
-        below = _below(pid)
-        processes = root.children(recursive=True) if below is None else _alive(below)
-    except psutil.NoSuchProcess:
-        return None
-    return sum(_measured(process, measure) for process in (root, *processes))
-
-
-def _below(pid: int) -> list[int] | None:
-    """The descendants of a process as the kernel lists them; None where it does not.
-
-    psutil reads the parent of every process there is, which takes as long as all the rest.
-    """
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        tasks = f"/proc/{waiting.pop()}/task"
-        try:
-            children = [child for task in os.listdir(tasks) for child in _children(f"{tasks}/{task}/children")]
-        except FileNotFoundError:
-            if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
-                return None
-            # It ended while we walked.
-            continue
-        found += children
-        waiting += children
-    return found
-
-
-def _children(file: str) -> list[int]:
-    with open(file, encoding="ascii") as listed:
-        return [int(child) for child in listed.read().split()]
-
-
-def _alive(pids: Iterable[int]) -> list[psutil.Process]:
-    alive: list[psutil.Process] = []
-    for pid in pids:
-        with suppress(psutil.NoSuchProcess):  # it ended while we walked
-            alive.append(psutil.Process(pid))
-    return alive
-
-
-def _measured(process: psutil.Process, measure: Callable[[psutil.Process], float]) -> float:
-    try:
-        return measure(process)
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
-        # It ended while we walked; the others still count.
-        return 0.0
+    return cpu_seconds_of_tree(pid)

@@ -15,6 +15,10 @@ def lsp(host: str | None, *, in_process: bool, stdio: bool) -> None:  # noqa: AR
     The language server protocol over standard input and output. Answers are about the files on disk; a client with
     unsaved text is refused. The workspace is the client's root, else the worktree around the current folder.
     """
+    from pilotfish.ipc.client import start_ahead
+
+    if not in_process:
+        start_ahead()
     from functools import partial
 
     import anyio

@@ -27,14 +27,18 @@ def mcp(tools: str | None, root: str | None, *, structured: bool | None, in_proc
 
     The workspace is the client's MCP root; without one, --root or the worktree around the current folder.
     """
-    from pilotfish.operations.schemas import ToolSet
-    from pilotfish.surfaces.mcp import proxy
-    from pilotfish.surfaces.mcp.options import McpOptions
+    from pilotfish.ipc.client import start_ahead
 
     if root is not None:
         try:
             os.chdir(root)
         except OSError as error:
             raise Refused(Code.ROOT_GONE, f"cannot enter the workspace {root}: {error.strerror}") from None
+    if not in_process:
+        start_ahead()
+    from pilotfish.operations.schemas import ToolSet
+    from pilotfish.surfaces.mcp import proxy
+    from pilotfish.surfaces.mcp.options import McpOptions
+
     options = McpOptions(None if tools is None else ToolSet(tools), structured)
     proxy.run(partial(proxy.in_process if in_process else proxy.by_daemon, options))

@@ -10,6 +10,7 @@ An edit that leaves a bracket or a quote open changes how the rest of the file i
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import chain, takewhile
 
 from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
@@ -54,6 +55,9 @@ _BRACKETS = "()[]{}"
 MAX_HEAD = 60
 """Lines of one signature."""
 
+MAX_LINES = 4_096
+"""Lines whose words are kept: one patch after the other changes a few lines of the same files."""
+
 
 def visible_names(old: str, new: str, extension: str, *, with_classes: bool = True) -> frozenset[str]:
     """Empty when nothing can be seen of the edit.
@@ -65,7 +69,7 @@ def visible_names(old: str, new: str, extension: str, *, with_classes: bool = Tr
     every = changed_names(old, new, extension)
     if family is None or not every.all:
         return every.all
-    before, after = without_comments(old, extension), without_comments(new, extension)
+    before, after = _Lines(without_comments(old, extension)), _Lines(without_comments(new, extension))
     moved = line_map(before, after)
     gone = [number for number, gap in enumerate(moved.old_gaps) if gap is not None]
     come = [number for number, gap in enumerate(moved.new_gaps) if gap is not None]
@@ -104,10 +108,28 @@ def _bound(imported: str) -> Iterator[str]:
             yield words[-1] if "as" in words else words[0]
 
 
+class _Lines(list[str]):
+    """The lines of a text."""
+
+    @cached_property
+    def above(self) -> list[int]:
+        """For each line the nearest one that it lies below by its indentation; -1 where there is none."""
+        found, open_lines = list[int](), list[tuple[int, int]]()
+        for number, line in enumerate(self):
+            depth = _indentation(line)
+            if line.strip():
+                while open_lines and open_lines[-1][0] >= depth:
+                    open_lines.pop()
+            found.append(next((one for deep, one in reversed(open_lines) if deep < depth), -1))
+            if line.strip():
+                open_lines.append((depth, number))
+        return found
+
+
 class _Python:
     """A text of Python, and the classes in it of whose members only the names are seen."""
 
-    def __init__(self, lines: Sequence[str], *, with_classes: bool) -> None:
+    def __init__(self, lines: _Lines, *, with_classes: bool) -> None:
         self.lines = lines
         self._own = frozenset[str]() if with_classes else _own_classes(lines)
 
@@ -135,7 +157,7 @@ class _Python:
         return any(_INITIALIZES.match(line) for line in body)
 
 
-def _own_classes(lines: Sequence[str]) -> frozenset[str]:
+def _own_classes(lines: _Lines) -> frozenset[str]:
     """The classes whose bases are of the same project, as far as the file tells."""
     relative = frozenset(
         name
@@ -163,6 +185,7 @@ def _with_users(texts: Sequence[_Python], names: frozenset[str]) -> frozenset[st
     return found
 
 
+@lru_cache(maxsize=MAX_LINES)
 def _used_on(line: str) -> frozenset[str]:
     """The words of a line but for those that it defines."""
     return _words(line).difference(definitions(line))
@@ -175,7 +198,7 @@ def names_seen_at(
     family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
     if family is None:
         return None
-    lines = without_comments(text, extension)
+    lines = _Lines(without_comments(text, extension))
     there = [number for number in numbers if number < len(lines)]
     if family is TYPESCRIPT:
         return frozenset(_seen(lines, there, family)) - KEYWORDS
@@ -184,7 +207,7 @@ def names_seen_at(
 
 
 def _seen(
-    lines: Sequence[str], numbers: Sequence[int], family: tuple[str, ...], *, users: frozenset[str] | None = None
+    lines: _Lines, numbers: Sequence[int], family: tuple[str, ...], *, users: frozenset[str] | None = None
 ) -> Iterator[str]:
     """By which names other files see these lines; `users`: they only say one of these names, which have changed."""
     for number in numbers:
@@ -207,7 +230,7 @@ def _seen(
             yield from _bound(imported["bound"]) if imported else (found[0] for found in WORD.finditer(lines[number]))
 
 
-def _attributes(lines: Sequence[str], number: int, function: int, users: frozenset[str] | None) -> Iterator[str]:
+def _attributes(lines: _Lines, number: int, function: int, users: frozenset[str] | None) -> Iterator[str]:
     """The attributes to which a function gives what may come from one of its lines, by way of its variables, too."""
     signature = range(_head(lines, function), _end_of_head(lines, function))
     depth = _indentation(lines[_head(lines, function)])
@@ -232,7 +255,7 @@ def _attributes(lines: Sequence[str], number: int, function: int, users: frozens
         yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(lines[one])))
 
 
-def _statement(lines: Sequence[str], number: int, function: int) -> Iterator[int]:
+def _statement(lines: _Lines, number: int, function: int) -> Iterator[int]:
     """The lines on which a statement begins that this one is a part of."""
     return (one for one in _enclosing(lines, number) if one > function and not _BLOCK.match(lines[one]))
 
@@ -250,17 +273,18 @@ def _parameters(line: str, users: frozenset[str] | None) -> Iterator[str]:
             yield found["name"]
 
 
-def _end_of_head(lines: Sequence[str], number: int) -> int:
+def _end_of_head(lines: _Lines, number: int) -> int:
     """The line after the signature that begins on this one."""
     last = next((one for one in range(number, len(lines)) if lines[one].rstrip().endswith((":", "{"))), number)
     return min(last, number + MAX_HEAD) + 1
 
 
+@lru_cache(maxsize=MAX_LINES)
 def _words(line: str) -> frozenset[str]:
     return frozenset(found[0] for found in WORD.finditer(line))
 
 
-def _result(lines: Sequence[str], function: int, around: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:
+def _result(lines: _Lines, function: int, around: Sequence[int], family: tuple[str, ...]) -> Iterator[str]:
     """The names of a function whose result may be another one, and of the class that it makes instances of."""
     head = _head(lines, function)
     names = {*definitions(lines[head])}
@@ -274,7 +298,7 @@ def _result(lines: Sequence[str], function: int, around: Sequence[int], family: 
         yield from names
 
 
-def _decorated(lines: Sequence[str], number: int) -> Iterator[str]:
+def _decorated(lines: _Lines, number: int) -> Iterator[str]:
     if not lines[number].lstrip().startswith("@"):
         return
     for line in lines[number + 1 : number + MAX_HEAD]:
@@ -283,21 +307,20 @@ def _decorated(lines: Sequence[str], number: int) -> Iterator[str]:
             return
 
 
-def _enclosing(lines: Sequence[str], number: int) -> Iterator[int]:
+def _enclosing(lines: _Lines, number: int) -> Iterator[int]:
     """The lines that a line lies below by its indentation, the nearest first; of a signature, its last line."""
-    depth = _indentation(lines[number])
-    if lines[number].lstrip()[:1] in ")]}":
-        depth += 1
-    for other in range(number - 1, -1, -1):
-        if not depth:
-            return
-        line = lines[other]
-        if line.strip() and _indentation(line) < depth:
-            depth = _indentation(line)
-            yield other
+    above = lines.above[number]
+    if lines[number].lstrip()[:1] in ")]}" and number:
+        # It closes what the line before it, or one above that, has opened.
+        depth, above = _indentation(lines[number]), number - 1
+        while above >= 0 and (not lines[above].strip() or _indentation(lines[above]) > depth):
+            above -= 1
+    while above >= 0:
+        yield above
+        above = lines.above[above]
 
 
-def _head(lines: Sequence[str], number: int) -> int:
+def _head(lines: _Lines, number: int) -> int:
     """Where the signature begins that ends on this line."""
     if not lines[number].lstrip().startswith(")"):
         return number
@@ -308,7 +331,7 @@ def _head(lines: Sequence[str], number: int) -> int:
     return number
 
 
-def _is_function(lines: Sequence[str], number: int, family: tuple[str, ...]) -> bool:
+def _is_function(lines: _Lines, number: int, family: tuple[str, ...]) -> bool:
     head = lines[_head(lines, number)]
     if family is PYTHON:
         return _DEF.match(head) is not None
@@ -316,7 +339,7 @@ def _is_function(lines: Sequence[str], number: int, family: tuple[str, ...]) -> 
     return is_body and not _NO_FUNCTION.match(head) and not _BLOCK.match(head)
 
 
-def _brackets(lines: Sequence[str], numbers: Sequence[int]) -> list[int]:
+def _brackets(lines: _Lines, numbers: Sequence[int]) -> list[int]:
     text = "".join(lines[number] for number in numbers)
     return [
         text.count(opened) - text.count(closed) for opened, closed in zip(_BRACKETS[::2], _BRACKETS[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""Servers start while the SDK is imported: before a client has said anything, and none that a question would not."""
+"""Servers start before a client has said anything, and none that a question would not start."""
 
 import json
 import sys

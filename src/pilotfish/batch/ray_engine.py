@@ -23,6 +23,7 @@ from pilotfish.batch.engine import MAX_TRIES, PatchQueue, Tell
 from pilotfish.batch.judge import JudgedPatch, JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Code, Failure, Unavailable
+from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath
 from pilotfish.service.patch_checks import BaseStates
 from pilotfish.service.service import System
@@ -31,6 +32,12 @@ from pilotfish.system.tasks import owned_tasks
 
 CLOSE_SECONDS = 15.0
 """For an actor to stop its servers; they end without it, too."""
+
+States = Mapping[str, CheckedText]
+"""What was found of files at a base, by path below the root."""
+
+_Known = dict[tuple[str, str | None], dict[str, CheckedText]]
+"""By node and base: what any actor has found there. Another node may have other servers."""
 
 MakeSystem = Callable[[Mapping[str, str]], System]
 """The computer that an actor runs on."""
@@ -46,19 +53,24 @@ class JudgeActor:
         self._base: str | None = None
         self._portal: BlockingPortal | None = None
         self._judge: PatchJudge | None = None
+        self._states = BaseStates()
 
-    def judge(self, patch: bytes, piece: bytes) -> bytes:
-        """`piece`: the copy of the patch's base."""
+    def judge(self, patch: bytes, piece: bytes, known: States) -> tuple[bytes, States]:
+        """`piece`: the copy of the patch's base; `known`: what others have found of that. Returns what is new there."""
         asked = msgspec.json.decode(patch, type=Patch)
         if self._judge is None or self._base != asked.base:
             self._open(asked.base, piece)
         assert self._portal is not None
         assert self._judge is not None
-        return msgspec.json.encode(self._portal.call(self._judge.judge, asked))
+        self._states.files.update(known)
+        before = frozenset(self._states.files)
+        judged = self._portal.call(self._judge.judge, asked)
+        found = {path: state for path, state in self._states.files.items() if path not in before}
+        return msgspec.json.encode(judged), found
 
-    def pid(self) -> int:
-        """For whoever wants to see it die."""
-        return os.getpid()
+    def place(self) -> tuple[str, int]:
+        """The node that it is on, and its process."""
+        return _ray().get_runtime_context().get_node_id(), os.getpid()
 
     def close(self) -> None:
         """Stop the servers and remove the copy."""
@@ -69,7 +81,8 @@ class JudgeActor:
     def _open(self, base: str | None, piece: bytes) -> None:
         self.close()
         shell = self._make_system(os.environ)
-        opening = open_judge(self._settings, shell, BaseStates(), partial(unpack, piece))
+        self._states = BaseStates()
+        opening = open_judge(self._settings, shell, self._states, partial(unpack, piece))
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal())
             self._judge = stack.enter_context(self._portal.wrap_async_context_manager(opening))
@@ -83,7 +96,33 @@ class _Method(Protocol):
 class _Actor(Protocol):
     judge: _Method
     close: _Method
-    pid: _Method
+    place: _Method
+
+
+class _Judge:
+    """An actor, and what it has been told of the base that it is at."""
+
+    def __init__(self, actor: _Actor, known: _Known, node: str) -> None:
+        self.actor = actor
+        self._known = known
+        self._node = node
+        self._base: str | None = None
+        self._told = set[str]()
+
+    async def judge(self, patch: Patch, piece: object) -> JudgedPatch:
+        if patch.base != self._base:
+            self.begin_anew()
+            self._base = patch.base
+        known = self._known.setdefault((self._node, patch.base), {})
+        new = {path: state for path, state in known.items() if path not in self._told}
+        answer, found = await self.actor.judge.remote(msgspec.json.encode(patch), piece, new)
+        known.update(found)
+        self._told |= {*new, *found}
+        return msgspec.json.decode(answer, type=JudgedPatch)
+
+    def begin_anew(self) -> None:
+        """It has forgotten what it knew."""
+        self._told.clear()
 
 
 class RayEngine:
@@ -104,6 +143,7 @@ class RayEngine:
         self._jobs = jobs
         self._address = address
         self._began = began
+        self._known: _Known = {}
 
     async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
@@ -130,7 +170,7 @@ class RayEngine:
 
     async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces") -> None:
         """One actor, and another one when it is lost."""
-        actor: _Actor | None = None
+        judge: _Judge | None = None
         try:
             while (patch := await queue.take()) is not None:
                 try:
@@ -139,13 +179,11 @@ class RayEngine:
                     await queue.end(unjudged(patch, failure.message))
                     continue
                 try:
-                    actor = actor or await self._actor(ray)
-                    judged = msgspec.json.decode(
-                        await actor.judge.remote(msgspec.json.encode(patch), piece), type=JudgedPatch
-                    )
+                    judge = judge or await self._begun(ray)
+                    judged = await judge.judge(patch, piece)
                 except ray.exceptions.RayError as error:
-                    await anyio.to_thread.run_sync(_kill, ray, actor)
-                    actor = None
+                    await anyio.to_thread.run_sync(_kill, ray, judge)
+                    judge = None
                     if not queue.give_back(patch):
                         reason = f"{MAX_TRIES} workers were lost with this patch, the last by: {error}"
                         await queue.end(unjudged(patch, reason))
@@ -153,28 +191,30 @@ class RayEngine:
                 if judged.may_pass:
                     # Its pool would wait before it tries the servers again: the next patch has new ones.
                     with suppress(ray.exceptions.RayError):
-                        await actor.close.remote()
+                        await judge.actor.close.remote()
+                    judge.begin_anew()
                 await queue.settle(patch, judged)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._end(ray, actor)
+                await self._end(ray, judge)
 
-    async def _actor(self, ray: Any) -> _Actor:
+    async def _begun(self, ray: Any) -> _Judge:
         made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(JudgeActor)
         actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system))
+        node, pid = await actor.place.remote()
         if self._began is not None:
-            self._began(await actor.pid.remote())
-        return actor
+            self._began(pid)
+        return _Judge(actor, self._known, node)
 
     @staticmethod
-    async def _end(ray: Any, actor: _Actor | None) -> None:
+    async def _end(ray: Any, judge: _Judge | None) -> None:
         """Let it stop its servers; those of one that does not end with it, by their supervisors."""
-        if actor is None:
+        if judge is None:
             return
         with anyio.move_on_after(CLOSE_SECONDS):
             with suppress(ray.exceptions.RayError):
-                await actor.close.remote()
-        await anyio.to_thread.run_sync(_kill, ray, actor)
+                await judge.actor.close.remote()
+        await anyio.to_thread.run_sync(_kill, ray, judge)
 
 
 class _Pieces:
@@ -194,9 +234,9 @@ class _Pieces:
             return self._put[base]
 
 
-def _kill(ray: Any, actor: _Actor | None) -> None:
-    if actor is not None:
-        ray.kill(actor, no_restart=True)
+def _kill(ray: Any, judge: _Judge | None) -> None:
+    if judge is not None:
+        ray.kill(judge.actor, no_restart=True)
 
 
 def _ray() -> Any:

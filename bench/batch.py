@@ -37,6 +37,14 @@ from told.subjects.setting import Setting
 KINDS = ("harmless", "own", "others")
 SUBJECTS = (("flask+venv", "basedpyright"), ("rxjs", "typescript"))
 FIRST_SEED = 2600
+SETTLE = """
+import sys, time
+import ray
+ray.init(address=sys.argv[1])
+work = ray.remote(num_cpus=1)(lambda: time.sleep(5))
+ray.get([work.remote() for _ in range(int(sys.argv[2]))])
+"""
+"""Work for every processor of a cluster, after which all of it runs."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +180,9 @@ def ray_cluster(setting: Setting, workers: int) -> Generator[Sequence[str]]:
             while subprocess.run(asking, env=environment, stdout=silent, stderr=silent, check=False).returncode:
                 if cluster.poll() is not None:
                     raise SystemExit(f"{' '.join(argv)} ended with {cluster.returncode}")
+            # Its own processes take seconds to start after that.
+            settling = [sys.executable, "-c", SETTLE, address, str(workers)]
+            subprocess.run(settling, env=environment, stdout=silent, stderr=silent, check=True)
             yield "--address", address
         finally:
             cluster.terminate()

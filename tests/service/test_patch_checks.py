@@ -10,11 +10,13 @@ import pilotfish.service.patch_checks as patch_checks
 from pilotfish.api.answers import State
 from pilotfish.batch.judge import JudgeSettings, PatchJudge
 from pilotfish.batch.patches import Patch
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict
 from pilotfish.system.clock import current_time
 from support.servers.linker import linker
+from support.servers.script import Script
+from support.services.checks import server_with
 from support.services.several import Ground, service_on
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-2")]
@@ -83,7 +85,8 @@ async def test_a_reason_names_the_workspace_and_not_the_copy_of_it(
     async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
         ground.write("lib.rb", BASE)
 
-        async def untrusted(*_: Any) -> PatchVerdict:
+        async def untrusted(*_: Any, with_hints: bool) -> PatchVerdict:
+            assert not with_hints
             return PatchVerdict(state=State.UNAVAILABLE, reason=f"trust the workspace: pilotfish trust {ground.root}")
 
         monkeypatch.setattr(ground.service.patch_checks, "judge", untrusted)
@@ -91,3 +94,28 @@ async def test_a_reason_names_the_workspace_and_not_the_copy_of_it(
         judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
         judged = await judge.judge(Patch("a", {"lib.rb": "def sum\n"}))
     assert judged.judgement.reason == "trust the workspace: pilotfish trust /projects/shop"
+
+
+@pytest.mark.parametrize(
+    ("worst", "asked"),
+    [
+        (Severity.ERROR, {"syntacticDiagnosticsSync", "semanticDiagnosticsSync"}),
+        (Severity.HINT, {"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}),
+    ],
+)
+async def test_a_server_is_asked_for_hints_only_where_they_count(
+    tmp_path: Path, worst: Severity, asked: set[str]
+) -> None:
+    def answering(script: Script) -> None:
+        server_with(executeCommandProvider={"commands": ["typescript.tsserverRequest"]})(script)
+        script.on("workspace/executeCommand", lambda params: {"success": True, "body": []})
+
+    config = {"lsp": {"vtsls": {"command": ["/bin/true"]}}}
+    async with service_on(tmp_path, {"vtsls": answering}, config) as ground:
+        ground.write("a.ts", "const a = 1;\n")
+        settings = JudgeSettings(AbsPath(str(ground.root)), worst)
+        judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
+        judged = await judge.judge(Patch("a", {"a.ts": "const a = 2;\n"}))
+        sent = [one.params for one in ground.server("vtsls").received if one.method == "workspace/executeCommand"]
+    assert judged.judgement.state is State.FRESH
+    assert {one["arguments"][0] for one in sent} - {"projectInfo", "reload"} == asked

@@ -95,7 +95,14 @@ class PatchJudge:
                 if text is not None or self._files.exists_at_base(path)
             ]
             moves = CopyMoves(partial(self._move, {}), partial(self._move, proposed))
-            verdict = await self._service.patch_checks.judge(self._client, workspace, edits, moves, self._states)
+            verdict = await self._service.patch_checks.judge(
+                self._client,
+                workspace,
+                edits,
+                moves,
+                self._states,
+                with_hints=self._settings.worst is Severity.HINT,
+            )
         except Failure as failure:
             return JudgedPatch(unjudged(patch, self._placed(failure.message), milliseconds_since(started)))
         except OSError as error:

@@ -50,16 +50,18 @@ class JudgeActor:
         self._settings = msgspec.json.decode(settings, type=JudgeSettings)
         self._make_system = make_system
         self._opened: ExitStack | None = None
-        self._base: str | None = None
         self._portal: BlockingPortal | None = None
         self._judge: PatchJudge | None = None
         self._states = BaseStates()
 
-    def judge(self, patch: bytes, piece: bytes, known: States) -> tuple[bytes, States]:
-        """`piece`: the copy of the patch's base; `known`: what others have found of that. Returns what is new there."""
+    def judge(self, patch: bytes, piece: bytes | None, known: States) -> tuple[bytes, States]:
+        """`piece`: the copy of the patch's base, unless it is at that base; `known`: what others have found there.
+
+        Returns the judgement, and what is new of the base.
+        """
         asked = msgspec.json.decode(patch, type=Patch)
-        if self._judge is None or self._base != asked.base:
-            self._open(asked.base, piece)
+        if piece is not None:
+            self._open(piece)
         assert self._portal is not None
         assert self._judge is not None
         self._states.files.update(known)
@@ -78,7 +80,7 @@ class JudgeActor:
             self._opened.close()
         self._opened = self._judge = self._portal = None
 
-    def _open(self, base: str | None, piece: bytes) -> None:
+    def _open(self, piece: bytes) -> None:
         self.close()
         shell = self._make_system(os.environ)
         self._states = BaseStates()
@@ -86,7 +88,7 @@ class JudgeActor:
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal())
             self._judge = stack.enter_context(self._portal.wrap_async_context_manager(opening))
-            self._base, self._opened = base, stack.pop_all()
+            self._opened = stack.pop_all()
 
 
 class _Method(Protocol):
@@ -107,21 +109,24 @@ class _Judge:
         self._known = known
         self._node = node
         self._base: str | None = None
+        self._has_copy = False
         self._told = set[str]()
 
     async def judge(self, patch: Patch, piece: object) -> JudgedPatch:
         if patch.base != self._base:
             self.begin_anew()
-            self._base = patch.base
+        needed = None if self._has_copy else piece
         known = self._known.setdefault((self._node, patch.base), {})
         new = {path: state for path, state in known.items() if path not in self._told}
-        answer, found = await self.actor.judge.remote(msgspec.json.encode(patch), piece, new)
+        answer, found = await self.actor.judge.remote(msgspec.json.encode(patch), needed, new)
+        self._base, self._has_copy = patch.base, True
         known.update(found)
         self._told |= {*new, *found}
         return msgspec.json.decode(answer, type=JudgedPatch)
 
     def begin_anew(self) -> None:
-        """It has forgotten what it knew."""
+        """It has no copy any more, or one of another base, and does not know what it was told."""
+        self._has_copy = False
         self._told.clear()
 
 

@@ -279,6 +279,7 @@ def _on_demand(table: TomlTable | None) -> OnDemand | None:
         command=table.required_text("command"),
         requests=table.texts("requests"),
         shape=table.required_text("shape"),
+        hints=table.texts("hints"),
         project=table.text("project"),
         project_files=table.texts("projectFiles"),
         reread=table.text("reread"),

@@ -110,6 +110,8 @@ class OnDemand(Struct, frozen=True):
     command: str
     requests: tuple[str, ...]
     shape: str
+    hints: tuple[str, ...] = ()
+    """The requests whose findings are all hints: whoever does not want any need not ask."""
     project: str | None = None
     """The request that names the project of an open file. With it, files that are not open can be asked about."""
     project_files: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ when it is first needed, and kept for every later patch.
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 import anyio.to_thread
@@ -117,10 +118,15 @@ class PatchChecks:
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
+        *,
+        with_hints: bool = True,
     ) -> PatchVerdict:
-        """What the edits introduce. Their texts before are those of the base; without one, the file is new."""
+        """What the edits introduce. Their texts before are those of the base; without one, the file is new.
+
+        `with_hints` must be the same for all patches with the same states.
+        """
         workspace.require_enabled()
-        run = _Run(self, client, workspace, edits, moves, states)
+        run = _Run(self, client, workspace, edits, moves, states, with_hints=with_hints)
         targets = searched_roots(workspace, run.own)
         await self._begin(run, targets, states)
         if any(not workspace.serves(edit.path) and not edit.path.endswith(PROSE) for edit in edits):
@@ -179,16 +185,17 @@ class PatchChecks:
         # The time was over before nothing more differed.
         run.is_complete = run.is_complete and not differing
 
-    async def check(
-        self, client: ClientSession, workspace: Workspace, paths: Collection[AbsPath], *, others: bool
-    ) -> list[FileVerdict]:
+    async def check(self, run: "_Run", paths: Collection[AbsPath], *, others: bool) -> list[FileVerdict]:
         """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
         found = list[FileVerdict]()
         waiting = iter(paths)
+        check = partial(
+            self._runner.run, run.client, run.workspace, patience=PATIENCE, anew=others, with_hints=run.with_hints
+        )
 
         async def work() -> None:
             for path in waiting:
-                found.extend(await self._runner.run(client, workspace, [path], patience=PATIENCE, anew=others))
+                found.extend(await check([path]))
 
         async with owned_tasks() as tasks:
             for _ in range(min(AT_ONCE, len(paths))):
@@ -219,7 +226,10 @@ class _Run:
         edits: Sequence[EditedText],
         moves: CopyMoves,
         states: BaseStates,
+        *,
+        with_hints: bool,
     ) -> None:
+        self.with_hints = with_hints
         self.client = client
         self.workspace = workspace
         self.own = [edit.path for edit in edits if workspace.serves(edit.path)]
@@ -262,7 +272,7 @@ class _Run:
         if self._is_patched:
             await self.to_base()
             wanted += await self._ahead(frozenset(wanted))
-        for verdict in await self._checks.check(self.client, self.workspace, wanted, others=False):
+        for verdict in await self._checks.check(self, wanted, others=False):
             if verdict.is_fresh:
                 self._bases[self._named(verdict.path)] = self._state(verdict)
             elif verdict.path in needed:
@@ -288,7 +298,7 @@ class _Run:
             before = self._bases.get(self._named(path), CheckedText("", ()))
             self._deltas[path] = Delta((), (), before.diagnostics)
         there = [path for path in new if path not in self._gone]
-        for verdict in await self._checks.check(self.client, self.workspace, there, others=others):
+        for verdict in await self._checks.check(self, there, others=others):
             self._verdicts[verdict.path] = verdict
             before = self._before(verdict.path)
             change = None if before is None else delta(before, self._state(verdict))

@@ -15,6 +15,7 @@ from pilotfish.pool.plan import Key, Rested, Stopping
 from pilotfish.protocol.diagnostics import merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.check import Check, Outcome, no_verdict
 from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
 from pilotfish.service.texts import Given, refuse_binary, text_to_send
@@ -76,6 +77,14 @@ class Patience(Struct, frozen=True):
     later: float | None = None
 
 
+class _Wish(Struct, frozen=True):
+    """How files are to be checked; see `CheckRunner.run`."""
+
+    patience: Patience
+    anew: bool
+    with_hints: bool
+
+
 class CheckRunner:
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -94,12 +103,13 @@ class CheckRunner:
         given: Mapping[str, Given] | None = None,
         patience: Patience | None = None,
         anew: bool = False,
+        with_hints: bool = True,
     ) -> tuple[FileVerdict, ...]:
         """One verdict per file; a file that cannot be read is refused in its own verdict.
 
         `given` are texts of these files that the caller has written, see `take`.
 
-        `anew`: other files were changed, and not these.
+        `anew`: other files were changed, and not these. `with_hints`: False only for a server that nobody else asks.
 
         Raises `Unavailable` after `"lsp": false`.
         """
@@ -116,7 +126,8 @@ class CheckRunner:
                 files[file.path] = file
 
         async def one(file: FileToSend) -> FileVerdict:
-            return await self._file(client, workspace, file, patience or Patience(), anew=anew)
+            wish = _Wish(patience or Patience(), anew, with_hints)
+            return await self._file(client, workspace, file, wish)
 
         return (*await side_by_side(one, tuple(files.values())), *refused.values())
 
@@ -174,14 +185,12 @@ class CheckRunner:
         refuse_binary(real, given.text)
         return FileToSend(real, "", text_to_send(real, given.text), order=given.order, given=given)
 
-    async def _file(
-        self, client: ClientSession, workspace: Workspace, file: FileToSend, patience: Patience, *, anew: bool
-    ) -> FileVerdict:
+    async def _file(self, client: ClientSession, workspace: Workspace, file: FileToSend, wish: _Wish) -> FileVerdict:
         choice = workspace.servers_for(file.path, file.text.partition("\n")[0])
 
         async def one(candidate: Candidate) -> Outcome:
             named = replace(file, language_id=candidate.language_id)
-            return await self._on(client, workspace, candidate, named, patience, anew=anew)
+            return await self._on(client, workspace, candidate, named, wish)
 
         ordered = await side_by_side(one, choice.servers)
         absent = (*([choice.missing] if choice.missing else []), *choice.withheld)
@@ -196,15 +205,13 @@ class CheckRunner:
         workspace: Workspace,
         candidate: Candidate,
         file: FileToSend,
-        patience: Patience,
-        *,
-        anew: bool,
+        wish: _Wish,
     ) -> Outcome:
         started = current_time()
         server = self._access.server(workspace, candidate)
         key = server.recipe.key
         timing = workspace.settings(candidate.spec.id).timing
-        seconds = self._seconds(key, timing, patience)
+        seconds = self._seconds(key, timing, wish.patience)
         deadline = started + seconds
 
         restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
@@ -212,6 +219,8 @@ class CheckRunner:
         if restricted is not None and restricted.incomplete:
             # The second check is what it gives up: nothing tells of its end.
             freshness = replace(freshness, save_progress=None)
+        if not wish.with_hints:
+            freshness = _without_hints(freshness)
 
         async def work(session: Session) -> Outcome:
             nonlocal file
@@ -221,8 +230,8 @@ class CheckRunner:
                 file = await self._newest(file, ledger)
                 file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
                 check = Check(session, ledger, freshness, file)
-                outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
-                if freshness.names_versions and outcome.is_unsignalled and not anew:
+                outcome = await (check.run_anew(deadline) if wish.anew else check.run(deadline))
+                if freshness.names_versions and outcome.is_unsignalled and not wish.anew:
                     # What it found at its start came after the text: of a file that is opened now it names the version.
                     outcome = await Check(session, ledger, freshness, file).run_anew(deadline)
             if ledger.behind is not None and outcome.is_fresh:
@@ -286,3 +295,12 @@ class CheckRunner:
     def _count(self, outcome: Outcome) -> None:
         found = len(outcome.diagnostics or ())
         self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=outcome.is_late)
+
+
+def _without_hints(freshness: Freshness) -> Freshness:
+    """The same without the requests that tell nothing else."""
+    asked = freshness.on_demand
+    if asked is None or not asked.hints:
+        return freshness
+    requests = tuple(one for one in asked.requests if one not in asked.hints)
+    return replace(freshness, on_demand=replace(asked, requests=requests))

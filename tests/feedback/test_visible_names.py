@@ -153,10 +153,20 @@ ATTRIBUTES = """class Box:
 def test_an_attribute_is_seen_by_its_name_where_the_class_says_how_it_is_made(
     old: str, new: str, seen: set[str]
 ) -> None:
-    text, without = ATTRIBUTES, ATTRIBUTES.replace("__init__", "set_up")
-    assert visible_names(text, text.replace(old, new), ".py", with_classes=False) == seen
-    if old == "int = 1":
-        assert visible_names(without, without.replace(old, new), ".py", with_classes=False) == {"size", "Box"}
+    assert visible_names(ATTRIBUTES, ATTRIBUTES.replace(old, new), ".py", with_classes=False) == seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ATTRIBUTES.replace("__init__", "set_up"),
+        "class Box:\n    size: int = 1\n\n    class Lid:\n        def __init__(self):\n            pass\n",
+    ],
+    ids=["without", "only a class inside of it has one"],
+)
+def test_an_attribute_of_a_class_without_an_own_init_is_seen_by_the_class_too(text: str) -> None:
+    """Its attributes may be what its instances are made of."""
+    assert visible_names(text, text.replace("int = 1", "str = 1"), ".py", with_classes=False) == {"size", "Box"}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ from support.watching.watched import EVERYTHING, absolute, registered, watched
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("WATCH-1")]
 
 
+WATCHED_AND_POLLED = pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+
+
 def lay_out(root: Path) -> None:
     (root / "folder" / "inner").mkdir(parents=True)
     (root / "file").write_text("1")
@@ -174,7 +177,7 @@ async def test_changes_are_told_in_an_order_that_can_be_followed(tmp_path: Path)
 
 
 @pytest.mark.proves("WATCH-2", "F59")
-@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+@WATCHED_AND_POLLED
 async def test_a_folder_that_was_a_file_in_between_is_told_again(
     tmp_path: Path, make: Callable[[], Inotify] | None
 ) -> None:
@@ -193,7 +196,7 @@ async def test_a_folder_that_was_a_file_in_between_is_told_again(
 
 
 @pytest.mark.proves("WATCH-2", "F59")
-@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+@WATCHED_AND_POLLED
 async def test_a_new_file_whose_folder_was_away_in_between_is_told_again(
     tmp_path: Path, make: Callable[[], Inotify] | None
 ) -> None:
@@ -211,7 +214,7 @@ async def test_a_new_file_whose_folder_was_away_in_between_is_told_again(
 
 
 @pytest.mark.proves("WATCH-2", "F59")
-@pytest.mark.parametrize("make", [None, lambda: FewWatches(1)], ids=["watched", "polled"])
+@WATCHED_AND_POLLED
 async def test_a_folder_that_gives_way_to_a_link_leaves_the_others_their_watches(
     tmp_path: Path, make: Callable[[], Inotify] | None
 ) -> None:

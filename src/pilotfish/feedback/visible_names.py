@@ -11,7 +11,7 @@ An edit that leaves a bracket or a quote open changes how the rest of the file i
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, takewhile
+from itertools import chain
 
 from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
 from pilotfish.feedback.linemap import line_map
@@ -153,8 +153,8 @@ class _Python:
 
     def _says_how_it_is_made(self, class_line: int) -> bool:
         """Whether a class has an `__init__` of its own. Else its attributes may be what its instances are made of."""
-        body = takewhile(lambda line: not line.strip() or line[0].isspace(), self.lines[class_line + 1 :])
-        return any(_INITIALIZES.match(line) for line in body)
+        inside = (line for line, above in zip(self.lines, self.lines.above, strict=True) if above == class_line)
+        return any(map(_INITIALIZES.match, inside))
 
 
 def _own_classes(lines: _Lines) -> frozenset[str]:

@@ -29,7 +29,8 @@ def anyio_backend() -> str:
 class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.affected = AffectedFiles(ProjectWords())
+        self.words = ProjectWords()
+        self.affected = AffectedFiles(self.words)
         for name, text in FILES.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,3 +120,34 @@ async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> 
     edit = EditedText(project.path("app/models.py"), "x = 1", "y = 1")
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 0.0)
     assert found == Affected((), complete=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "affected"),
+    [
+        ("def show(user):\n    return user.name()\n", ["app/user.py"]),
+        ("class Guest:\n    def name(self): ...\n", ["app/user.py"]),
+        ("def show(name):\n    return name\n", []),
+    ],
+)
+async def test_a_variable_of_the_same_name_does_not_see_a_member(
+    project: Project, text: str, affected: list[str]
+) -> None:
+    other = project.root / "app" / "user.py"
+    edit = EditedText(
+        project.path("app/models.py"),
+        FILES["app/models.py"],
+        FILES["app/models.py"].replace("name(self)", "name(self, x)"),
+    )
+    for said in (text, "", text):
+        # It comes back to an earlier text.
+        other.write_text(said)
+        project.words.lost(AbsPath(str(project.root)))
+        found = await project.affected.by_visible_names(AbsPath(str(project.root)), [edit], (".py",), 60.0)
+        assert [name for name in project.names(found) if name == "app/user.py"] == (affected if said else [])
+
+
+async def test_of_what_is_broken_only_what_others_import_is_seen(project: Project) -> None:
+    paths = [project.path(name) for name in ("app/names.py", "app/models.py", "app/views.py")]
+    found = await project.affected.importable(AbsPath(str(project.root)), paths, (".py",), 60.0)
+    assert found == paths[1:]

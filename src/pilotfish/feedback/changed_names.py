@@ -11,6 +11,7 @@ the words in it do not.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -20,6 +21,9 @@ WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]+")
 
 MAX_LINES = 20_000
 """Lines of a text that is looked at; what is longer was generated, and is matched by all of its names."""
+
+MAX_KEPT = 200_000
+"""Characters of a text whose lines are kept: one edit after the other is compared with the same one."""
 
 MAX_ENCLOSING = 3
 """Definitions around a changed line: a method, its class, a class around that."""
@@ -79,8 +83,7 @@ class ChangedNames(Struct, frozen=True):
 
 def changed_names(old: str, new: str, extension: str = "") -> ChangedNames:
     """What may mean something else after the edit; nothing when only comments, blanks or line ends differ."""
-    style = STYLES.get(extension)
-    before, after = _Code(old, style), _Code(new, style)
+    before, after = _code(old, extension), _code(new, extension)
     if len(before.lines) > MAX_LINES or len(after.lines) > MAX_LINES:
         return ChangedNames(_names(old) ^ _names(new) or _names(new), frozenset())
     moved = line_map(before.lines, after.lines)
@@ -101,7 +104,7 @@ def defined_names(text: str) -> frozenset[str]:
 
 def without_comments(text: str, extension: str) -> list[str]:
     """The lines of a text, with neither comments nor strings."""
-    return [*_Code(text, STYLES.get(extension)).bare]
+    return [*_code(text, extension).bare]
 
 
 def without_remarks(text: str, extension: str) -> str:
@@ -119,6 +122,15 @@ class _Code:
 
     def words(self, numbers: Sequence[int]) -> Counter[str]:
         return Counter(found[0] for number in numbers for found in WORD.finditer(self.bare[number]))
+
+
+def _code(text: str, extension: str) -> _Code:
+    return _kept_code(text, extension) if len(text) <= MAX_KEPT else _Code(text, STYLES.get(extension))
+
+
+@lru_cache(maxsize=8)
+def _kept_code(text: str, extension: str) -> _Code:
+    return _Code(text, STYLES.get(extension))
 
 
 def _without_comments(found: re.Match[str]) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from pilotfish.feedback.changed_names import KEYWORDS, WORD, changed_names, definitions, without_comments
+from pilotfish.feedback.changed_names import KEYWORDS, MAX_KEPT, WORD, changed_names, definitions, without_comments
 from pilotfish.feedback.linemap import line_map
+from pilotfish.feedback.same_code import same_but_for_variables
 
 PYTHON: tuple[str, ...] = (".py", ".pyi")
 TYPESCRIPT: tuple[str, ...] = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
@@ -69,13 +70,16 @@ def visible_names(old: str, new: str, extension: str, *, with_classes: bool = Tr
     every = changed_names(old, new, extension)
     if family is None or not every.all:
         return every.all
-    before, after = _Lines(without_comments(old, extension)), _Lines(without_comments(new, extension))
+    before, after = _lines_of(old, extension), _lines_of(new, extension)
     moved = line_map(before, after)
     gone = [number for number, gap in enumerate(moved.old_gaps) if gap is not None]
     come = [number for number, gap in enumerate(moved.new_gaps) if gap is not None]
     if _brackets(before, gone) != _brackets(after, come) or _quotes(old) != _quotes(new):
         return every.all
     if family is PYTHON:
+        alike = same_but_for_variables(old, new, [*_bodies(before, after, moved.moved, gone)])
+        gone = [number for number in gone if not any(number in one for one, _ in alike)]
+        come = [number for number in come if not any(number in one for _, one in alike)]
         texts = _Python(before, with_classes=with_classes), _Python(after, with_classes=with_classes)
         return _with_users(texts, frozenset(chain(texts[0].seen(gone), texts[1].seen(come))) - KEYWORDS)
     return frozenset(chain(_seen(before, gone, family), _seen(after, come, family))) - KEYWORDS
@@ -124,6 +128,15 @@ class _Lines(list[str]):
             if line.strip():
                 open_lines.append((depth, number))
         return found
+
+
+def _lines_of(text: str, extension: str) -> _Lines:
+    return _kept_lines(text, extension) if len(text) <= MAX_KEPT else _Lines(without_comments(text, extension))
+
+
+@lru_cache(maxsize=8)
+def _kept_lines(text: str, extension: str) -> _Lines:
+    return _Lines(without_comments(text, extension))
 
 
 class _Python:
@@ -198,7 +211,7 @@ def names_seen_at(
     family = next((known for known in (PYTHON, TYPESCRIPT) if extension in known), None)
     if family is None:
         return None
-    lines = _Lines(without_comments(text, extension))
+    lines = _lines_of(text, extension)
     there = [number for number in numbers if number < len(lines)]
     if family is TYPESCRIPT:
         return frozenset(_seen(lines, there, family)) - KEYWORDS
@@ -230,12 +243,33 @@ def _seen(
             yield from _bound(imported["bound"]) if imported else (found[0] for found in WORD.finditer(lines[number]))
 
 
+def _bodies(
+    before: _Lines, after: _Lines, moved: Sequence[int | None], gone: Sequence[int]
+) -> Iterator[tuple[range, range]]:
+    """The functions in which lines were changed, outermost ones, as they were and as they are."""
+    for first in {one for number in gone if (one := _function_around(before, number)) is not None}:
+        there = moved[first]
+        if there is not None and _DEF.match(before[first]):
+            yield _extent(before, first), _extent(after, there)
+
+
+def _function_around(lines: _Lines, number: int) -> int | None:
+    """The first line of the outermost function that a line lies in."""
+    heads = (_head(lines, one) for one in _enclosing(lines, number))
+    return next((one for one in reversed([*heads]) if _DEF.match(lines[one])), None)
+
+
+def _extent(lines: _Lines, first: int) -> range:
+    """From the first line of a function to its last."""
+    depth, body = _indentation(lines[first]), range(_end_of_head(lines, first), len(lines))
+    after = (number for number in body if lines[number].strip() and _indentation(lines[number]) <= depth)
+    return range(first, next(after, len(lines)))
+
+
 def _attributes(lines: _Lines, number: int, function: int, users: frozenset[str] | None) -> Iterator[str]:
     """The attributes to which a function gives what may come from one of its lines, by way of its variables, too."""
     signature = range(_head(lines, function), _end_of_head(lines, function))
-    depth = _indentation(lines[_head(lines, function)])
-    after = range(signature.stop, len(lines))
-    end = next((one for one in after if lines[one].strip() and _indentation(lines[one]) <= depth), len(lines))
+    end = _extent(lines, signature.start).stop
     loops = [one for one in _enclosing(lines, number) if one > function and _LOOP.match(lines[one])]
     new = {number, *_statement(lines, number, function)}
     # A loop comes back to its beginning.
@@ -260,10 +294,11 @@ def _statement(lines: _Lines, number: int, function: int) -> Iterator[int]:
     return (one for one in _enclosing(lines, number) if one > function and not _BLOCK.match(lines[one]))
 
 
-def _variables(line: str) -> Iterator[str]:
+@lru_cache(maxsize=MAX_LINES)
+def _variables(line: str) -> frozenset[str]:
     """The variables and attributes to which a line gives a value."""
     given = (next(filter(None, found.groups()), "") for found in _GIVEN.finditer(line))
-    return (word[0] for one in given for word in WORD.finditer(one) if word[0] not in _INSTANCE)
+    return frozenset(word[0] for one in given for word in WORD.finditer(one)) - _INSTANCE
 
 
 def _parameters(line: str, users: frozenset[str] | None) -> Iterator[str]:
@@ -275,8 +310,8 @@ def _parameters(line: str, users: frozenset[str] | None) -> Iterator[str]:
 
 def _end_of_head(lines: _Lines, number: int) -> int:
     """The line after the signature that begins on this one."""
-    last = next((one for one in range(number, len(lines)) if lines[one].rstrip().endswith((":", "{"))), number)
-    return min(last, number + MAX_HEAD) + 1
+    head = range(number, min(len(lines), number + MAX_HEAD))
+    return next((one for one in head if lines[one].rstrip().endswith((":", "{"))), head[-1]) + 1
 
 
 @lru_cache(maxsize=MAX_LINES)

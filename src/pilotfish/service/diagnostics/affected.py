@@ -4,7 +4,6 @@ Measured on real projects with random breaking edits, names and direct importers
 Python package and 72 of 74 of a TypeScript project; the importers of each file that turned out broken hold the rest.
 """
 
-import ast
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from pilotfish.feedback.changed_names import ChangedNames, changed_names, defined_names
 from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
+from pilotfish.feedback.python_code import parsed
 from pilotfish.feedback.visible_names import exported_names, imported_names, visible_names
 from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
@@ -124,7 +124,8 @@ class AffectedFiles:
             if is_opaque(edit, seen):
                 opaque.add(edit.path)
         names |= await self._subclasses(root, names, extensions, seconds)
-        using = await self.using(root, {name for name in names if not is_special(name)}, extensions, seconds)
+        seen_outside = {name for name in names if not is_special(name)}
+        using = await self.using(root, seen_outside, extensions, seconds, from_outside=True)
         importers = await self.of_broken(root, opaque, extensions, seconds)
         if using is None:
             return Affected((), complete=False)
@@ -139,13 +140,23 @@ class AffectedFiles:
         return asking is None or not asking.complete or bool(await self._code.using(asking.files, names))
 
     async def using(
-        self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
+        self,
+        root: AbsPath,
+        names: Collection[str],
+        extensions: Collection[str],
+        seconds: float,
+        *,
+        from_outside: bool = False,
     ) -> Found | None:
-        """The files with any of these names in their code; None as in `ProjectWords.mentions`."""
+        """The files with any of these names in their code; None as in `ProjectWords.mentions`.
+
+        `from_outside`: as something of another file.
+        """
         found = await self._words.mentions(root, names, extensions, seconds)
         if found is None:
             return None
-        return Found({path: found.files[path] for path in await self._code.using(found.files, names)}, found.complete)
+        using = await self._code.using(found.files, names, from_outside=from_outside)
+        return Found({path: found.files[path] for path in using}, found.complete)
 
     async def _subclasses(
         self, root: AbsPath, names: Collection[str], extensions: Collection[str], seconds: float
@@ -168,6 +179,12 @@ class AffectedFiles:
         if found is None:
             return Affected((), complete=False)
         return Affected(tuple(sorted(await self._importers(found.files, stems))), found.complete)
+
+    async def importable(
+        self, root: AbsPath, paths: Iterable[AbsPath], extensions: Collection[str], seconds: float
+    ) -> list[AbsPath]:
+        """Of these files, those that others can see something of."""
+        return [path for path in paths if await self._may_be_imported(root, path, extensions, seconds)]
 
     async def _may_be_imported(self, root: AbsPath, path: AbsPath, extensions: Collection[str], seconds: float) -> bool:
         """False for a test and its like: whatever changes in a file that nobody imports, nobody else is broken by."""
@@ -216,21 +233,13 @@ def is_opaque(edit: EditedText, seen: Collection[str]) -> bool:
     """Whether its importers may see more of an edit than names tell."""
     if not edit.path.endswith(IMPORTED_BY_NAME) or not edit.before or edit.after is None:
         return True
-    return not EXPORTING.isdisjoint(seen) or not _is_python(edit.before) or not _is_python(edit.after)
+    # What cannot be read may lack anything that stands after the fault.
+    return not EXPORTING.isdisjoint(seen) or parsed(edit.before) is None or parsed(edit.after) is None
 
 
 def is_special(name: str) -> bool:
     """Of Python: whatever uses such a method says the name of its class instead."""
     return name.startswith("__") and name.endswith("__")
-
-
-def _is_python(text: str) -> bool:
-    """What cannot be read may lack anything that stands after the fault."""
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def _imported_by(edit: EditedText) -> frozenset[str]:

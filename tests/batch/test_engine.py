@@ -2,7 +2,9 @@
 
 import os
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import anyio
 import anyio.lowlevel
@@ -12,10 +14,11 @@ from hypothesis import strategies as st
 
 import pilotfish
 from pilotfish.api.answers import State
-from pilotfish.batch.engine import MAX_TRIES, PatchQueue
+from pilotfish.batch.engine import MAX_TRIES, PatchQueue, Tell
 from pilotfish.batch.judge import JudgedPatch
 from pilotfish.batch.patches import BadPatch, Judgement, Patch, each, judged_ids, line_of, read_patch
 from pilotfish.library.workspace import computer
+from pilotfish.surfaces.cli.batch import BatchRun
 from support.servers.real import User
 from support.values.patched_project import BREAKING, GREETING
 
@@ -95,6 +98,59 @@ def test_a_line_that_was_cut_short_is_no_judgement() -> None:
 def test_what_is_no_patch_is_refused(line: str) -> None:
     with pytest.raises(BadPatch):
         read_patch(line)
+
+
+@pytest.mark.parametrize(
+    ("patch", "moves"),
+    [
+        (Patch(1, {"a": "", "b": None}), True),
+        (Patch(1, {"a": ""}), False),
+        (Patch(1, diff="diff --git a/a b/a\ndeleted file mode 100644\n"), True),
+        (Patch(1, diff="diff --git a/a b/b\nsimilarity index 100%\nrename from a\nrename to b\n"), True),
+        (Patch(1, diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-deleted file\n+new file\n"), False),
+    ],
+)
+def test_a_patch_moves_files_where_one_goes(patch: Patch, moves: bool) -> None:
+    assert patch.moves_files is moves
+
+
+async def test_of_a_file_patches_of_a_base_that_move_files_come_last_and_those_of_a_pipe_as_they_are(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        b'{"id": 1, "files": {"a": null}}\n',
+        b'{"id": 2, "files": {"a": "x"}}\n',
+        b"\n",
+        b'{"id": 3, "files": {"b": null}}\n',
+        b'{"id": 4, "files": {"b": "x"}}\n',
+        b'{"id": 5, "files": {"c": "x"}}\n',
+        b'{"id": 6, "files": {"c": null}, "base": "main"}\n',
+        b'{"id": 7, "files": {"c": "x"}, "base": "main"}',
+    ]
+    (tmp_path / "patches").write_bytes(b"".join(lines))
+    engine = Listing()
+    with open(tmp_path / "patches", "rb") as file, open(tmp_path / "out", "wb") as out:
+        await BatchRun(file, {4}, 7).judge_all(engine, out)
+    assert engine.ids == [2, 5, 1, 3, 7, 6]
+    reading, writing = os.pipe()
+    os.write(writing, b"".join(lines))
+    os.close(writing)
+    engine = Listing()
+    with open(reading, "rb", buffering=0) as pipe, open(tmp_path / "out", "wb") as out:
+        await BatchRun(cast("BinaryIO", pipe), {4}, None).judge_all(engine, out)
+    assert engine.ids == [1, 2, 3, 5, 6, 7]
+
+
+class Listing:
+    """Judges nothing, and keeps the order in which it is given patches."""
+
+    def __init__(self) -> None:
+        self.ids = list[object]()
+
+    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+        async for patch in patches:
+            self.ids.append(patch.id)
+            await tell(Judgement(patch.id, State.FRESH, (), 0, 0))
 
 
 @pytest.mark.server("ty")

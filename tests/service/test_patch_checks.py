@@ -1,18 +1,22 @@
 """Judging patches on a scripted server: what is not known when the time is over is said."""
 
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 import pilotfish.service.patch_checks as patch_checks
 from pilotfish.api.answers import State
 from pilotfish.batch.judge import JudgeSettings, PatchJudge
 from pilotfish.batch.patches import Patch
+from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.model import AbsPath, Severity
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict
+from pilotfish.service.patch_checks import PATCH_SECONDS, BaseStates, CopyMoves, PatchVerdict, SharedStates
 from pilotfish.system.clock import current_time
 from support.servers.linker import linker
 from support.servers.script import Script
@@ -31,13 +35,16 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def _judge(ground: Ground) -> PatchVerdict:
-    """A patch that takes away what `a.rb` uses."""
+async def _judge(
+    ground: Ground, states: BaseStates | None = None, moved: Callable[[], None] = lambda: None
+) -> PatchVerdict:
+    """A patch that takes away what `a.rb` uses; `moved` is called when the copy has been moved."""
     path = ground.root / "lib.rb"
 
     def move(text: str) -> Callable[[], Awaitable[None]]:
         async def write() -> None:
             ground.write("lib.rb", text)
+            moved()
 
         return write
 
@@ -48,8 +55,29 @@ async def _judge(ground: Ground) -> PatchVerdict:
         ground.service.workspaces.of(ground.client),
         [EditedText(AbsPath(str(path)), BASE, "def sum\n")],
         CopyMoves(move(BASE), move("def sum\n")),
-        BaseStates(),
+        states or BaseStates(),
     )
+
+
+class Asked:
+    """What copies ask their servers for at the base, by the names of the files."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.at_base = list[str]()
+
+    def listen(self, ground: Ground, before: Callable[[], Awaitable[None]]) -> None:
+        """`before` each question is asked, which it may keep from being."""
+        checks = ground.service.patch_checks
+        check = checks.check
+
+        async def heard(run: Any, paths: Collection[AbsPath], *, others: bool) -> Any:
+            if (ground.root / "lib.rb").read_text() == BASE:
+                self.at_base += [os.path.basename(path) for path in paths]
+                await before()
+            return await check(run, paths, others=others)
+
+        self._monkeypatch.setattr(checks, "check", heard)
 
 
 async def test_a_patch_whose_followers_are_all_checked_is_fresh(tmp_path: Path) -> None:
@@ -119,3 +147,70 @@ async def test_a_server_is_asked_for_hints_only_where_they_count(
         sent = [one.params for one in ground.server("vtsls").received if one.method == "workspace/executeCommand"]
     assert judged.judgement.state is State.FRESH
     assert {one["arguments"][0] for one in sent} - {"projectInfo", "reload"} == asked
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_what_one_copy_is_asking_for_another_waits_for_and_asks_itself_where_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
+) -> None:
+    asked, shared = Asked(monkeypatch), SharedStates()
+    other_began, other_may_begin = anyio.Event(), anyio.Event()
+    verdicts = dict[str, PatchVerdict | Failure]()
+
+    async def until_the_other_is_there() -> None:
+        other_may_begin.set()
+        await other_began.wait()
+        if is_lost:
+            raise Unavailable(Code.SERVER_CRASHED, "lost")
+
+    async def judge(name: str, ground: Ground, moved: Callable[[], None]) -> None:
+        try:
+            verdicts[name] = await _judge(ground, BaseStates(shared), moved)
+        except Failure as failure:
+            verdicts[name] = failure
+
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").mkdir()
+    async with (
+        service_on(tmp_path / "1", {"one": linker}, LINKED) as one,
+        service_on(tmp_path / "2", {"one": linker}, LINKED) as two,
+        anyio.create_task_group() as tasks,
+    ):
+        asked.listen(one, until_the_other_is_there)
+        asked.listen(two, anyio.lowlevel.checkpoint)
+        tasks.start_soon(judge, "one", one, lambda: None)
+        await other_may_begin.wait()
+        tasks.start_soon(judge, "two", two, other_began.set)
+    found = verdicts["two"]
+    assert isinstance(found, PatchVerdict)
+    assert (found.state, [*found.introduced]) == (State.FRESH, ["a.rb"])
+    assert isinstance(verdicts["one"], Failure) is is_lost
+    assert asked.at_base.count("lib.rb") == (2 if is_lost else 1)
+    assert asked.at_base.count("a.rb") == 1
+    assert not shared.asking
+
+
+@pytest.mark.parametrize(
+    ("states", "asked_first"),
+    [
+        (BaseStates(), {"lib.rb"}),
+        (BaseStates(is_long=True), {"lib.rb", "a.rb", "b.rb", "c.rb"}),
+        (BaseStates(part=(0, 2), is_long=True), {"lib.rb", "a.rb", "c.rb"}),
+    ],
+)
+async def test_a_copy_asks_for_its_part_of_the_base_at_once_where_many_patches_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: BaseStates, asked_first: set[str]
+) -> None:
+    asked, first = Asked(monkeypatch), set[str]()
+
+    async def keep() -> None:
+        if not first:
+            first.update(asked.at_base)
+
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        for name in ("b.rb", "c.rb"):
+            ground.write(name, "def other\n")
+        asked.listen(ground, keep)
+        verdict = await _judge(ground, states)
+    assert first == asked_first
+    assert (verdict.state, [*verdict.introduced]) == (State.FRESH, ["a.rb"])

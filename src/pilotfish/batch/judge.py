@@ -38,6 +38,8 @@ class JudgeSettings(Struct, frozen=True):
     """The least severity that counts."""
     host: str | None = None
     git: str | None = None
+    is_long: bool = False
+    """So many patches are known to come that most files of the base will be needed."""
 
 
 @asynccontextmanager

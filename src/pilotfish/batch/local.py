@@ -12,7 +12,7 @@ from pilotfish.batch.judge import JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Failure
 from pilotfish.model import AbsPath
-from pilotfish.service.patch_checks import BaseStates
+from pilotfish.service.patch_checks import BaseStates, SharedStates
 from pilotfish.service.service import System
 from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
@@ -23,7 +23,7 @@ class LocalEngine:
         self._settings = settings
         self._shell = shell
         self._jobs = jobs
-        self._states: dict[str | None, BaseStates] = {}
+        self._states: dict[str | None, SharedStates] = {}
         """By base: what any judge has found of its files."""
 
     async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
@@ -32,16 +32,16 @@ class LocalEngine:
         with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
             bases = Bases(self._settings, AbsPath(real_path(folder)))
             async with owned_tasks() as tasks:
-                for _ in range(self._jobs):
-                    tasks.start_soon(self._work, queue, bases)
+                for number in range(self._jobs):
+                    tasks.start_soon(self._work, queue, bases, number)
 
-    async def _work(self, queue: PatchQueue, bases: Bases) -> None:
+    async def _work(self, queue: PatchQueue, bases: Bases, number: int) -> None:
         """One judge after the other, each of the base that the next patch has."""
         patch = await queue.take()
         while patch is not None:
             async with AsyncExitStack() as opened:
                 try:
-                    judge = await self._judge(opened, bases, patch.base)
+                    judge = await self._judge(opened, bases, patch.base, number)
                 except Failure as failure:
                     # There is no such base, or no room for a copy of it.
                     await queue.end(unjudged(patch, failure.message))
@@ -55,9 +55,9 @@ class LocalEngine:
                     await queue.settle(patch, judged)
                     patch = await queue.take()
 
-    async def _judge(self, opened: AsyncExitStack, bases: Bases, base: str | None) -> PatchJudge:
+    async def _judge(self, opened: AsyncExitStack, bases: Bases, base: str | None, number: int) -> PatchJudge:
         copy = await bases.copy_of(base)
-        shared = self._states.setdefault(base, BaseStates())
-        states = BaseStates(shared.files, shared.ahead)
+        shared = self._states.setdefault(base, SharedStates())
+        states = BaseStates(shared, (number, self._jobs), is_long=self._settings.is_long)
         opening = open_judge(self._settings, self._shell, states, partial(duplicate, copy))
         return await opened.enter_async_context(opening)

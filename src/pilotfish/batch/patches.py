@@ -1,5 +1,6 @@
 """What goes in and what comes out: one JSON object a line, either way."""
 
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -11,6 +12,8 @@ from pilotfish.model import Severity
 from pilotfish.service.patch_checks import PatchVerdict
 
 PatchId = str | int
+
+_MOVING = re.compile(r"^(?:deleted file|new file|rename from) ", re.MULTILINE)
 
 
 class BadPatch(ValueError):
@@ -25,6 +28,11 @@ class Patch(Struct, frozen=True):
     diff: str | None = None
     base: str | None = None
     """A commit of the workspace's repository. Without one: the files as they are when the batch begins."""
+
+    @property
+    def moves_files(self) -> bool:
+        """Whether files go, or come and go: a server then reads its project anew. A new file alone is not seen here."""
+        return None in self.files.values() or (self.diff is not None and _MOVING.search(self.diff) is not None)
 
 
 class IntroducedDiagnostic(Struct, frozen=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from pilotfish.batch.patches import Patch, unjudged
 from pilotfish.errors import Code, Failure, Unavailable
 from pilotfish.feedback.delta import CheckedText
 from pilotfish.model import AbsPath
-from pilotfish.service.patch_checks import BaseStates
+from pilotfish.service.patch_checks import BaseStates, SharedStates
 from pilotfish.service.service import System
 from pilotfish.system.real_path import real_path
 from pilotfish.system.tasks import owned_tasks
@@ -46,13 +46,16 @@ MakeSystem = Callable[[Mapping[str, str]], System]
 class JudgeActor:
     """What runs in a worker process of Ray. Its judge is opened for the base of the first patch."""
 
-    def __init__(self, settings: bytes, make_system: MakeSystem) -> None:
+    def __init__(self, settings: bytes, make_system: MakeSystem, part: tuple[int, int]) -> None:
+        """`part`: its number, and of how many."""
         self._settings = msgspec.json.decode(settings, type=JudgeSettings)
         self._make_system = make_system
+        self._part = part
         self._opened: ExitStack | None = None
         self._portal: BlockingPortal | None = None
         self._judge: PatchJudge | None = None
-        self._states = BaseStates()
+        self._states: dict[str, CheckedText] = {}
+        """At the base."""
 
     def judge(self, patch: bytes, piece: bytes | None, known: States) -> tuple[bytes, States]:
         """`piece`: the copy of the patch's base, unless it is at that base; `known`: what others have found there.
@@ -64,10 +67,10 @@ class JudgeActor:
             self._open(piece)
         assert self._portal is not None
         assert self._judge is not None
-        self._states.files.update(known)
-        before = frozenset(self._states.files)
+        self._states.update(known)
+        before = frozenset(self._states)
         judged = self._portal.call(self._judge.judge, asked)
-        found = {path: state for path, state in self._states.files.items() if path not in before}
+        found = {path: state for path, state in self._states.items() if path not in before}
         return msgspec.json.encode(judged), found
 
     def place(self) -> tuple[str, int]:
@@ -83,8 +86,9 @@ class JudgeActor:
     def _open(self, piece: bytes) -> None:
         self.close()
         shell = self._make_system(os.environ)
-        self._states = BaseStates()
-        opening = open_judge(self._settings, shell, self._states, partial(unpack, piece))
+        self._states = {}
+        states = BaseStates(SharedStates(self._states), self._part, is_long=self._settings.is_long)
+        opening = open_judge(self._settings, shell, states, partial(unpack, piece))
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal())
             self._judge = stack.enter_context(self._portal.wrap_async_context_manager(opening))
@@ -160,8 +164,8 @@ class RayEngine:
                 pieces = _Pieces(ray, Bases(self._settings, AbsPath(real_path(folder))))
                 queue = PatchQueue(patches, tell)
                 async with owned_tasks() as tasks:
-                    for _ in range(self._jobs):
-                        tasks.start_soon(self._work, ray, queue, pieces)
+                    for number in range(self._jobs):
+                        tasks.start_soon(self._work, ray, queue, pieces, (number, self._jobs))
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(ray.shutdown)
@@ -173,7 +177,7 @@ class RayEngine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(Code.NOT_FOUND, f"no Ray cluster at {self._address}: {error}") from error
 
-    async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces") -> None:
+    async def _work(self, ray: Any, queue: PatchQueue, pieces: "_Pieces", part: tuple[int, int]) -> None:
         """One actor, and another one when it is lost."""
         judge: _Judge | None = None
         try:
@@ -184,7 +188,7 @@ class RayEngine:
                     await queue.end(unjudged(patch, failure.message))
                     continue
                 try:
-                    judge = judge or await self._begun(ray)
+                    judge = judge or await self._begun(ray, part)
                     judged = await judge.judge(patch, piece)
                 except ray.exceptions.RayError as error:
                     await anyio.to_thread.run_sync(_kill, ray, judge)
@@ -203,9 +207,9 @@ class RayEngine:
             with anyio.CancelScope(shield=True):
                 await self._end(ray, judge)
 
-    async def _begun(self, ray: Any) -> _Judge:
+    async def _begun(self, ray: Any, part: tuple[int, int]) -> _Judge:
         made = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(JudgeActor)
-        actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system))
+        actor = cast("_Actor", made.remote(msgspec.json.encode(self._settings), self._make_system, part))
         node, pid = await actor.place.remote()
         if self._began is not None:
             self._began(pid)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from functools import partial
 from itertools import islice
 
+import anyio
 import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -78,12 +79,24 @@ class PatchVerdict(Struct, frozen=True):
     """Something failed that may not fail again: a server died or was late."""
 
 
-class BaseStates(Struct):
-    """What is known of the base. `files`, by path below the root, and `ahead` may be shared by several copies of it."""
+class SharedStates(Struct):
+    """What is known of the files of a base, by path below the root, by all copies of it in this process."""
 
     files: dict[str, CheckedText] = field(default_factory=dict[str, CheckedText])
+    asking: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event])
+    """Files that some copy is asking for; set when it has its answer, whatever that is."""
     ahead: set[str] = field(default_factory=set[str])
-    """Files whose state some copy has asked for, or is asking for, before a patch needs it."""
+    """Files that some copy has asked for before a patch needed it."""
+
+
+class BaseStates(Struct):
+    """What is known of the base by one copy."""
+
+    shared: SharedStates = field(default_factory=SharedStates)
+    part: tuple[int, int] = (0, 1)
+    """Of the files to be asked for ahead, the third, say, of five parts: other copies have the others."""
+    is_long: bool = False
+    """So many patches are to be judged that most files are needed."""
     accounts: dict[AbsPath, Account | None] = field(default_factory=dict[AbsPath, Account | None])
     """By root of a server: what it said of its whole project; None where it cannot be asked for that."""
 
@@ -174,12 +187,13 @@ class PatchChecks:
     async def _follow(self, run: "_Run", target: SearchedRoot, differing: Sequence[AbsPath]) -> None:
         """The files that see what differs from the base, and those that see what differs in these, and so on."""
         while differing and run.left > 0:
-            names, opaque = run.names_seen(differing, with_classes=True)
+            seen = await self._affected.importable(target.root, differing, target.extensions, run.left)
+            names, opaque = run.names_seen(seen, with_classes=True)
             if not await self._affected.may_be_asked_for(target.root, names, target.extensions, run.left):
-                names, _ = run.names_seen(differing, with_classes=False)
+                names, _ = run.names_seen(seen, with_classes=False)
             names = {name for name in names if not is_special(name)}
             following = await self._affected.of_broken(target.root, opaque, target.extensions, run.left)
-            seeing = await self._affected.using(target.root, names, target.extensions, run.left)
+            seeing = await self._affected.using(target.root, names, target.extensions, run.left, from_outside=True)
             run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
             differing = await run.judge([*following.files, *(seeing.files if seeing else ())], others=True)
         # The time was over before nothing more differed.
@@ -237,8 +251,9 @@ class _Run:
         self.is_complete = True
         self._checks = checks
         self._moves = moves
-        self._bases = states.files
-        self._asked_ahead = states.ahead
+        self._states = states
+        self._shared = states.shared
+        self._bases = states.shared.files
         self._created = {edit.path for edit in edits if edit.before is None}
         self._gone = {edit.path for edit in edits if edit.after is None}
         self._is_patched = False
@@ -263,30 +278,52 @@ class _Run:
             await self._checks.in_step(self.workspace)
 
     async def know(self, paths: Iterable[AbsPath]) -> None:
-        """Have the states of these files at the base."""
-        wanted = [path for path in paths if self._named(path) not in self._bases and path not in self._created]
-        wanted = [path for path in dict.fromkeys(wanted) if path not in self._unknown]
-        if not wanted:
-            return
-        needed = frozenset(wanted)
-        if self._is_patched:
-            await self.to_base()
-            wanted += await self._ahead(frozenset(wanted))
-        for verdict in await self._checks.check(self, wanted, others=False):
+        """Have the states of these files at the base: what another copy is asking for, it is left to find."""
+        wanted = [*dict.fromkeys(paths)]
+        while wanted := [path for path in wanted if self._lacks(path)]:
+            free = [path for path in wanted if self._named(path) not in self._shared.asking]
+            if free:
+                await self._ask(free)
+                wanted = [path for path in wanted if path not in free]
+            else:
+                await self._shared.asking[self._named(wanted[0])].wait()
+
+    def _lacks(self, path: AbsPath) -> bool:
+        return self._named(path) not in self._bases and path not in self._created and path not in self._unknown
+
+    async def _ask(self, needed: Collection[AbsPath]) -> None:
+        """Ask for the states of these files at the base; of others, too, where the server had to go back to it."""
+        asked, answered = [*needed], anyio.Event()
+        asking = dict.fromkeys(map(self._named, needed), answered)
+        self._shared.asking |= asking
+        try:
+            if self._is_patched or self._states.is_long:
+                ahead = await self._ahead()
+                asked += ahead
+                asking |= dict.fromkeys(map(self._named, ahead), answered)
+                self._shared.asking |= asking
+            if self._is_patched:
+                await self.to_base()
+            verdicts = await self._checks.check(self, asked, others=False)
+        finally:
+            for name in asking:
+                del self._shared.asking[name]
+            answered.set()
+        for verdict in verdicts:
             if verdict.is_fresh:
                 self._bases[self._named(verdict.path)] = self._state(verdict)
             elif verdict.path in needed:
                 self._unknown[verdict.path] = verdict
 
-    async def _ahead(self, wanted: frozenset[AbsPath]) -> list[AbsPath]:
-        """Files that later patches may need."""
-        if len(self._bases) < LONG:
+    async def _ahead(self) -> list[AbsPath]:
+        """Files that later patches may need, and that nobody asks for."""
+        if not self._states.is_long and len(self._bases) < LONG:
             return []
+        number, parts = self._states.part
         every = await self._checks.files_like(self.own, self.workspace, self.left)
-        known = self._bases.keys() | self._asked_ahead
-        unknown = (path for path in every if path not in wanted and self._named(path) not in known)
-        found = list(islice(unknown, AHEAD))
-        self._asked_ahead.update(map(self._named, found))
+        known = self._bases.keys() | self._shared.asking.keys() | self._shared.ahead
+        found = list(islice((path for path in every[number::parts] if self._named(path) not in known), AHEAD))
+        self._shared.ahead.update(map(self._named, found))
         return found
 
     async def judge(self, paths: Iterable[AbsPath], *, others: bool = False) -> list[AbsPath]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -28,6 +28,9 @@ READ_BYTES = 1 << 20
 """Of a pipe, at once."""
 
 SEVERITIES = ("error", "warning", "information", "hint")
+
+LONG = 50
+"""Patches for which it pays to know the state of every file."""
 
 
 @click.command()
@@ -64,20 +67,22 @@ def batch(
         raise click.UsageError("--resume needs --out FILE.")
     workspace = AbsPath(real_path(root_of(root)))
     known = set(_earlier(out)) if resume and out is not None else set[PatchId]()
-    run = _Run(patches, known, _total(patches))
-    made = _engine(engine, address, jobs or os.cpu_count() or 1, _settings(workspace, severity))
+    total = _total(patches)
+    run = BatchRun(patches, known, total)
+    is_long = total is not None and total - len(known) >= LONG
+    made = _engine(engine, address, jobs or os.cpu_count() or 1, _settings(workspace, severity, is_long=is_long))
     with _output(out, append=resume) as output:
         anyio.run(run.judge_all, made, output)
     click.get_current_context().exit(run.exit_code)
 
 
-def _settings(workspace: AbsPath, severity: str) -> JudgeSettings:
+def _settings(workspace: AbsPath, severity: str, *, is_long: bool) -> JudgeSettings:
     from pilotfish.batch.judge import JudgeSettings
 
     # Never a git that the project brings along.
     path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (workspace,), trusted=False))
     worst = Severity(SEVERITIES.index(severity) + 1)
-    return JudgeSettings(workspace, worst, git=shutil.which("git", path=path))
+    return JudgeSettings(workspace, worst, git=shutil.which("git", path=path), is_long=is_long)
 
 
 def _engine(name: str, address: str, jobs: int, settings: JudgeSettings) -> Engine:
@@ -92,7 +97,9 @@ def _engine(name: str, address: str, jobs: int, settings: JudgeSettings) -> Engi
     return LocalEngine(settings, computer(os.environ), jobs)
 
 
-class _Run:
+class BatchRun:
+    """The patches of an input, and what becomes of them."""
+
     def __init__(self, lines: BinaryIO, known: set[PatchId], total: int | None) -> None:
         self._lines = lines
         self._known = known
@@ -121,23 +128,50 @@ class _Run:
             await engine.run(self._patches(), tell)
 
     async def _patches(self) -> AsyncIterator[Patch]:
-        number = 0
+        """Of a file, those of a base that move files come after the others: for them a server reads its project anew,
+        twice for each that stands alone. A pipe is read as it comes: whoever writes to it may wait for an answer."""
+        later, base, number, offset = list[int](), None, 0, 0
         async for line in _lines(self._lines):
-            number += 1
-            if not line.strip():
+            number, offset = number + 1, offset + len(line)
+            patch = self._patch(line, number)
+            if patch is None:
                 continue
-            try:
-                patch = read_patch(line)
-            except BadPatch as error:
-                self._complain(number, str(error))
-                continue
-            if patch.id in self._known:
-                continue
-            if patch.id in self._seen:
-                self._complain(number, f"there was a patch {patch.id!r} before")
-                continue
-            self._seen.add(patch.id)
+            if patch.base != base:
+                for held in self._at(later):
+                    yield held
+                later, base = [], patch.base
+            if patch.moves_files and self._lines.seekable():
+                later.append(offset - len(line))
+            else:
+                yield patch
+        for held in self._at(later):
+            yield held
+
+    def _at(self, offsets: Sequence[int]) -> Iterator[Patch]:
+        """The patches that stand there."""
+        for offset in offsets:
+            here = self._lines.tell()
+            self._lines.seek(offset)
+            patch = read_patch(self._lines.readline())
+            self._lines.seek(here)
             yield patch
+
+    def _patch(self, line: bytes, number: int) -> Patch | None:
+        """None for what is not to be judged; what is wrong with it is said."""
+        if not line.strip():
+            return None
+        try:
+            patch = read_patch(line)
+        except BadPatch as error:
+            self._complain(number, str(error))
+            return None
+        if patch.id in self._known:
+            return None
+        if patch.id in self._seen:
+            self._complain(number, f"there was a patch {patch.id!r} before")
+            return None
+        self._seen.add(patch.id)
+        return patch
 
     def _complain(self, number: int, why: str) -> None:
         self._unread += 1

@@ -21,6 +21,8 @@ def outside_names(text: str) -> frozenset[str] | None:
     module = parsed(text)
     if module is None:
         return None
+    texts = set[int]()
+    """Strings that are compared, returned or kept: neither keys nor types."""
     found = {word for comment in _TYPE_COMMENT.findall(text) for word in WORD.findall(comment)}
     for node in ast.walk(module):
         match node:
@@ -36,7 +38,9 @@ def outside_names(text: str) -> frozenset[str] | None:
                 found.update(_imported(node))
             case ast.ClassDef():
                 found.update(_members(node))
-            case ast.Constant(value=str(said)) if _NAMED.fullmatch(said):
+            case ast.Compare() | ast.Return() | ast.Assign():
+                texts.update(map(id, ast.iter_child_nodes(node)))
+            case ast.Constant(value=str(said)) if id(node) not in texts and _NAMED.fullmatch(said):
                 found.update(WORD.findall(said))
             case _:
                 pass

@@ -67,3 +67,7 @@ def test_the_parser_has_nothing_to_say_about_the_strings_of_a_project() -> None:
     argv = [sys.executable, "-W", "default", "-c", program]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("frozenset({'key'})\n", "")
+
+
+def test_a_long_row_of_dots_is_read_as_fast_as_any_string() -> None:
+    assert outside_names(f"one('wait{' .  ' * 1_000}!')") == frozenset()

@@ -12,8 +12,8 @@ from pilotfish.feedback.changed_names import WORD
 from pilotfish.feedback.python_code import parsed
 
 _TYPE_COMMENT = re.compile(r"#\s*type:.*")
-_NAMED = re.compile(r"\s*\w+(?:\s*[.,|\[\]]\s*\w*)*\s*")
-"""A string that is a key or a type."""
+_NAMED = re.compile(r"\s*+\w++(?:\s*+[.,|\[\]]\s*+\w*+)*+\s*+")
+"""A string that is a key or a type. It never tries a second way to read one: a row of dots has too many."""
 
 
 def outside_names(text: str) -> frozenset[str] | None:

@@ -232,3 +232,21 @@ class Box:
 )
 def test_an_attribute_is_seen_that_gets_its_value_from_the_line(line: int, seen: set[str]) -> None:
     assert names_seen_at(FLOW, [line], ".py") == seen
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("self.kind, self.size = given, 1", {"kind", "size"}),
+        ("(self.kind, other) = given", {"kind"}),
+        ("[other, self.kind] = given", {"kind"}),
+        ("self.count **= given", {"count"}),
+        ("self.count >>= given", {"count"}),
+        ("told(self.kind, size=given)", set[str]()),
+        ("told(self.count <= given)", set[str]()),
+        ("told(self.count, given >= 1)", set[str]()),
+    ],
+)
+def test_an_attribute_is_seen_where_it_is_assigned_to(line: str, seen: set[str]) -> None:
+    text = f"from made import given\n\n\nclass Box:\n    def fill(self) -> None:\n        {line}\n"
+    assert names_seen_at(text, [0], ".py") == {"given", *seen}

@@ -32,10 +32,13 @@ _ANNOTATED: Mapping[tuple[str, ...], re.Pattern[str]] = {
 }
 _BLOCK = re.compile(r"\s*\}?\s*(?:if|else|for|while|switch|try|catch|finally|do|with|return|case)\b")
 _ATTRIBUTE = re.compile(
-    r"\b(?:self|cls|this)\.([^\W\d][\w$]*)(?=\s*(?:[-+*/%&|^@<>]*=(?!=)|:\s*[^\W\d]|(?:,[^=()]*|\])=(?!=)))"
+    r"\b(?:self|cls|this)\.([^\W\d][\w$]*)"
+    r"(?=\s*(?:(?:\*\*|//|<<|>>>?|&&|\|\||\?\?|[-+*/%&|^@])?=(?!=)|:\s*[^\W\d]|\]\s*=(?!=)))"
     r"|\b(?:for|as)\b.*?\b(?:self|cls|this)\.([^\W\d][\w$]*)"
 )
 """An attribute that is assigned to: reading one changes nothing for others."""
+_TARGET = re.compile(r"\b(?:self|cls|this)\.([^\W\d][\w$]*)(?=\s*,)")
+"""One of several that are assigned to."""
 _DECIDES = re.compile(r"\s*\}?\s*(?:else\s+)?(?:if|elif|while|match|case|assert|switch|except|catch)\b")
 """What such a line says decides what is known of the variables after it."""
 _INSTANCE = frozenset({"self", "cls", "this"})
@@ -286,7 +289,16 @@ def _attributes(lines: _Lines, number: int, function: int, users: frozenset[str]
         using = [one for one in body if not given.isdisjoint(_words(lines[one]))]
         new = {*using, *(first for one in using for first in _statement(lines, one, function))} - changed
     for one in sorted(changed):
-        yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(lines[one])))
+        yield from _assigned(lines[one])
+
+
+def _assigned(line: str) -> Iterator[str]:
+    """The attributes that a line gives values to."""
+    yield from filter(None, chain.from_iterable(_ATTRIBUTE.findall(line)))
+    targets, equals, _ = line.partition("=")
+    # Behind a bracket, it names an argument.
+    if equals and "(" not in targets.lstrip(" \t("):
+        yield from _TARGET.findall(targets)
 
 
 def _statement(lines: _Lines, number: int, function: int) -> Iterator[int]:

@@ -113,7 +113,15 @@ class _Whereabouts(Struct):
 
 
 class Workspace:
-    def __init__(self, loaded: Loaded, boundary: Boundary, places: Places, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        boundary: Boundary,
+        places: Places,
+        environment: Mapping[str, str],
+        for_servers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`for_servers`: variables that a server gets unless it is configured to have others."""
         self.config = loaded.config
         self.warnings = tuple(map(str, loaded.problems))
         self.boundary = boundary
@@ -124,6 +132,7 @@ class Workspace:
             self.specs = {server: without_remote_schemas(spec) for server, spec in self.specs.items()}
         self._places = places
         self._environment = environment
+        self._for_servers = for_servers or {}
         territory = tuple(dict.fromkeys((boundary.workspace, boundary.worktree)))
         trusted = self.config.trusted
         path = search_path(environment.get("PATH", os.defpath), territory, trusted=trusted)
@@ -412,7 +421,7 @@ class Workspace:
             raise self.why_unavailable(candidate)
         self._require_approved(spec, root)
         ready = self._filled(allowed, root, located)
-        environment = self._child_environment(ready.env)
+        environment = self._child_environment({**self._for_servers, **ready.env})
         return SessionOptions(
             server=spec.id,
             root=root,

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 
 import pilotfish.service.patch_checks as patch_checks
 from pilotfish.api.answers import State
@@ -214,3 +215,45 @@ async def test_a_copy_asks_for_its_part_of_the_base_at_once_where_many_patches_c
         verdict = await _judge(ground, states)
     assert first == asked_first
     assert (verdict.state, [*verdict.introduced]) == (State.FRESH, ["a.rb"])
+
+
+async def test_a_judge_that_has_begun_knows_its_part_of_the_base_before_its_first_patch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, states = Asked(monkeypatch), BaseStates(is_long=True)
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        ground.write("lib.rb", BASE)
+        ground.write("a.rb", "use total\n")
+        asked.listen(ground, anyio.lowlevel.checkpoint)
+        judge = PatchJudge(
+            ground.service, ground.client, JudgeSettings(AbsPath(str(ground.root))), states, AbsPath(str(tmp_path))
+        )
+        patch = Patch("a", {"lib.rb": "def sum\n"})
+        await judge.begin(patch)
+        known = {*states.shared.files}
+        judged = await judge.judge(patch)
+    assert known == {"lib.rb", "a.rb"}
+    assert sorted(asked.at_base) == ["a.rb", "lib.rb"]
+    assert (judged.judgement.state, [one.file for one in judged.judgement.introduced]) == (State.FRESH, ["a.rb"])
+
+
+async def test_what_a_judge_cannot_begin_with_it_says_of_the_patch(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        settings = JudgeSettings(AbsPath(str(ground.root)))
+        judge = PatchJudge(ground.service, ground.client, settings, BaseStates(), AbsPath(str(tmp_path)))
+        patch = Patch("a", {"/etc/passwd": "def sum\n"})
+        await judge.begin(patch)
+        judged = await judge.judge(patch)
+    assert "relative to the workspace" in (judged.judgement.reason or "")
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+async def test_a_server_of_a_copy_leaves_the_other_processors_to_the_other_copies(
+    tmp_path: Path, *, is_copy: bool
+) -> None:
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        path = ground.write("lib.rb", BASE)
+        client = replace(ground.client, copy_of=ground.client.root if is_copy else None)
+        assert (await ground.service.check(client, [path])).meta.state is State.FRESH
+        (launch,) = ground.launches
+    assert launch.environment.get("NODE_OPTIONS") == ("--v8-pool-size=1" if is_copy else None)

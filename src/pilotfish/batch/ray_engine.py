@@ -57,21 +57,26 @@ class JudgeActor:
         self._states: dict[str, CheckedText] = {}
         """At the base."""
 
-    def judge(self, patch: bytes, piece: bytes | None, known: States) -> tuple[bytes, States]:
-        """`piece`: the copy of the patch's base, unless it is at that base; `known`: what others have found there.
+    def begin(self, patch: bytes, piece: bytes) -> States:
+        """Open a judge with this copy for the patch's base. Returns what was found there before the first judgement."""
+        self._open(piece)
+        portal, judge = self._there()
+        portal.call(judge.begin, msgspec.json.decode(patch, type=Patch))
+        return self._states
 
-        Returns the judgement, and what is new of the base.
-        """
-        asked = msgspec.json.decode(patch, type=Patch)
-        if piece is not None:
-            self._open(piece)
-        assert self._portal is not None
-        assert self._judge is not None
+    def judge(self, patch: bytes, known: States) -> tuple[bytes, States]:
+        """`known`: what others have found at the base. Returns the judgement, and what is new of the base."""
+        portal, judge = self._there()
         self._states.update(known)
         before = frozenset(self._states)
-        judged = self._portal.call(self._judge.judge, asked)
+        judged = portal.call(judge.judge, msgspec.json.decode(patch, type=Patch))
         found = {path: state for path, state in self._states.items() if path not in before}
         return msgspec.json.encode(judged), found
+
+    def _there(self) -> tuple[BlockingPortal, PatchJudge]:
+        assert self._portal is not None
+        assert self._judge is not None
+        return self._portal, self._judge
 
     def place(self) -> tuple[str, int]:
         """The node that it is on, and its process."""
@@ -100,6 +105,7 @@ class _Method(Protocol):
 
 
 class _Actor(Protocol):
+    begin: _Method
     judge: _Method
     close: _Method
     place: _Method
@@ -119,14 +125,20 @@ class _Judge:
     async def judge(self, patch: Patch, piece: object) -> JudgedPatch:
         if patch.base != self._base:
             self.begin_anew()
-        needed = None if self._has_copy else piece
         known = self._known.setdefault((self._node, patch.base), {})
+        asked = msgspec.json.encode(patch)
+        if not self._has_copy:
+            found = await self.actor.begin.remote(asked, piece)
+            self._base, self._has_copy = patch.base, True
+            self._learn(known, found)
         new = {path: state for path, state in known.items() if path not in self._told}
-        answer, found = await self.actor.judge.remote(msgspec.json.encode(patch), needed, new)
-        self._base, self._has_copy = patch.base, True
-        known.update(found)
-        self._told |= {*new, *found}
+        answer, found = await self.actor.judge.remote(asked, new)
+        self._learn(known, {**new, **found})
         return msgspec.json.decode(answer, type=JudgedPatch)
+
+    def _learn(self, known: dict[str, CheckedText], found: States) -> None:
+        known.update(found)
+        self._told |= found.keys()
 
     def begin_anew(self) -> None:
         """It has no copy any more, or one of another base, and does not know what it was told."""

@@ -124,6 +124,21 @@ class PatchChecks:
         self._is_followed = is_followed
         self._in_step = in_step
 
+    async def begin(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        moves: CopyMoves,
+        states: BaseStates,
+        *,
+        with_hints: bool = True,
+    ) -> None:
+        """Start the servers for these edits, and have what is needed of the base first."""
+        workspace.require_enabled()
+        run = _Run(self, client, workspace, edits, moves, states, with_hints=with_hints)
+        await self._begin(run, searched_roots(workspace, run.own), states)
+
     async def judge(
         self,
         client: ClientSession,

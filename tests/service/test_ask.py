@@ -17,7 +17,9 @@ from pilotfish.service.disk_changes import CATCH_UP_SECONDS
 from support.servers.complaining import silent
 from support.servers.importer import importer, register
 from support.servers.script import Script
+from support.services.checks import full
 from support.services.scripted import scripted_service
+from support.services.several import service_on
 from support.services.watched import MAIN, WatchedService, watched_service
 from support.watching.fake import FakeWatcher
 
@@ -131,3 +133,29 @@ async def test_the_outline_of_a_text_is_asked_for_once(tmp_path: Path) -> None:
 @pytest.mark.proves("OPS-6")
 def test_what_to_do_is_a_sentence_of_its_own(message: str, hint: str | None, said: str) -> None:
     assert error_of(Refused(Code.OUTSIDE_WORKSPACE, message, hint=hint)).message == said
+
+
+def analysing(script: Script) -> None:
+    script.capabilities |= {"hoverProvider": True, "diagnosticProvider": {"interFileDependencies": True}}
+    script.on("textDocument/hover", lambda params: {"contents": "a module"})
+    script.on("textDocument/diagnostic", lambda params: full())
+
+
+@pytest.mark.proves("F19")
+@pytest.mark.parametrize(("server", "waits"), [("basedpyright", False), ("one", True)])
+async def test_a_server_that_has_said_its_first_diagnostics_is_not_waited_for_again(
+    tmp_path: Path, server: str, *, waits: bool
+) -> None:
+    config = {"lsp": {server: {"command": ["/bin/true"], "extensions": [".py"]}}}
+    async with service_on(tmp_path, {server: analysing}, config) as ground:
+        path = ground.write("a.py", "import later\n")
+        asked = Question(operation=Operation.HOVER, file_path=path, line=1, character=8)
+        assert (await ground.service.ask(asked, ground.client)).meta.state is State.FRESH
+        begin = {"kind": "begin", "title": "199 files to analyze"}
+        ground.server(server).notify("$/progress", {"token": "open documents", "value": begin})
+        await anyio.wait_all_tasks_blocked()
+        before = anyio.current_time()
+        answer = await ground.service.ask(asked, ground.client)
+        waited = anyio.current_time() - before
+    assert answer.data is not None
+    assert (answer.meta.state is State.PARTIAL, waited > 1.0) == (waits, waits)

@@ -86,6 +86,9 @@ class Ledger(Struct):
     """It has given a fresh verdict once: progress that it reports now is not loading."""
     began: bool = False
     """It has sent its first diagnostics, or sends none unasked: a question need not wait for them."""
+    loaded: bool = False
+    """It has answered for its first diagnostics and ended all work of that time. What it works on later, some servers
+    never end: basedpyright drops the analysis of open documents in the middle, and its progress stays."""
     changes: int = 0
     changed_at: float = 0.0
     changed_before: float = 0.0
@@ -134,7 +137,7 @@ class Ledger(Struct):
     _left: Pulse = field(default_factory=Pulse)
 
     def has_loaded(self, session: Session) -> bool:
-        return self.answered or (self.began and not session.readiness.busy)
+        return self.answered or self.loaded or (self.began and not session.readiness.busy)
 
     async def until_in_step(self, seconds: float) -> None:
         """Wait until a new server was told what changed since its start; else `behind` says that it was not."""

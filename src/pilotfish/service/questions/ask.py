@@ -244,6 +244,7 @@ class QuestionRunner:
                 ledger.began = await self._said_first_diagnostics(session, candidate)
             while session.readiness.busy and not ledger.answered:
                 await session.changed.wait()
+            ledger.loaded = ledger.began and candidate.spec.freshness.pull is PullSupport.DYNAMIC
             return f"{session.server} is still indexing" if session.readiness.quiescent is False else None
         return f"{session.server} is still indexing"
 

@@ -51,7 +51,10 @@ def published(version: int | None, at: float = 100.5) -> Facts:
             id="a publish does not replace our own question",
         ),
         pytest.param(
-            replace(FACTS, asked=Asked.ANSWERED, working=True), PHASED, Waiting(DEADLINE), id="answered in mid-phase"
+            replace(FACTS, asked=Asked.ANSWERED, working=True), PHASED, Fresh(), id="answered while it publishes"
+        ),
+        pytest.param(
+            replace(FACTS, asked=Asked.ANSWERED, working=True), VOIDING, Waiting(DEADLINE), id="answered while it loads"
         ),
         pytest.param(published(5), None, Fresh(), id="published for this version"),
         pytest.param(published(6), None, Fresh(), id="published for a newer version"),

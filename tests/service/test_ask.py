@@ -157,5 +157,7 @@ async def test_a_server_that_has_said_its_first_diagnostics_is_not_waited_for_ag
         before = anyio.current_time()
         answer = await ground.service.ask(asked, ground.client)
         waited = anyio.current_time() - before
+        checked = await ground.check("a.py")
     assert answer.data is not None
     assert (answer.meta.state is State.PARTIAL, waited > 1.0) == (waits, waits)
+    assert (checked.meta.state is State.FRESH) is not waits

@@ -24,6 +24,10 @@ ECHO_SECONDS = 3.0
 """What a server says again because of a change, it says within this time. A publish that follows a change sooner after
 something else was sent or said may still be the echo of that."""
 
+LOADS_AGAIN = frozenset({Phases.AFTER_PROGRESS, Phases.UNTIL_QUIESCENT})
+"""Servers whose answers mean nothing while they work. Of the others, work and phases tell of publishes only: an answer
+is the whole of it, and pyright tells of work that it has dropped and never ends."""
+
 
 class Asked(StrEnum):
     """How our own question about the file stands."""
@@ -137,7 +141,7 @@ def _said(facts: Facts, traits: Traits, now: float) -> Fresh | Waiting:
         return forever
     match facts.asked:
         case Asked.ANSWERED:
-            return Fresh() if _phases_over(facts, traits) else forever
+            return forever if facts.working and traits.phases in LOADS_AGAIN else Fresh()
         case Asked.PENDING | Asked.EXPECTED:
             return forever
         case Asked.IMPOSSIBLE:

@@ -60,7 +60,8 @@ class Target(Struct, frozen=True):
             return readiness.quiescent is True
         if self.freshness.phases is Phases.AFTER_PROGRESS and not readiness.ended:
             return False
-        return self.ledger.answered or not readiness.busy or not self.freshness.waits_for_work
+        has_loaded = self.ledger.answered or self.ledger.loaded
+        return has_loaded or not readiness.busy or not self.freshness.waits_for_work
 
     def is_well(self) -> bool:
         """Whether it says that it can check: else its answers mean nothing, also to a check that comes later."""

@@ -27,6 +27,8 @@ def seen(folder: Path) -> Evidence:
     witness.exists(str(folder / "marker"))
     witness.exists(str(folder / "deep" / "er" / "marker"))
     witness.exists(str(folder / "dangling"))
+    witness.exists(str(folder / "place" / "file" / "marker"))
+    witness.exists(str(folder / "linked" / "marker"))
     witness.names(str(folder / "listed"))
     witness.read(str(folder / "manifest"), 100)
     found = witness.evidence()
@@ -39,7 +41,17 @@ def ground(folder: Path) -> Path:
     (folder / "other").mkdir()
     (folder / "manifest").write_text("one")
     (folder / "dangling").symlink_to(folder / "other" / "target")
+    (folder / "place").mkdir()
+    (folder / "place" / "file").touch()
+    (folder / "other" / "file").touch()
+    (folder / "linked").symlink_to(folder / "other" / "file")
     return folder
+
+
+def give_way(file: Path) -> None:
+    """A folder with the marker takes the place of a file."""
+    file.unlink()
+    (file / "marker").mkdir(parents=True)
 
 
 CHANGES: dict[str, Change] = {
@@ -49,6 +61,8 @@ CHANGES: dict[str, Change] = {
     "a file that was read is written": lambda folder: (folder / "manifest").write_text("another"),
     "a file that was read goes": lambda folder: (folder / "manifest").unlink(),
     "a link leads somewhere at last": lambda folder: (folder / "other" / "target").touch(),
+    "a file gives way to a folder": lambda folder: give_way(folder / "place" / "file"),
+    "a file that a link leads to gives way to a folder": lambda folder: give_way(folder / "other" / "file"),
     "the folder is closed": lambda folder: (folder / "listed").chmod(0o500),
 }
 
@@ -64,6 +78,7 @@ def test_it_is_void_when(change: Change, tmp_path: Path) -> None:
 def test_it_holds_whatever_happens_elsewhere(tmp_path: Path) -> None:
     found = seen(ground(tmp_path))
     (tmp_path / "other" / "unrelated").touch()
+    (tmp_path / "place" / "file").write_text("nothing can be below it, whatever it says")
     assert found.holds()
 
 

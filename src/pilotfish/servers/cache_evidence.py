@@ -7,6 +7,7 @@ nothing, and is not kept.
 """
 
 import os
+import stat
 import time
 from collections.abc import Sequence
 
@@ -43,7 +44,7 @@ class Witness:
         self._seen: dict[str, Sight] = {}
 
     def exists(self, path: str) -> bool:
-        self._note(os.path.dirname(path))
+        self._note_folder(os.path.dirname(path))
         if os.path.islink(path):
             # Whether a link leads somewhere is not in the times of the folder that it is in.
             self._note(path)
@@ -64,9 +65,25 @@ class Witness:
             return None
         return Evidence(tuple(self._seen), tuple(self._seen.values()))
 
+    def _note_folder(self, folder: str) -> None:
+        if _is_file(folder):
+            # There is nothing below a file, and that it gives way to a folder is in the times of the folder above. So
+            # the many files of a project's folder are not looked at one by one.
+            self._note(os.path.dirname(folder))
+        if not _is_file(folder):
+            self._note(folder)
+
     def _note(self, path: str) -> None:
         if path not in self._seen:
             self._seen[path] = sight(path)
+
+
+def _is_file(path: str) -> bool:
+    """Not where a link leads to one: what is there is not in the times of the folder that the link is in."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def sight(path: str) -> Sight:

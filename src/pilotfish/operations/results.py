@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from pilotfish.api.answers import Extent, Item, Location
 from pilotfish.model import AbsPath, Encoding, Position, Range
@@ -77,6 +77,16 @@ class Reading(Struct, Generic[F_co], frozen=True):
     """Items of the wrong shape: the answer is then partial."""
 
 
+class ViewedFile(Struct, frozen=True):
+    """A file in an answer: what all places in it have in common."""
+
+    shown: str
+    """Its path as surfaces see it."""
+    is_external: bool
+    text: Text | None
+    is_notebook: bool
+
+
 class View(Struct, frozen=True):
     """What one server's places are looked at with."""
 
@@ -86,22 +96,23 @@ class View(Struct, frozen=True):
     texts: Mapping[AbsPath, Text]
     outside: frozenset[AbsPath] = frozenset()
     """Files that look as if they were inside the workspace and are not, such as those behind a symbolic link."""
+    _files: dict[str, ViewedFile] = field(default_factory=dict[str, ViewedFile])
+    """By URI: a list of references names the same few files again and again."""
 
     def location(self, spot: Spot, place: Range | None = None) -> Location:
         """The place as surfaces see it: all of the spot, or the part of its file that was found."""
-        path = spot.path
-        is_external = self.is_external(path)
-        text = None if path is None or is_external else self.texts.get(path)
+        file = self.file(spot)
+        text = file.text
         place = place or self._place(spot.range, text)
         start, end = place.start, place.end
-        cell = cell_at(text.string, start.line) if path is not None and text is not None and is_notebook(path) else None
+        cell = cell_at(text.string, start.line) if file.is_notebook and text is not None else None
         return Location(
-            path=spot.uri if path is None else shown_path(path, self.workspace),
+            path=file.shown,
             line=start.line + 1,
             character=start.character + 1,
             end_line=end.line + 1,
             end_character=end.character + 1,
-            external=is_external,
+            external=file.is_external,
             text=None if text is None else excerpt(text.line(start.line), start.character),
             cell=None if cell is None else cell.number,
             cell_line=None if cell is None else start.line - cell.first_line + 1,
@@ -120,6 +131,15 @@ class View(Struct, frozen=True):
         """The range in code points, as far as the text is at hand."""
         return self._place(spot.range, self.text(spot))
 
+    def lines(self, spot: Spot, wire: WireRange) -> tuple[int, int]:
+        """The first and the last line of a range in the spot's file, which are the same in all units."""
+        text = self.text(spot)
+        first, last = max(0, wire.start.line), max(0, wire.end.line)
+        if text is not None:
+            end = text.line_count - 1
+            first, last = min(first, end), min(last, end)
+        return (first, last) if first <= last else (last, first)
+
     def _place(self, wire: WireRange, text: Text | None) -> Range:
         if text is not None:
             return range_from_wire(wire, text, self.encoding)
@@ -128,14 +148,24 @@ class View(Struct, frozen=True):
         return Range(places[0], places[1])
 
     def text(self, spot: Spot) -> Text | None:
-        path = spot.path
-        return None if path is None or self.is_external(path) else self.texts.get(path)
+        return self.file(spot).text
 
     def path(self, spot: Spot) -> str:
-        return spot.uri if spot.path is None else shown_path(spot.path, self.workspace)
+        return self.file(spot).shown
 
-    def is_external(self, path: AbsPath | None) -> bool:
-        return path is None or path in self.outside or not is_inside(path, self.workspace)
+    def file(self, spot: Spot) -> ViewedFile:
+        known = self._files.get(spot.uri)
+        if known is None:
+            known = self._files[spot.uri] = self._looked_at(spot.uri)
+        return known
+
+    def _looked_at(self, uri: str) -> ViewedFile:
+        path = _path_of(uri)
+        if path is None:
+            return ViewedFile(uri, is_external=True, text=None, is_notebook=False)
+        is_external = path in self.outside or not is_inside(path, self.workspace)
+        text = None if is_external else self.texts.get(path)
+        return ViewedFile(shown_path(path, self.workspace), is_external, text, is_notebook(path))
 
 
 def excerpt(line: str, character: int) -> str:

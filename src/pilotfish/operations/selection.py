@@ -70,14 +70,14 @@ def selected(
         for found in row.keep(question, reading.found):
             distinct.setdefault(_identity(server, found), (server, found))
     ordered = list(distinct.values())
-    if len(ordered) > 1:
+    if len(ordered) > 1 and row.order is not ResultOrder.AS_GIVEN:
         ordered.sort(key=lambda pair: _rank(row.order, question, pair[1], workspace))
     offset = question.offset or 0
     chosen = tuple(ordered[offset : offset + min(question.limit or row.cap, MAX_LIMIT)])
-    places = [spot.path for _, found in chosen for spot in found.spots]
-    paths = dict.fromkeys(path for path in places if path is not None and is_inside(path, workspace))
+    places = dict.fromkeys(spot.path for _, found in chosen for spot in found.spots)
+    paths = tuple(path for path in places if path is not None and is_inside(path, workspace))
     skipped = sum(reading.skipped for reading in readings.values())
-    return ResultSelection(chosen, len(ordered), skipped, tuple(paths), offset)
+    return ResultSelection(chosen, len(ordered), skipped, paths, offset)
 
 
 def best_first(found: Sequence[ServerResult], question: Question) -> list[ServerResult]:
@@ -104,18 +104,21 @@ def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) 
 
 def _identity(server: str, found: ServerResult) -> object:
     """Two results with the same places and name are one; what has no place is only ever the same as itself."""
-    return (*(spot.order for spot in found.spots), found.name) if found.spots else (server, id(found))
+    spots = found.spots
+    if len(spots) == 1:
+        # As nearly everything has, in lists of a thousand.
+        return spots[0].order, found.name
+    return (*(spot.order for spot in spots), found.name) if spots else (server, id(found))
 
 
 def _rank(order: ResultOrder, question: Question, found: ServerResult, workspace: AbsPath) -> tuple[object, ...]:
     if isinstance(found, FoundAction):
         return found.disabled is not None, not found.preferred
-    if order is ResultOrder.AS_GIVEN:
-        return ()
     spot = found.spots[0]
-    external = spot.path is None or not is_inside(spot.path, workspace)
+    path = spot.path
+    external = path is None or not is_inside(path, workspace)
     match = _match(found.name, question.query or "") if order is ResultOrder.BY_MATCH else 0
-    return (match, external, *spot.order)
+    return match, external, spot.order
 
 
 def _match(name: str, query: str) -> int:

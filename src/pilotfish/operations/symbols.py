@@ -17,12 +17,15 @@ from pilotfish.operations.results import NOWHERE, Reading, Spot, View
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import first_occurrence
 from pilotfish.protocol.codec import Malformed, decode_items
-from pilotfish.protocol.wire import Raw, UnsetType, WirePlace, WireRange, WireSymbol
+from pilotfish.protocol.wire import Raw, UnsetType, WireRange, WireSymbol
 
 ANONYMOUS = "(anonymous)"
 
 MAX_DEPTH = 64
 """No program nests deeper; an answer that does is not believed below this."""
+
+EMPTY = b"[]"
+"""Most symbols have no others in them: that needs no decoder."""
 
 _DEPRECATED = 1
 """The one tag that symbols have."""
@@ -58,7 +61,7 @@ class FoundSymbol(Struct, frozen=True):
 
     def resolved(self, view: View) -> Symbol:
         at = view.location(self.spot, self._name_in(view))
-        body = None if self.body is None else view.place(Spot(self.spot.uri, self.body))
+        first, last = (None, None) if self.body is None else view.lines(self.spot, self.body)
         return Symbol(
             path=at.path,
             line=at.line,
@@ -74,8 +77,8 @@ class FoundSymbol(Struct, frozen=True):
             detail=self.detail,
             container=self.container,
             depth=self.depth,
-            first_line=None if body is None else body.start.line + 1,
-            last_line=None if body is None else body.end.line + 1,
+            first_line=None if first is None else first + 1,
+            last_line=None if last is None else last + 1,
             deprecated=self.deprecated,
         )
 
@@ -116,7 +119,7 @@ def _level(raw: Raw, uri: str, *, parent: str | None, depth: int) -> Reading[Fou
 
 
 def _children(item: WireSymbol, uri: str, parent: FoundSymbol, depth: int) -> Reading[FoundSymbol]:
-    if isinstance(item.children, UnsetType):
+    if isinstance(item.children, UnsetType) or bytes(item.children) == EMPTY:
         return Reading()
     try:
         if depth < MAX_DEPTH:
@@ -137,8 +140,8 @@ def _nested(item: WireSymbol, uri: str, parent: str | None, depth: int) -> Found
 
 def _located(item: WireSymbol) -> FoundSymbol | None:
     """A `SymbolInformation` or a `WorkspaceSymbol`."""
-    place = item.location or WirePlace()
-    if place.uri is None:
+    place = item.location
+    if place is None or place.uri is None:
         return None
     spot = Spot(place.uri, place.range or NOWHERE)
     return _symbol(item, spot, named=False, body=place.range, container=item.container_name or None, depth=0)

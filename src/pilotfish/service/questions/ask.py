@@ -427,7 +427,7 @@ def _other_mentions(row: OperationRow, replies: Sequence[Reply]) -> int:
 
 
 def _paths(reading: Reading[ServerResult]) -> set[AbsPath]:
-    return {spot.path for found in reading.found for spot in found.spots if spot.path is not None}
+    return {path for found in reading.found for spot in found.spots if (path := spot.path) is not None}
 
 
 def _place(asked: RequestContext) -> dict[str, object]:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from asyncinotify import Inotify
 
 from pilotfish.system.watching import inotify, listing, tree
 from pilotfish.system.watching.inotify import InotifyWatcher, remote_mounts
+from pilotfish.system.watching.inotify_calls import Inotify
 from support.watching.short_of import FewWatches, TinyQueue
 from support.watching.watched import EVERYTHING, absolute, registered, watched
 

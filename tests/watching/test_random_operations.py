@@ -12,9 +12,9 @@ from tempfile import mkdtemp
 import anyio
 import anyio.to_thread
 import pytest
-from asyncinotify import Inotify
 
 from pilotfish.system.watching import inotify
+from pilotfish.system.watching.inotify_calls import Inotify
 from support.files.folders import IN_MEMORY
 from support.watching.churn import Churn, Reader, picture
 from support.watching.short_of import FewWatches, TinyQueue

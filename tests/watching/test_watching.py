@@ -270,7 +270,7 @@ async def test_a_root_is_watched_as_long_as_a_server_runs_for_it(tmp_path: Path)
 async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotfish.system.watching.inotify._inotify", lambda: FewWatches(0))
+    monkeypatch.setattr("pilotfish.system.watching.inotify.Inotify", lambda: FewWatches(0))
     async with ground(tmp_path) as work:
         work.write(MAIN, "import later.fake\n")
         assert await work.errors() == ["there is no later.fake"]
@@ -289,7 +289,7 @@ async def test_status_says_that_watching_is_degraded_and_answers_are_right_all_t
 async def test_an_answer_is_partial_while_folders_without_a_watch_were_not_all_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pilotfish.system.watching.inotify._inotify", lambda: FewWatches(0))
+    monkeypatch.setattr("pilotfish.system.watching.inotify.Inotify", lambda: FewWatches(0))
     monkeypatch.setattr("pilotfish.system.watching.inotify.POLL_SLICE_SECONDS", -1.0)
     async with ground(tmp_path) as work:
         (work.root / "deep").mkdir()

@@ -4,48 +4,53 @@ import errno
 import os
 from functools import partial
 
-from asyncinotify import Event, Inotify, Mask, Watch
-
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import OpenWatcher
 from pilotfish.system.watching.inotify import open_inotify_watcher
+from pilotfish.system.watching.inotify_calls import IGNORED, QUEUE_OVERFLOW, Inotify, InotifyEvent
 
 
 class TinyQueue(Inotify):
     """Drops events as a kernel does whose queue holds only `size` of them."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(cache_size=128, sync_timeout=0)
+        super().__init__()
         self._size = size
         self._taken = 0
         self.dropped = 0
 
-    def sync_get(self) -> Event | None:
-        event = super().sync_get()
-        if event is None:
-            self._taken = 0
-            return None
-        self._taken += 1
-        if self._taken <= self._size or Mask.IGNORED in event:
-            # The kernel would drop this one as well; it is kept, because asyncinotify counts on it.
-            return event
-        self.dropped += 1
-        return Event(None, Mask.Q_OVERFLOW, 0, None)
+    def read(self) -> list[InotifyEvent]:
+        events = super().read()
+        kept = events[: max(0, self._size - self._taken)]
+        self._taken = self._taken + len(events) if events else 0
+        self.dropped += len(events) - len(kept)
+        return kept if len(kept) == len(events) else [*kept, InotifyEvent(-1, QUEUE_OVERFLOW, "")]
 
 
 class FewWatches(Inotify):
     """Has room for `limit` watches."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(cache_size=128, sync_timeout=0)
+        super().__init__()
         self.limit = limit
+        self._live: set[int] = set()
 
-    def add_watch(self, path: os.PathLike[str] | bytes | str, mask: Mask) -> Watch:
-        watch = super().add_watch(path, mask)  # pyright: ignore[reportUnknownMemberType] -- its PathLike is bare
-        if len(self.watches) > self.limit:
-            self.rm_watch(watch)
+    def add_watch(self, folder: str, mask: int) -> int:
+        watch = super().add_watch(folder, mask)
+        if watch not in self._live and len(self._live) >= self.limit:
+            super().remove_watch(watch)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._live.add(watch)
         return watch
+
+    def remove_watch(self, watch: int) -> None:
+        self._live.discard(watch)
+        super().remove_watch(watch)
+
+    def read(self) -> list[InotifyEvent]:
+        events = super().read()
+        self._live -= {event.watch for event in events if event.mask & IGNORED}
+        return events
 
 
 def watches_for(limit: int) -> OpenWatcher:

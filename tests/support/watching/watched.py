@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from asyncinotify import Inotify
 
 from pilotfish.model import AbsPath
 from pilotfish.protocol.uris import uri_of
@@ -14,6 +13,7 @@ from pilotfish.protocol.watching import Coalescer, WatchRegistration, watch_regi
 from pilotfish.system.clock import WallClock
 from pilotfish.system.ports import Interest, Watcher, WatchHealth
 from pilotfish.system.watching.inotify import open_inotify_watcher
+from pilotfish.system.watching.inotify_calls import Inotify
 
 BOUND_SECONDS = 10.0
 """For a whole test: none takes a second."""

@@ -10,37 +10,46 @@ Many events, and everything that walks the tree, are dealt with in a worker thre
 """
 
 import errno
-import fcntl
 import math
 import os
 import re
-import termios
 import time
-from array import array
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.to_thread
-from asyncinotify import Inotify, Mask, Watch
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.watching.inotify_calls import (
+    ATTRIB,
+    CLOSE_WRITE,
+    CREATE,
+    DELETE,
+    DELETE_SELF,
+    DONT_FOLLOW,
+    IGNORED,
+    MODIFY,
+    MOVE_SELF,
+    MOVED_FROM,
+    MOVED_TO,
+    ONLY_FOLDERS,
+    QUEUE_OVERFLOW,
+    Inotify,
+)
 from pilotfish.system.watching.pruning import tops
 from pilotfish.system.watching.tree import MAX_FOLDERS, MAX_SHARED, WatchedTree
 from pilotfish.system.watching.watches import Watches
 
-WRITTEN = Mask.CREATE | Mask.MODIFY | Mask.MOVED_TO | Mask.CLOSE_WRITE
+WRITTEN = CREATE | MODIFY | MOVED_TO | CLOSE_WRITE
 """What tells that a file has another content now. Of a write through a memory mapping there is only `CLOSE_WRITE`, and
 not before the mapping is gone; the times of the file need not differ from the last look then."""
 
-MASK = WRITTEN | Mask.ATTRIB | Mask.DELETE | Mask.MOVED_FROM | Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.ONLYDIR
-
-READ_EVENTS = 128
-"""Events with the longest names that one read takes: 35 KB, about a thousand ordinary ones."""
+MASK = WRITTEN | ATTRIB | DELETE | MOVED_FROM | DELETE_SELF | MOVE_SELF | ONLY_FOLDERS
 
 INLINE_BYTES = 16 * 1024
 """Of waiting events. Up to here, some 500 events, they take less than 10 ms."""
@@ -75,7 +84,7 @@ async def open_inotify_watcher(
 
 def inotify_watcher(clock: Clock, make: Callable[[], Inotify] | None = None) -> "InotifyWatcher":
     """A watcher that whoever makes it must close."""
-    return InotifyWatcher(_Sentry(make or _inotify), clock)
+    return InotifyWatcher(_Sentry(make or Inotify), clock)
 
 
 class InotifyWatcher:
@@ -191,7 +200,6 @@ class _Sentry:
         self._make = make
         self._inotify: Inotify | None = None
         self._closed = False
-        self._watches: dict[int, Watch] = {}
         self._remote = remote_mounts()
         self.trouble = ""
         """Why a folder could not be watched, the last time that one could not."""
@@ -205,51 +213,39 @@ class _Sentry:
         try:
             if self._inotify is None:
                 self._inotify = self._make()
-            mask = MASK if follow else MASK | Mask.DONT_FOLLOW
-            watch = self._inotify.add_watch(folder, mask)  # pyright: ignore[reportUnknownMemberType] -- a bare PathLike
+            return self._inotify.add_watch(folder, MASK if follow else MASK | DONT_FOLLOW)
         except OSError as error:
             if error.errno not in _GONE:
                 self.trouble = _TROUBLES.get(error.errno or 0, os.strerror(error.errno or 0).lower())
             return None
-        self._watches[watch.wd] = watch
-        return watch.wd
 
     def unwatch(self, watch: int) -> None:
-        if self._inotify is not None and watch in self._watches:
+        if self._inotify is not None:
             with suppress(OSError):  # the kernel has ended it
-                self._inotify.rm_watch(self._watches.pop(watch))
+                self._inotify.remove_watch(watch)
 
     def waiting_bytes(self) -> int:
-        if self._inotify is None:
-            return 0
-        size = array("i", [0])
-        fcntl.ioctl(self._inotify.fd, termios.FIONREAD, size)
-        return size[0]
+        return 0 if self._inotify is None else self._inotify.waiting_bytes()
 
     async def readable(self) -> None:
         if self._inotify is None:
             await anyio.sleep_forever()
         else:
-            await anyio.wait_readable(self._inotify.fd)
+            await anyio.wait_readable(self._inotify.descriptor)
 
     def hints(self, watches: Watches) -> dict[tuple[AbsPath, str], bool] | None:
         """Folder and name of everything that the kernel tells of, and whether it was written; None: it dropped some."""
         hints: dict[tuple[AbsPath, str], bool] = {}
         overflow = False
-        while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
-            # As plain numbers: operations on flags take microseconds each.
-            mask = int(event.mask)
-            watch = event.watch
-            if mask & _OVERFLOW:
-                overflow = True
-            elif watch is None:
-                continue
-            elif mask & _IGNORED:
-                self._watches.pop(watch.wd, None)
-                watches.ended(watch.wd)
-            elif event.name is not None and (folder := watches.folder_of(watch.wd)) is not None:
-                key = (folder, str(event.name))
-                hints[key] = hints.get(key, False) or bool(mask & _WRITTEN)
+        while self._inotify is not None and (events := self._inotify.read()):
+            for watch, mask, name in events:
+                if mask & QUEUE_OVERFLOW:
+                    overflow = True
+                elif mask & IGNORED:
+                    watches.ended(watch)
+                elif name and (folder := watches.folder_of(watch)) is not None:
+                    key = (folder, name)
+                    hints[key] = hints.get(key, False) or bool(mask & WRITTEN)
         return None if overflow else hints
 
     def close(self) -> None:
@@ -275,12 +271,6 @@ def _unescaped(field: str) -> str:
     r"""A field of the table of mounts, in which a space is `\040`."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
 
-
-def _inotify() -> Inotify:
-    return Inotify(cache_size=READ_EVENTS, sync_timeout=0)
-
-
-_WRITTEN, _IGNORED, _OVERFLOW = int(WRITTEN), int(Mask.IGNORED), int(Mask.Q_OVERFLOW)
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 

@@ -56,8 +56,8 @@ def look_at(path: AbsPath) -> ListedName | None:
     kind = _KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is None:
         return None
-    is_shared = _is_shared(status, stored=_is_stored(os.path.dirname(path)))
-    return ListedName(kind, status.st_ino, status.st_ctime_ns, is_shared)
+    has_names = stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_stored(os.path.dirname(path))
+    return ListedName(kind, status.st_ino, status.st_ctime_ns, has_names or stat.S_ISLNK(status.st_mode))
 
 
 def target_stamp(path: AbsPath) -> int:
@@ -103,21 +103,16 @@ def _listed(descriptor: int, *, stored: bool) -> Listing:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders[entry.name] = entry.inode()
-            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+            elif (is_link := entry.is_symlink()) or entry.is_file(follow_symlinks=False):
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     # It is gone by now.
                     continue
                 files[entry.name] = status.st_ctime_ns
-                if _is_shared(status, stored=stored):
+                if is_link or (status.st_nlink > 1 and not stored):
                     shared.add(entry.name)
     return Listing(os.fstat(descriptor).st_ino, files, folders, frozenset(shared))
-
-
-def _is_shared(status: os.stat_result, *, stored: bool) -> bool:
-    has_names = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
-    return stat.S_ISLNK(status.st_mode) or (has_names and not stored)
 
 
 def _is_stored(folder: str) -> bool:

@@ -434,6 +434,7 @@ async def test_ignored_folders_cost_nothing_where_there_is_no_room_for_them(
 async def test_an_ignored_folder_is_watched_for_a_glob_that_means_it_and_for_no_other(tmp_path: Path) -> None:
     for folder in ("node_modules/one/lib", "node_modules/two", "src", ".venv/lib/site/package", ".venv/bin/deep"):
         (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "node_modules" / ".bin").mkdir()
     (tmp_path / ".gitignore").write_text(".venv\n")
     async with watched(tmp_path, EVERYTHING) as changes:
         site = tmp_path / ".venv" / "lib" / "site"

@@ -18,6 +18,10 @@ from pilotfish.system.ports import Interest
 from pilotfish.system.watching.ignoring import ALWAYS, IgnoreRules, is_ignored, read_rules, rules_above
 
 
+PROGRAMS = os.path.join(os.sep, "node_modules", ".bin")
+"""Links to the programs of packages: no source, and every question would look at what each leads to."""
+
+
 class Rules(Struct, frozen=True):
     """What holds in one folder and decides about those in it."""
 
@@ -29,6 +33,8 @@ class Rules(Struct, frozen=True):
 
     def below(self, folder: AbsPath) -> "Rules | None":
         """What holds in `folder`, one level down, but for its own `.gitignore`; None when it is not to be entered."""
+        if folder.endswith(PROGRAMS):
+            return None
         ignored = is_ignored(folder, self.ignores)
         if os.path.basename(folder) in ALWAYS or (ignored and _holds_dependencies(folder)):
             meant = tuple(one for one in self.registrations if asks_for((one,), folder, self.roots))

@@ -15,7 +15,7 @@ from pilotfish.ipc.client import Introduction, Link, Terms, open_link
 from pilotfish.ipc.rendezvous import DaemonPlace
 from pilotfish.surfaces import hook
 from pilotfish.system.strays import TAG
-from support.process_tree import alive, ends, environment, pids
+from support.process_tree import alive, ends, environment, member, pids
 from support.values.settings import listing_every_error
 
 TESTS = Path(__file__).parents[2]
@@ -86,8 +86,10 @@ class DaemonHome:
         return processes_of(self.environment["PILOTFISH_HOME"])
 
     def daemons(self) -> list[int]:
-        """The processes that are or want to be the daemon."""
-        return [pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command]
+        """The processes that are or want to be the daemon, without what one has forked and is still its likeness."""
+        found = {pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command}
+        members = [one for pid in found if (one := member(pid)) is not None]
+        return [one.pid for one in members if one.parent not in found]
 
     def kill_all(self) -> None:
         kill_all(self.environment["PILOTFISH_HOME"])

@@ -17,7 +17,6 @@ from pilotfish.protocol.watching import ALL_KINDS, WatchRegistration, asks_for, 
 from pilotfish.system.ports import Interest
 from pilotfish.system.watching.ignoring import ALWAYS, IgnoreRules, is_ignored, read_rules, rules_above
 
-
 PROGRAMS = os.path.join(os.sep, "node_modules", ".bin")
 """Links to the programs of packages: no source, and every question would look at what each leads to."""
 

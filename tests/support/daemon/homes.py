@@ -86,7 +86,7 @@ class DaemonHome:
         return processes_of(self.environment["PILOTFISH_HOME"])
 
     def daemons(self) -> list[int]:
-        """The processes that are or want to be the daemon, without what one has forked and is still its likeness."""
+        """The processes that are or want to be the daemon; not a child of one that has not run its own program yet."""
         found = {pid for pid, command in self.processes().items() if "pilotfish.daemon.start" in command}
         members = [one for pid in found if (one := member(pid)) is not None]
         return [one.pid for one in members if one.parent not in found]

@@ -19,6 +19,7 @@ from told import corpus, edits, figures, forms, pages, report, score, subjects, 
 from told.corpus import Project
 from told.edits import Edit
 from told.report import Outcome, Run
+from told.subjects.conversation import carry_out
 from told.subjects.setting import Setting
 
 QUICK = (("httpx+venv", 10), ("rxjs", 8), ("cobra", 8))
@@ -141,7 +142,7 @@ def watched(
                     break
                 asked.before(edit)
                 for change in () if asked.carries_out else edit.changes:
-                    subjects.carry_out(root, change)
+                    carry_out(root, change)
                 told = asked.after(edit)
                 texts = (told.text, told.between)
                 heard, between = (forms.read(text, str(root), told.form) for text in texts)

@@ -6,6 +6,7 @@ The cache is `$PILOTFISH_BENCH_CACHE` or `~/.cache/pilotfish-bench`, outside of 
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ class Project:
 
     name: str
     language: str
-    registry: Literal["pypi", "npm", "debian"]
+    registry: Literal["pypi", "npm", "debian", "debian-source"]
     package: str
     sha256: str
     servers: tuple[str, ...]
@@ -80,10 +81,16 @@ def cache() -> Path:
     return folder
 
 
+def kept_by(*parts: str) -> Path:
+    """Where the truth of something is kept that these decide."""
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return cache() / "truth" / name[:2] / f"{name}.json.gz"
+
+
 def copy(project: Project, target: Path) -> Path:
     """A git repository with one commit at `target/NAME`, and what belongs beside it."""
     root = target / project.name.removesuffix(WITH_ENVIRONMENT)
-    shutil.copytree(_sources(project), root)
+    shutil.copytree(sources(project), root)
     if project.beside:
         shutil.copytree(_beside(project), target / "beside")
     for name, text in project.files.items():
@@ -92,7 +99,7 @@ def copy(project: Project, target: Path) -> Path:
     if project.environment:
         # Hard links: nobody writes there, and a checker sees ordinary files.
         shutil.copytree(
-            _environment(_slug(project.package), project.requirements),
+            environment(_slug(project.package), project.requirements),
             root / ".venv",
             symlinks=True,
             copy_function=os.link,
@@ -132,7 +139,8 @@ def _make_repository(root: Path) -> None:
 # --- What is kept in the cache ------------------------------------------------------------------------------------
 
 
-def _sources(project: Project) -> Path:
+def sources(project: Project) -> Path:
+    """The folder in the cache, not to be written to."""
     bare = replace(project, environment=False)
     target = cache() / "sources" / f"{_slug(project.package)}-{bare.identity[:8]}"
     if target.is_dir():
@@ -164,10 +172,10 @@ def _beside(project: Project) -> Path:
 
 def empty_environment() -> Path:
     """A Python without packages. Whatever the machine's own has must not help anybody."""
-    return _environment("empty", ())
+    return environment("empty", ())
 
 
-def _environment(name: str, requirements: Sequence[str]) -> Path:
+def environment(name: str, requirements: Sequence[str]) -> Path:
     digest = hashlib.sha256("\n".join([sys.version, *requirements]).encode()).hexdigest()
     target = cache() / "environments" / f"{name}-{digest[:8]}"
     if target.is_dir():
@@ -207,8 +215,19 @@ def _download(registry: str, package: str) -> list[str]:
             return [*pip, "--no-deps", "--no-binary", ":all:", package]
         case "npm":
             return ["npm", "pack", "--silent", package]
+        case "debian-source":
+            return ["curl", "-sSfO", "-m", "600", f"{mirror()}/{package}"]
         case _:
             return ["apt-get", "download", "-q", package]
+
+
+def mirror() -> str:
+    """Debian's, the one that the machine's own packages come from."""
+    for path in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
+        text = path.read_text() if path.is_file() else ""
+        if found := re.search(r"https?://\S+?/debian(?=/?\s)", text):
+            return found[0]
+    raise Unavailable("no mirror of Debian among the sources of apt")
 
 
 def _unpacked(archive: Path, target: Path, folder: str) -> Path:
@@ -216,7 +235,7 @@ def _unpacked(archive: Path, target: Path, folder: str) -> Path:
     if archive.read_bytes()[:7] == b"!<arch>":
         run(["dpkg-deb", "-x", str(archive), str(target)])
         return target / folder
-    run(["tar", "xzf", str(archive), "--no-same-owner", "-C", str(target)])
+    run(["tar", "xf", str(archive), "--no-same-owner", "-C", str(target)])
     (top,) = target.iterdir()
     return top / folder
 

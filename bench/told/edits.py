@@ -19,7 +19,7 @@ from told import edits_c, edits_go, edits_python, edits_rust, edits_typescript
 from told.source import Maker, Source
 
 Group = Literal["harmless", "own", "fix", "others"]
-Tool = Literal["edit", "write", "patch"]
+Tool = Literal["edit", "multiedit", "write", "patch"]
 Texts = Mapping[str, str]
 
 GROUPS: Mapping[Group, tuple[str, ...]] = {

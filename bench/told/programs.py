@@ -5,7 +5,6 @@ a newer C library than the machine's is started by the loader of that folder, an
 """
 
 import hashlib
-import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ class Pin:
 
 
 PINS: Mapping[str, Pin] = {
+    "prettier": Pin(npm=("prettier@3.6.2",)),
     "typescript-native": Pin(npm=("typescript@7.0.2",)),
     "rust-analyzer": Pin(
         debian={
@@ -115,7 +115,7 @@ def fetched(server: str) -> Path:
             (made / "bin").symlink_to("node_modules/.bin")
         for name, digest in pin.debian.items():
             archive = Path(folder) / name.rpartition("/")[2]
-            corpus.run(["curl", "-sSf", "-m", "600", "-o", str(archive), f"{_mirror()}/{name}"])
+            corpus.run(["curl", "-sSf", "-m", "600", "-o", str(archive), f"{corpus.mirror()}/{name}"])
             if (real := hashlib.sha256(archive.read_bytes()).hexdigest()) != digest:
                 raise corpus.Unavailable(f"{name} has the digest {real}, the pins say {digest}")
             corpus.run(["dpkg-deb", "-x", str(archive), str(made)])
@@ -152,12 +152,3 @@ def _make_starter(made: Path, target: Path, program: str) -> None:
     command = f"{target / LOADER} --library-path {target / LIBRARIES} {target / program}"
     starter.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     starter.chmod(0o755)
-
-
-def _mirror() -> str:
-    """The one that the machine's own packages come from."""
-    for path in [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]:
-        text = path.read_text() if path.is_file() else ""
-        if found := re.search(r"https?://\S+?/debian(?=/?\s)", text):
-            return found[0]
-    raise corpus.Unavailable("no mirror of Debian among the sources of apt")

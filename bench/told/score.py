@@ -113,19 +113,19 @@ class Judge:
         edited = {change.path for change in edit.changes}
         before = [problem for found in truth.before.values() for problem in found]
         earlier, rest, heard = self._late(between or Said(), (between or Said()).findings, before, ())
-        earlier_old, earlier_unknown = _matched(rest, before)
+        earlier_old, earlier_unknown = matched(rest, before)
         truth = replace(truth, new=self._counting(edit, truth))
         new = [problem for found in truth.new.values() for problem in found]
         after = [problem for found in truth.after.values() for problem in found]
-        right, rest = _matched(feedback.findings, new)
+        right, rest = matched(feedback.findings, new)
         late, rest, since = self._late(feedback, rest, after, edited)
-        old, rest = _matched(rest, after)
+        old, rest = matched(rest, after)
         told = {id(problem) for _, problem in right}
         untold = [problem for problem in new if id(problem) not in told]
         self._pending += [(edit.number, problem) for problem in untold]
         own = [problem for problem in untold if problem.file in edited and problem.severity == "error"]
         broken = broken_files(truth.new, edited)
-        named = {problem.file for _, problem in right} | {file for file in broken if _names(feedback, file)}
+        named = {problem.file for _, problem in right} | {file for file in broken if names(feedback, file)}
         return Verdict(
             right=tuple(finding for finding, _ in right),
             late=tuple(finding for finding, _ in (*earlier, *late)),
@@ -144,9 +144,9 @@ class Judge:
         """What of these should have been told before, what is left, and the edits and files that it is late for."""
         # Nobody need be told of what has been fixed in the meantime.
         pending = _still(self._pending, there)
-        late, rest = _matched(findings, [problem for _, problem in pending])
+        late, rest = matched(findings, [problem for _, problem in pending])
         told = {id(problem) for _, problem in late}
-        told |= {id(problem) for _, problem in pending if problem.file not in edited and _names(feedback, problem.file)}
+        told |= {id(problem) for _, problem in pending if problem.file not in edited and names(feedback, problem.file)}
         since = [(number, problem.file) for number, problem in pending if id(problem) in told]
         self._pending = [(number, problem) for number, problem in pending if id(problem) not in told]
         return late, rest, since
@@ -189,7 +189,7 @@ def same(told: Problem, true: Problem) -> bool:
     if told.file != true.file:
         return False
     one, other = letters(told.message.rstrip("….")), letters(true.message)
-    if one == other:
+    if one == other or (one and told.key[0] == true.key[0]):
         return True
     shorter, longer = sorted((one, other), key=len)
     return len(shorter) >= LEAST_LETTERS and longer.startswith(shorter)
@@ -202,7 +202,7 @@ def same_place(told: Problem, true: Problem) -> bool:
     )
 
 
-def _matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tuple[Problem, Problem]], list[Problem]]:
+def matched(told: Sequence[Problem], true: Sequence[Problem]) -> tuple[list[tuple[Problem, Problem]], list[Problem]]:
     """Pairs, each true one in at most one, those of the same line first; and what was told beside them."""
     pairs, left, rest = list[tuple[Problem, Problem]](), list(true), list(told)
     for test in (_same_on_its_line, same, same_place):
@@ -236,5 +236,5 @@ def _not_counted(untold: Sequence[Problem], left_out: dict[str, int]) -> list[Pr
     return found
 
 
-def _names(feedback: Said, file: str) -> bool:
+def names(feedback: Said, file: str) -> bool:
     return re.search(rf"(?<![\w/.]){re.escape(file)}(?![\w/])", feedback.rest) is not None

@@ -8,11 +8,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from parity import processes
 
-from told.edits import Change
 from told.subjects.hooks import ClaudeCodeHook, PlainHook, TouchedVerb
 from told.subjects.hosts import WIRINGS, Host
 from told.subjects.library import Library
@@ -67,12 +65,3 @@ def cost(setting: Setting) -> Cost:
             continue
         seconds += times.user + times.system
     return Cost(round(seconds, 1), round(processes.memory(found)))
-
-
-def carry_out(root: Path, change: Change) -> None:
-    """One file of an edit, on disk."""
-    path = root / change.path
-    if change.after is None:
-        path.unlink()
-    else:
-        path.write_bytes(change.after.encode())

@@ -1,6 +1,5 @@
 """Claude Code's words for an edit: the tool, its arguments, its result, and what it makes of a hook's output."""
 
-import json
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,16 @@ def call_of(root: Path, edit: Edit) -> tuple[str, dict[str, Any], dict[str, Any]
         )
     (change,) = edit.changes
     path, old, new = str(root / change.path), change.before or "", change.after or ""
-    patch = {"structuredPatch": _structured(old, new), "originalFile": old, "userModified": False}
+    hunks = _structured(old, new) if old else []
+    patch = {"structuredPatch": hunks, "originalFile": change.before, "userModified": False}
     if edit.tool == "write":
         given = {"file_path": path, "content": new}
-        return "Write", given, {"type": "update", "filePath": path, "content": new, **patch}
+        kind = "create" if change.before is None else "update"
+        return "Write", given, {"type": kind, "filePath": path, "content": new, **patch}
+    if edit.tool == "multiedit":
+        several = [{"old_string": before, "new_string": after} for before, after in _hunks(old, new)]
+        given = {"file_path": path, "edits": several}
+        return "MultiEdit", given, {"filePath": path, "edits": several, **patch}
     before, after = replaced_lines(old, new)
     given = {"file_path": path, "old_string": before, "new_string": after, "replace_all": False}
     response = {"filePath": path, "oldString": before, "newString": after, "replaceAll": False, **patch}
@@ -53,6 +58,15 @@ def replaced_lines(old: str, new: str) -> tuple[str, str]:
     return run, "".join(after[head : len(after) - tail])
 
 
+def _hunks(old: str, new: str) -> list[tuple[str, str]]:
+    """What a `MultiEdit` would replace, one run of lines after the other, each with the lines around it."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    groups = SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3)
+    return [
+        ("".join(before[group[0][1] : group[-1][2]]), "".join(after[group[0][3] : group[-1][4]])) for group in groups
+    ]
+
+
 def _structured(old: str, new: str) -> list[dict[str, Any]]:
     before, after = old.splitlines(), new.splitlines()
     hunks = list[dict[str, Any]]()
@@ -75,12 +89,3 @@ def _structured(old: str, new: str) -> list[dict[str, Any]]:
             }
         )
     return hunks
-
-
-def added_context(output: str) -> str:
-    if not output.strip():
-        return ""
-    try:
-        return json.loads(output)["hookSpecificOutput"]["additionalContext"]
-    except (ValueError, KeyError, TypeError):
-        return output

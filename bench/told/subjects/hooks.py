@@ -2,17 +2,14 @@
 
 import json
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from told.edits import Edit
 from told.subjects.children import pilotfish, run
-from told.subjects.claude_events import added_context, call_of
+from told.subjects.conversation import HOOK, Conversation
 from told.subjects.setting import Setting, Told
-from told.truth import CLONE
 
-HOOK = CLONE / "src" / "pilotfish" / "surfaces" / "hook.py"
 SESSION = "told"
 
 
@@ -50,46 +47,22 @@ class ClaudeCodeHook(PlainHook):
     """The hook program with the events of Claude Code: a file is read before it is first edited."""
 
     name = "claude-code"
+    carries_out = True
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._read: set[str] = set()
-        self._calls = 0
+        self._conversation = Conversation(setting, SESSION)
 
     def begin(self) -> None:
-        self._hook(self._event("SessionStart", source="startup"))
-
-    def before(self, edit: Edit) -> None:
-        if edit.tool == "patch":
-            return
-        (change,) = edit.changes
-        path = str(self._setting.root / change.path)
-        if change.path not in self._read and change.before is not None:
-            self._read.add(change.path)
-            lines = change.before.count("\n") + 1
-            file = {"filePath": path, "content": change.before, "numLines": lines, "startLine": 1, "totalLines": lines}
-            given = {"tool_name": "Read", "tool_input": {"file_path": path}}
-            self._hook(self._event("PreToolUse", **given))
-            self._hook(self._event("PostToolUse", **given, tool_response={"type": "text", "file": file}))
-            time.sleep(self._setting.pause)
-        name, given, _ = call_of(self._setting.root, edit)
-        self._hook(self._event("PreToolUse", tool_name=name, tool_input=given))
+        self._conversation.begin("Make some edits.")
 
     def after(self, edit: Edit) -> Told:
-        name, given, response = call_of(self._setting.root, edit)
-        event = self._event("PostToolUse", tool_name=name, tool_input=given, tool_response=response)
-        output, milliseconds, error = self._hook(event)
-        return Told(added_context(output), milliseconds, error=error)
+        heard = self._conversation.edit(edit)
+        return Told(heard.text, heard.milliseconds, error=heard.error)
 
     def end(self) -> None:
-        self._hook(self._event("SessionEnd", reason="other"))
+        self._conversation.end()
         run([*pilotfish(), "daemon", "stop"], self._setting, None)
-
-    def _event(self, event: str, **more: Any) -> dict[str, Any]:
-        self._calls += 1
-        about = {"session_id": SESSION, "transcript_path": "", "cwd": str(self._setting.root)}
-        used = {"tool_use_id": f"toolu_{self._calls}"} if "tool_name" in more else {}
-        return {**about, "hook_event_name": event, **more, **used}
 
 
 class TouchedVerb(PlainHook):

@@ -31,6 +31,8 @@ PROGRAMS: Mapping[str, Callable[[], tuple[Path, ...]]] = {
 """What a server needs on `PATH`, beside what is there. `SERVER+VERSION` is a server in another version."""
 
 OPTIONS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    # Its own calls of go would look for modules on the network, and wait.
+    "gopls": lambda: {"env": {"GOPROXY": "off", "GOFLAGS": "-mod=mod"}},
     # The toolchain of the machine has no sources, and is not the one that its macro server was built with.
     "rust-analyzer": lambda: {
         "initialization": {

@@ -1,0 +1,154 @@
+"""`bench/replay/run [--projects click,immer] [--changes 8] [--orders diff,callee,caller]`: see README.md."""
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from told.corpus import Unavailable
+from told.report import circumstances
+from told.subjects.setting import Setting
+from told.truth import CheckerFailed, Truth
+
+from replay import history, plan, report, trees
+from replay.history import RealChange, Subject
+from replay.play import Played, Player
+
+Planned = tuple[str, Sequence[plan.Step], Sequence[Truth]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _options(arguments)
+    # So that whoever ends this run ends what it has started.
+    signal.signal(signal.SIGTERM, _ended)
+    given = list(arguments) if arguments is not None else sys.argv[1:]
+    played, loads = list[Played](), [os.getloadavg()[0]]
+    for subject in _subjects(chosen):
+        changes = history.changes(subject, chosen.changes)
+        print(f"\n## {subject.name} ({subject.language}, {subject.server}): {len(changes)} changes", flush=True)
+        for one in () if chosen.list else replayed(subject, changes, chosen):
+            played.append(one)
+            _tell(one, chosen)
+            _write(played, {**circumstances([], loads), "command": shlex.join(["bench/replay/run", *given])}, chosen)
+        loads.append(os.getloadavg()[0])
+    for of in report.summary(played).values() if played else ():
+        print(f"\n{report.table(of)}")
+    return int(chosen.strict and any(one.is_wrong for one in played))
+
+
+def _ended(*_signal: object) -> None:
+    raise SystemExit(1)
+
+
+def _write(played: Sequence[Played], about: dict[str, str], chosen: Any) -> None:
+    """After every replay: who ends a long run has what was measured so far."""
+    if chosen.report:
+        before = json.loads(Path(chosen.before).read_text()) if chosen.before else None
+        Path(chosen.report).write_text(report.page(played, about, before))
+    if chosen.out:
+        Path(chosen.out).write_text(json.dumps({"about": about, **report.summary(played)}, indent=1) + "\n")
+    if chosen.keep:
+        Path(chosen.keep).write_text("".join(json.dumps(asdict(one)) + "\n" for one in played))
+
+
+def replayed(subject: Subject, changes: Sequence[RealChange], chosen: Any) -> Iterator[Played]:
+    """All changes of one project under one daemon. The truth comes first: nobody waits for a checker in between."""
+    tip = history.git(subject.repository, "rev-parse", "HEAD").strip()
+    with tempfile.TemporaryDirectory(prefix="replay-") as given, trees.Trees(subject).open() as asker:
+        assert isinstance(asker, trees.Trees)
+        folder = Path(os.path.realpath(given))
+        setting = Setting(
+            folder / "work" / subject.name,
+            folder / "scratch",
+            subject.server,
+            trusted=True,
+            config=json.loads(chosen.config),
+            pause=chosen.pause,
+            deadline=chosen.deadline_ms,
+        )
+        player = Player(subject, setting)
+        player.begin()
+        try:
+            for change in changes:
+                for order, steps, true in _planned(asker, change, subject, chosen):
+                    if not chosen.truth_only:
+                        yield player.play(change, order, steps, true, tip)
+        finally:
+            player.end()
+
+
+def _planned(asker: trees.Trees, change: RealChange, subject: Subject, chosen: Any) -> list[Planned]:
+    """Every order of a change, with its truth."""
+    found = list[Planned]()
+    texts = asker.at(change.base)
+    for order in chosen.orders.split(","):
+        steps = plan.steps(change, order, texts, subject.language, chosen.batch)
+        try:
+            found.append((order, steps, trees.truths(asker, steps, texts)))
+        except CheckerFailed as failed:
+            print(f"{change.name} is left out: {failed}", flush=True)
+            return []
+    return found
+
+
+def _tell(played: Played, chosen: Any) -> None:
+    mark = "✗" if played.is_wrong else "✓"
+    told = f"{played.told} lines right, {len(played.premature)} premature, {len(played.left)} files left"
+    print(f"{mark} {played.change[:70]}, {played.order}: {len(played.outcomes)} steps, {told}", flush=True)
+    if played.is_wrong:
+        print("\n".join(report.explained(played)[1:]), flush=True)
+    for one in played.outcomes if chosen.text else ():
+        if one.text:
+            print(f"    {one.kind} {one.what}\n      | " + one.text.rstrip().replace("\n", "\n      | "), flush=True)
+
+
+def _subjects(chosen: Any) -> Iterator[Subject]:
+    if chosen.repo:
+        yield history.clone(Path(chosen.repo), chosen.language, chosen.server)
+        return
+    names = chosen.projects.split(",") if chosen.projects else list(history.subjects())
+    for name in names:
+        try:
+            yield history.subject(name)
+        except Unavailable as unavailable:
+            print(f"{name} is left out: {unavailable}", flush=True)
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(prog="bench/replay/run", description=__doc__)
+    add = parser.add_argument
+    add("--projects", default="", help="names of corpus.toml, NAME+SERVER for another server; all by default")
+    add(
+        "--changes",
+        type=int,
+        default=0,
+        help="of each project, those whose files depend on each other most; all by default",
+    )
+    add("--orders", default=",".join(plan.ORDERS))
+    add("--batch", type=int, default=1, help="edits that the model makes at once")
+    add("--repo", default="", help="a clone to replay instead, whose commits are the changes")
+    add("--language", default="python", help="of that clone")
+    add("--server", default="", help="for that clone, another one than usual for the language, as ty")
+    add("--pause", type=float, default=1.0, help="seconds after each batch, in which a model thinks")
+    add("--deadline-ms", type=int, default=0, help="how long the hook program may take; its own limit by default")
+    add("--config", default="{}", help="more of the user's lsp.json, as JSON")
+    add("--list", action="store_true", help="only count the changes")
+    add("--truth-only", action="store_true", help="only fill the cache with the truth")
+    add("--text", action="store_true", help="print what was told, too")
+    add("--report", default="", help="a file for the tables and the mistakes")
+    add("--out", default="", help="a file for the figures, as JSON")
+    add("--before", default="", help="what --out wrote in an earlier run, to stand beside the figures in that report")
+    add("--keep", default="", help="a file for JSON lines: every replay with all that was told")
+    add("--strict", action="store_true", help="exit with 1 if anything was wrong")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -44,11 +44,11 @@ def main() -> None:
 def record() -> dict[str, list[str]]:
     told: dict[str, list[str]] = {}
     for host in load_hosts().values():
-        if not (GOLDEN / f"{host.name}.txt").exists() and how(host.probes) not in told:
+        if not (GOLDEN / f"{host.name}.txt").exists() and how(host) not in {*told, "person"}:
             with tempfile.TemporaryDirectory(prefix="pilotfish-told-") as folder, host_home(Path(folder)) as home:
                 (home.root / "a.py").write_text(BROKEN)
                 pilotfish(home, "daemon", "start")
-                told[how(host.probes)] = recorded(host, home).replace(str(home.root), "/workspace").splitlines()
+                told[how(host)] = recorded(host, home).replace(str(home.root), "/workspace").splitlines()
                 pilotfish(home, "daemon", "stop")
     return told
 
@@ -62,7 +62,7 @@ def draw() -> None:
 
 def recorded(host: HostSpec, home: DaemonHome) -> str:
     if host.dialect is not None:
-        return by_hook(host.name, home)
+        return by_hook("llxprt", home)
     return by_lsp(home) if "lsp" in host.probes else by_mcp(home)
 
 

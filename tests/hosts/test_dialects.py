@@ -8,11 +8,20 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import dialect_names, dialect_of
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import (
+    BatchEvent,
+    EndEvent,
+    HostEvent,
+    MomentEvent,
+    OtherEvent,
+    StartEvent,
+    TouchEvent,
+)
 from pilotfish.hosts.shared.old_texts import Hunk, Replacement
 from pilotfish.hosts.shared.patches import patched_files
 
@@ -99,9 +108,21 @@ CLINE: Mapping[str, Any] = {
 }
 
 
+VSCODE = {"timestamp": "10:30", "cwd": "/w", "sessionId": "s1", "hookEventName": "PostToolUse", "tool_use_id": "t1"}
+CURSOR = {
+    "conversation_id": "s1",
+    "generation_id": "g",
+    "workspace_roots": ["/w"],
+    "hook_event_name": "postToolUse",
+    "tool_use_id": "t1",
+}
+KIRO = {"session_id": "s1", "cwd": "/w", "hook_event_name": "PostToolUse"}
+WINDSURF = {"agent_action_name": "post_write_code", "trajectory_id": "s1"}
+
+
 def touched(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
-    event, undos = more.pop("event", ""), more.pop("undos", {})
-    return TouchEvent(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos)
+    event, undos, identity = more.pop("event", ""), more.pop("undos", {}), more.pop("id", "")
+    return TouchEvent(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos, id=identity)
 
 
 def after(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
@@ -115,6 +136,10 @@ def of_batch(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
 
 def moment(kind: Any, event: str = "PostToolUse", max_bytes: int = 9000, **more: Any) -> MomentEvent:
     return MomentEvent(Moment(kind, max_bytes=max_bytes, **more), "s1", "/w", event=event)
+
+
+def of_all(files: tuple[str, ...]) -> BatchEvent:
+    return BatchEvent(Touch(files, "patch", only_new=True, max_bytes=9000), "s1", "/w", event="PostToolBatch")
 
 
 def cline(name: str, given: object, **more: Any) -> Mapping[str, Any]:
@@ -190,12 +215,12 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "claude batch": (
         "claude-code",
         batch(WRITE, OTHER, READ, EDIT),
-        touched(("/w/a.py", "/w/b.py"), "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
+        of_all(("/w/a.py", "/w/b.py")),
     ),
     "claude batch of one file": (
         "claude-code",
         batch(WRITE, EDIT),
-        touched(A, "patch", only_new=True, max_bytes=9000, event="PostToolBatch"),
+        of_all(A),
     ),
     "codex patch": ("codex", CODEX, after(PATCHED, "patch", **OLD, max_bytes=7000)),
     "codex failed patch": (
@@ -337,6 +362,81 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         touched(("a.py",), "edit"),
     ),
     "pi failed edit": ("pi", {"toolName": "edit", "input": {"path": "a.py"}, "isError": True}, OtherEvent()),
+    "vscode edit of the reference": (
+        "vscode",
+        {**VSCODE, "tool_name": "editFiles", "tool_input": {"files": ["a.py", "b.py"]}},
+        after(("a.py", "b.py"), "edit", id="PostToolUse 10:30 t1"),
+    ),
+    "vscode edit": (
+        "vscode",
+        {
+            **VSCODE,
+            "tool_name": "replace_string_in_file",
+            "tool_input": {"filePath": "/w/a.py", "oldString": "x", "newString": "y"},
+        },
+        after(A, "edit", undos={"/w/a.py": (Replacement("x", "y"),)}, id="PostToolUse 10:30 t1"),
+    ),
+    "vscode patch": (
+        "vscode",
+        {**VSCODE, "tool_name": "apply_patch", "tool_input": {"input": PATCH, "explanation": "e"}},
+        after(PATCHED, "patch", **OLD, id="PostToolUse 10:30 t1"),
+    ),
+    "vscode prompt": ("vscode", {**VSCODE, "hookEventName": "UserPromptSubmit"}, OtherEvent()),
+    "vscode before an edit": (
+        "vscode",
+        {**VSCODE, "hookEventName": "PreToolUse", "tool_name": "create_file", "tool_input": {"filePath": "/w/a.py"}},
+        touched(A, "read", id="PreToolUse 10:30 t1"),
+    ),
+    "cursor edit": (
+        "cursor",
+        {**CURSOR, "tool_name": "Write", "tool_input": {"file_path": "/w/a.py"}},
+        after(A, "edit", event="postToolUse", id="postToolUse g t1 0"),
+    ),
+    "cursor edit for Claude Code's hooks": (
+        "cursor",
+        {**CURSOR, "hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": '{"path": "/w/a.py"}'},
+        after(A, "edit", event="postToolUse", id="postToolUse g t1 0"),
+    ),
+    "cursor shell": (
+        "cursor",
+        {**CURSOR, "tool_name": "Shell", "tool_input": {"command": "ls"}},
+        replace(moment("call", event="postToolUse"), id="postToolUse g t1 0"),
+    ),
+    "cursor edited": (
+        "cursor",
+        {**CURSOR, "hook_event_name": "afterFileEdit", "file_path": "/w/a.py", "edits": []},
+        touched(A, "read"),
+    ),
+    "cursor stops again": (
+        "cursor",
+        {**CURSOR, "hook_event_name": "stop", "tool_use_id": "", "status": "completed", "loop_count": 1},
+        replace(moment("stop", event="stop", again=True), id="stop g  1"),
+    ),
+    "cursor is stopped": ("cursor", {**CURSOR, "hook_event_name": "stop", "status": "aborted"}, OtherEvent()),
+    "kiro edit": (
+        "kiro",
+        {**KIRO, "tool_name": "str_replace", "tool_input": {}, "tool_response": "Replaced text in a b.py"},
+        after(("a b.py",), "edit"),
+    ),
+    "kiro edit on the command line": (
+        "kiro",
+        {**KIRO, "hook_event_name": "postToolUse", "tool_name": "fs_write", "tool_input": {"path": "/w/a.py"}},
+        after(A, "edit"),
+    ),
+    "kiro stops": ("kiro", {**KIRO, "hook_event_name": "Stop"}, moment("stop", event="Stop")),
+    "kiro begins": ("kiro", {**KIRO, "hook_event_name": "agentSpawn"}, StartEvent("s1", "/w")),
+    "windsurf edit": (
+        "windsurf",
+        {**WINDSURF, "tool_info": {"file_path": "/w/a.py", "edits": [{"old_string": "x", "new_string": "y"}]}},
+        after(A, "edit", event="post_write_code", undos={"/w/a.py": (Replacement("x", "y"),)}),
+    ),
+    "windsurf response": ("windsurf", {**WINDSURF, "agent_action_name": "post_cascade_response"}, OtherEvent()),
+    "amp edit": ("amp", {"files": ["/w/a.py"], "session": "s1", "cwd": "/w"}, touched(A, "edit")),
+    "amp stops": (
+        "amp",
+        {"event": "stopping", "session": "s1", "cwd": "/w"},
+        MomentEvent(Moment("stop"), "s1", "/w"),
+    ),
     "pi begins": ("pi", {"event": "began", "session": "s1", "cwd": "/w"}, StartEvent("s1", "/w")),
 }
 
@@ -367,6 +467,7 @@ def test_hosts_with_tool_hooks_hear_context_and_nothing_that_decides(host: str, 
         ("copilot", "Stop", "block"),
         ("gemini", "AfterAgent", "deny"),
         ("qwen", "Stop", "block"),
+        ("kiro", "Stop", "block"),
     ],
 )
 def test_a_stop_is_put_off_in_the_words_of_the_host(host: str, event: str, word: str) -> None:
@@ -383,6 +484,10 @@ def test_a_stop_is_put_off_in_the_words_of_the_host(host: str, event: str, word:
         pytest.param("opencode", b"a", id="opencode"),
         pytest.param("pi", b"a", id="pi"),
         pytest.param("plain", b"a\n", id="plain"),
+        pytest.param("amp", b"a\n", id="amp"),
+        pytest.param("cursor", b'{"additional_context":"a"}', id="cursor"),
+        pytest.param("kiro", b"a\n", id="kiro"),
+        pytest.param("windsurf", b"a\n", id="windsurf"),
     ],
 )
 def test_other_hosts_hear_it_in_their_own_way(host: str, heard: bytes) -> None:

@@ -100,6 +100,8 @@ def test_what_a_command_broke_is_appended_to_its_result(shared: DaemonHome, open
             ["--print-logs", "--log-level", "ERROR", "-m", "a/b", "run", "Mend it."], True, id="options first"
         ),
         pytest.param(["--log-level=ERROR", "run"], True, id="a value in one word"),
+        pytest.param(["--newer", "word", "run", "Mend it."], True, id="an option that is newer than we are"),
+        pytest.param(["a folder"], False, id="no command"),
         pytest.param(["--prompt", "run"], False, id="a value that is the word"),
         pytest.param(["--model", "a/b", "serve", "run"], False, id="another command"),
         pytest.param([], False, id="the terminal"),

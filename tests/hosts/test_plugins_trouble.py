@@ -197,7 +197,7 @@ def test_servers_are_those_of_the_host_and_not_of_whoever_started_the_daemon(own
     another = another_user(own, tmp_path)
     with driven("pi", another, tmp_path, command=NOWHERE, waitMs=50_000) as pi:
         assert "bad word" in edited(pi)["content"][1]["text"]
-    assert b"VIRTUAL_ENV=/project/.venv" in given(tmp_path)
+    assert b"VIRTUAL_ENV=/project/.venv" in given(own)
 
 
 @pytest.mark.proves("OPS-6")

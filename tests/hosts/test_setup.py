@@ -44,6 +44,9 @@ EXISTING = {
     ".config/goose/config.yaml": "extensions:\n    developer:\n        enabled: true\nGOOSE_MODEL: x\n",
     ".config/crush/crush.json": "{}",
     "crush.json": '{"$schema": "x"}',
+    ".cursor/hooks.json": '{"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}',
+    ".windsurf/hooks.json": COMMENTED,
+    ".codeium/windsurf/hooks.json": '{"hooks": {"post_write_code": [{"command": "x", "show_output": true}]}}',
     ".cursor/mcp.json": '{"mcpServers": {"other": {}}}',
     ".config/zed/settings.json": COMMENTED,
     ".vscode/mcp.json": COMMENTED,
@@ -220,12 +223,34 @@ def test_llxprt_gets_the_ten_seconds_of_a_first_touch(user: User) -> None:
 
 
 def test_a_host_with_files_in_projects_only_is_wired_there(user: User, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["setup", "vscode", "--global"]) == 3
+    assert run(["setup", "roo-code", "--global"]) == 3
     assert "Say --project." in capsys.readouterr().err
+    assert run(["setup", "roo-code"]) == 0
+    servers = json.loads((user.project / ".roo" / "mcp.json").read_text())["mcpServers"]
+    assert servers["pilotfish"]["args"][-1] == "mcp"
+
+
+def test_vs_code_gets_hooks_and_tools_in_a_project_and_hooks_for_all_of_them(user: User) -> None:
     assert run(["setup", "vscode"]) == 0
     servers = json.loads((user.project / ".vscode" / "mcp.json").read_text())["servers"]
-    assert servers["pilotfish"]["type"] == "stdio"
-    assert servers["pilotfish"]["args"][-1] == "mcp"
+    assert (servers["pilotfish"]["type"], servers["pilotfish"]["args"][-1]) == ("stdio", "mcp")
+    assert run(["setup", "vscode", "--global"]) == 0
+    for folder in (user.project / ".github", user.home / ".copilot"):
+        hooks = json.loads((folder / "hooks" / "pilotfish-vscode.json").read_text())["hooks"]
+        assert {"PostToolUse", "Stop"} < set(hooks)
+        assert all(" vscode" in hook["command"] for (hook,) in hooks.values())
+
+
+def test_cursor_keeps_its_other_hooks_and_the_version_without_which_it_reads_none(user: User) -> None:
+    user.give({".cursor/hooks.json": '{"hooks": {"stop": [{"command": "./mine.sh"}]}}'})
+    assert run(["setup", "cursor"]) == 0
+    wired = json.loads((user.home / ".cursor" / "hooks.json").read_text())
+    assert wired["version"] == 1
+    assert [hook["command"].split()[-1] for hook in wired["hooks"]["stop"]] == ["./mine.sh", "cursor"]
+    assert run(["setup", "cursor", "--remove"]) == 0
+    assert json.loads((user.home / ".cursor" / "hooks.json").read_text()) == {
+        "hooks": {"stop": [{"command": "./mine.sh"}]}
+    }
 
 
 def test_crush_keeps_its_own_answer_whether_it_starts_servers_by_itself(user: User) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotfish.surfaces.mcp.lines import MAX_LINE, LineDecoder
+from pilotfish.surfaces.mcp.streams import MAX_LINE, LineDecoder
 
 
 def lines(*chunks: bytes) -> list[bytes | None]:

@@ -75,7 +75,7 @@ async def test_it_ends_when_either_side_does(gone: str) -> None:
         "pilotfish.daemon.main",
         "pilotfish.surfaces.mcp.tools",
         "pilotfish.surfaces.mcp.verb",
-        "pilotfish.surfaces.llxprt.service",
+        "pilotfish_llxprt.service",
         "pilotfish.library.workspace",
     ],
 )

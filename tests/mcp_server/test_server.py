@@ -1,6 +1,7 @@
 """The server as the SDK's own client sees it, over a wire in memory, with scripted language servers behind it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root, RootsListChangedNotification
 
-from pilotfish.model import AbsPath
+from pilotfish.config.places import PROJECT_FILE
 from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import ToolSet
-from pilotfish.service import workspaces
+from pilotfish.servers import tree
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import MAX_AT_ONCE, MAX_WAITING
 from support.clients.mcp import client_on, text_of
@@ -146,21 +147,20 @@ async def test_a_client_hears_that_the_tools_have_changed(tmp_path: Path) -> Non
 async def test_a_call_looks_at_the_files_of_the_configuration_once(
     tmp_path: Path, tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[tuple[AbsPath, ...]] = []
-    look = workspaces.signature_of
+    looks: list[str] = []
+    look = tree.sight
 
-    def counted(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
-        if files:  # where nothing was approved, there is nothing to look at
-            looks.append(files)
-        return look(files)
+    def counted(path: str) -> tree.Sight:
+        looks.append(path)
+        return look(path)
 
     async with scripted_service(tmp_path, hovering()) as scripted, client_on(scripted, mode="legacy") as client:
         scripted.write("a.fake", "some words\n")
         await names_of(client)
         await client.call_tool("lsp_hover", HOVER)
-        monkeypatch.setattr(workspaces, "signature_of", counted)
+        monkeypatch.setattr(tree, "sight", counted)
         await client.call_tool(tool, arguments)
-    assert len(looks) == 1
+    assert looks.count(os.path.join(scripted.root, PROJECT_FILE)) == 1
 
 
 @pytest.mark.proves("OPS-5", "MCP-1")
@@ -462,7 +462,7 @@ async def test_diagnostics_of_no_file_are_fresh_for_every_file_that_has_some(tmp
     async with scripted_service(tmp_path, complaining) as scripted, client_on(scripted) as client:
         none = await client.call_tool("lsp_diagnostics", {})
         assert none.structured_content["meta"]["state"] == "unavailable"
-        assert "no file of this project can be checked" in text_of(none)
+        assert "no file here can be checked" in text_of(none)
         scripted.write("b.fake", "wrong\n")
         scripted.write("a.fake", "fine\nwrong\n")
         scripted.write("c.fake", "fine\n")

@@ -12,7 +12,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
-from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
+from pilotfish.surfaces.mcp.server import hook_result, touch_of
 from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, asks_for_project, refusal, result
 
 LLXPRT = {

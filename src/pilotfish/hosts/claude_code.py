@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from pilotfish.api.questions import Touch
-from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import HostEvent, TouchEvent
-from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, mcp_server, read_setting
+from pilotfish.hosts.shared.dialect import BatchEvent, HostEvent
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, read_setting, tools_file
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.packaged import read_packaged
 from pilotfish.hosts.shared.programs import shell
@@ -69,7 +69,7 @@ class ClaudeCodeDialect:
             return TOOL_HOOKS.moment(said, "call")
         files = tuple(dict.fromkeys(edits))[:MAX_FILES]
         touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes)
-        return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
+        return BatchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:
         return TOOL_HOOKS.written(feedback, event)
@@ -89,11 +89,10 @@ def _edited_files(said: ToolHookEvent) -> Iterator[str]:
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     folder = _folder(where)
     above = where.folder(".", "CLAUDE_CONFIG_DIR")
-    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp, type="stdio")),))
     command = read_packaged("claude-code/commands/lsp.md").replace("pilotfish status", shell(where.programs.status))
     return (
         folder.file("settings.json" if where.is_global else "settings.local.json", JsonEdit(_hooks(where))),
-        above.file(".claude.json" if where.is_global else ".mcp.json", tools),
+        tools_file(where, above, ".claude.json" if where.is_global else ".mcp.json", type="stdio"),
         folder.file("commands/lsp.md", WholeFile(command), optional=True),
     )
 
@@ -111,7 +110,7 @@ def _hooks(where: Where) -> tuple[Hooks, ...]:
         "SessionStart": None,
         "SessionEnd": None,
     }
-    return hook_groups(where.programs.hook("claude-code"), events, {"": TIMEOUT_SECONDS})
+    return hook_groups(where, "claude-code", events, {"": TIMEOUT_SECONDS})
 
 
 def _folder(where: Where) -> HostFolder:
@@ -136,4 +135,5 @@ HOST = HostSpec(
         "A plugin with a language server of its own is on: it says later what Pilotfish says at once. "
         "Turn it off with /plugin.": _has_language_servers
     },
+    notice_key="systemMessage",
 )

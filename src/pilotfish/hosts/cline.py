@@ -19,10 +19,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pilotfish.api.questions import Touch
-from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent, TouchEvent
-from pilotfish.hosts.shared.hook_settings import RESTART, mcp_server
+from pilotfish.hosts.shared.dialect import (
+    EndEvent,
+    HostEvent,
+    OtherEvent,
+    StartEvent,
+    TouchEvent,
+    UnreadEvent,
+    names_in,
+)
+from pilotfish.hosts.shared.hook_settings import RESTART, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import (
@@ -47,6 +54,9 @@ TOOLS = {
     "read_files": HostTool("read", PATHS),
     "read_file": HostTool("read", PATHS),
 }
+
+OTHER_EVENTS = names_in("tool_result agent_abort agent_end agent_error prompt_submit pre_compact")
+"""Those of its source that say nothing of a file, and the result of a tool that failed."""
 
 MCP_SECONDS = 60
 """For each answer of our MCP server, the first one included."""
@@ -93,8 +103,10 @@ class ClineDialect:
             case "tool_result" if _succeeded(said):
                 tool = TOOLS.get(said.tool_result.name)
                 return _touch(said.taskId, cwd, said.tool_result, tool.kind) if tool else OtherEvent()
-            case _:
+            case name if name in OTHER_EVENTS:
                 return OtherEvent()
+            case name:
+                return UnreadEvent(name)
 
     def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
         return encode({"contextModification": feedback})
@@ -109,7 +121,8 @@ def _touch(task: str, cwd: str | None, call: ClineCall, kind: HostTouchKind) -> 
     arguments = {"input": call.input} if isinstance(call.input, str) else call.input
     found = touch_event(TOOLS, ToolCall(call.name, arguments, call.output), FeedbackForm())
     if found is None:
-        return OtherEvent()
+        has_path = isinstance(arguments, dict) and any(name in arguments for name in (*PATHS, "input"))
+        return OtherEvent() if has_path or kind == "read" else UnreadEvent(f"tool_result of {call.name}")
     if kind == "read":
         return TouchEvent(Touch(found.touch.paths, kind, max_bytes=MAX_BYTES), task, cwd)
     if _is_new(call):
@@ -129,8 +142,7 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
     hooks = tuple(folder.file(f"hooks/{event}.sh", WholeFile(text), executable=True) for event in events)
     if not where.is_global:
         return hooks
-    tools = JsonEdit((Member(("mcpServers", "pilotfish"), mcp_server(where.programs.mcp, timeout=MCP_SECONDS)),))
-    return (*hooks, folder.file("data/settings/cline_mcp_settings.json", tools))
+    return (*hooks, tools_file(where, folder, "data/settings/cline_mcp_settings.json", timeout=MCP_SECONDS))
 
 
 HOST = HostSpec(

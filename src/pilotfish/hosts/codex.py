@@ -37,7 +37,7 @@ DIALECT = ToolHooks(
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     folder = where.folder(".codex", "CODEX_HOME", project=".codex")
     events = {"PostToolUse": None, "UserPromptSubmit": None, "Stop": None, "SessionStart": None, "SessionEnd": None}
-    hooks = hook_groups(where.programs.hook("codex"), events, TIMEOUTS)
+    hooks = hook_groups(where, "codex", events, TIMEOUTS)
     program, *arguments = where.programs.mcp
     table: dict[str, str | list[str]] = {"command": program, "args": arguments, "env_vars": PASSED_ON}
     return (
@@ -55,4 +55,5 @@ HOST = HostSpec(
     dialect=DIALECT,
     afterwards=("Start codex, type /hooks and trust the hooks of Pilotfish: Codex skips new ones until then.",),
     unseen="Codex runs the hooks only once they are trusted in /hooks, which cannot be seen from here.",
+    notice_key="systemMessage",
 )

@@ -26,16 +26,8 @@ from msgspec.structs import replace
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.edits.whole_file import WholeFile
 from pilotfish.hosts.shared.dialect import HostEvent
-from pilotfish.hosts.shared.hook_settings import (
-    RESTART,
-    SILENT_EVENTS,
-    SILENT_MILLISECONDS,
-    TIMEOUT_SECONDS,
-    lsp_server,
-    mcp_server,
-)
+from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_command, lsp_server, tools_file
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHookEvent, ToolHooks, event_as
 from pilotfish.protocol.codec import encode
 
@@ -86,15 +78,12 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         told = folder.file("hooks/pilotfish.json", WholeFile(_hooks(where)))
     if not where.is_global:
         return (told,)
-    tools = mcp_server(where.programs.mcp, type="local", tools=["*"])
-    return (told, folder.file("mcp-config.json", JsonEdit((Member(("mcpServers", "pilotfish"), tools),))))
+    return (told, tools_file(where, folder, "mcp-config.json", type="local", tools=["*"]))
 
 
 def _hooks(where: Where) -> str:
     def hook(event: str) -> dict[str, object]:
-        deadline = ["--deadline-ms", str(SILENT_MILLISECONDS)] if event in SILENT_EVENTS else []
-        command = shell([*where.programs.hook("copilot"), *deadline])
-        return {"type": "command", "bash": command, "timeoutSec": TIMEOUT_SECONDS}
+        return {"type": "command", "bash": hook_command(where, "copilot", event), "timeoutSec": TIMEOUT_SECONDS}
 
     return json.dumps({"version": 1, "hooks": {event: [hook(event)] for event in EVENTS}}, indent=2) + "\n"
 

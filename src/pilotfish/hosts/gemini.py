@@ -30,7 +30,7 @@ DIALECT = ToolHooks(
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
     events = {"AfterTool": ".*", "BeforeAgent": None, "AfterAgent": None, "SessionStart": None, "SessionEnd": None}
-    hooks = hook_groups(where.programs.hook("gemini"), events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
+    hooks = hook_groups(where, "gemini", events, {"": TIMEOUT_SECONDS * 1000}, name="pilotfish")
     return (where.folder(".gemini", project=".gemini").file("settings.json", hooks_and_server(where, hooks)),)
 
 
@@ -47,4 +47,5 @@ HOST = HostSpec(
     ),
     unseen="Gemini CLI uses MCP servers, and the settings of a project, only in a folder that is trusted, "
     "which cannot be seen from here.",
+    notice_key="systemMessage",
 )

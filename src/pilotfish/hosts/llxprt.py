@@ -8,14 +8,19 @@
 - In the recorded run its model was offered no tools of MCP servers.
 - Hooks run only with `hooks.enabled`. Timeouts: milliseconds.
 - Its `apply_patch` is a unified diff for one file, which another argument names; from it the old text is taken back.
-- Its own LSP service is configured in `settings.lsp`, which the version run does not pass on (`surfaces/llxprt`).
+- `/lsp status` lists the servers of its own service, which are not ours: `setup` adds the command `/pilotfish`, which
+  runs `pilotfish status`.
+- Its own LSP service is configured in `settings.lsp`, which the version run does not pass on (`pilotfish_llxprt`).
 """
 
+import json
 import sys
 
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
+from pilotfish.hosts.edits.whole_file import WholeFile
 from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
+from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
 
 PATHS = ("absolute_path", "file_path")
@@ -23,6 +28,8 @@ PATHS = ("absolute_path", "file_path")
 
 TIMEOUT_MILLISECONDS, FIRST_TOUCH_MILLISECONDS = 15_000, 13_000
 """Of a hook, and of the hook program: its users were promised ten seconds for the first touch of a server."""
+
+STATUS = "The language servers of this project and their state"
 
 DIALECT = ToolHooks(
     {
@@ -51,7 +58,8 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         "SessionEnd": None,
     }
     hooks = hook_groups(
-        where.programs.hook("llxprt"),
+        where,
+        "llxprt",
         events,
         {"": TIMEOUT_MILLISECONDS},
         milliseconds=FIRST_TOUCH_MILLISECONDS,
@@ -61,7 +69,13 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
     # On macOS its settings are where those of applications are, elsewhere below XDG_CONFIG_HOME.
     below = where.folder if sys.platform == "darwin" else where.below_config
     name = "Library/Preferences/llxprt-code" if sys.platform == "darwin" else "llxprt-code"
-    return (below(name, "LLXPRT_CONFIG_HOME", project=".llxprt").file("settings.json", edit),)
+    folder = below(name, "LLXPRT_CONFIG_HOME", project=".llxprt")
+    status = json.dumps(f"!{{{shell(where.programs.status)}}}")
+    command = f'# Written by `pilotfish setup llxprt`.\ndescription = "{STATUS}"\nprompt = {status}\n'
+    return (
+        folder.file("settings.json", edit),
+        folder.file("commands/pilotfish.toml", WholeFile(command), optional=True),
+    )
 
 
 HOST = HostSpec(
@@ -76,4 +90,5 @@ HOST = HostSpec(
         "Before it stops nothing is said: no answer of a hook makes its agent go on then (0.11.0, read in its source).",
         "In the recorded run its model was offered no tools of MCP servers.",
     ),
+    notice_key="systemMessage",
 )

@@ -1,6 +1,6 @@
 """OpenCode: a plugin (`plugins/opencode`) that appends to the output of its tools.
 
-- Run: 1.18.18.
+- Run: 1.18.18, the newest for arm64 on npm; its plugin fits the types of 1.18.33.
 - `tool.execute.after` may change the output, so the feedback is inside the tool's result. An exception in it makes the
   edit fail, so the plugin catches everything. It is not called for an edit that failed.
 - `tool.execute.before` is where the plugin reads the text before the edit.
@@ -9,22 +9,13 @@
 - `opencode run` ends as soon as the session is idle. It goes on when a message is there that is newer than the last
   answer, so the plugin writes one (`noReply`) while the last text is being completed.
 - Its own `lsp` setting is off by default; on, it repeats what we say.
-
-The dialect is for programs that send the same to the hook program:
-
-    {"event": "touched", "tool", "args": {…}, "sessionID", "directory"}
 """
 
-from typing import Literal
-
-from msgspec import Struct
-from msgspec.structs import replace
-
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, OtherEvent, StartEvent
 from pilotfish.hosts.shared.hook_settings import RESTART, plugin_files, read_setting
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
-from pilotfish.hosts.shared.tool_hooks import FeedbackForm, HostTool, ToolCall, event_as, touch_event
+from pilotfish.hosts.shared.plugin_events import PluginDialect
+from pilotfish.hosts.shared.tool_hooks import HostTool
 from pilotfish.protocol.wire import Json
 
 TOOLS = {
@@ -35,34 +26,6 @@ TOOLS = {
     "patch": HostTool("patch", patch="patchText"),
     "read": HostTool("read", ("filePath",)),
 }
-
-
-class OpenCodeEvent(Struct, frozen=True):
-    """The event as it is sent. Unknown fields are ignored."""
-
-    event: Literal["touched", "began", "ended"] = "touched"
-    tool: str = ""
-    args: object = None
-    sessionID: str = ""  # noqa: N815 -- the host's spelling
-    directory: str | None = None
-
-
-class OpenCodeDialect:
-    def read(self, event: bytes) -> HostEvent:
-        said = event_as(event, OpenCodeEvent)
-        match said.event:
-            case "began":
-                return StartEvent(said.sessionID, said.directory)
-            case "ended":
-                return EndEvent(said.sessionID)
-            case "touched":
-                found = touch_event(TOOLS, ToolCall(said.tool, said.args), FeedbackForm(max_bytes=None))
-                if found is None:
-                    return OtherEvent()
-                return replace(found, conversation=said.sessionID, cwd=said.directory)
-
-    def written(self, feedback: str, event: str) -> bytes:  # noqa: ARG002 -- there is but one kind of answer
-        return feedback.encode(errors="replace")
 
 
 def wired_files(where: Where) -> tuple[WiredFile, ...]:
@@ -98,7 +61,7 @@ HOST = HostSpec(
     files=wired_files,
     programs=("opencode",),
     folders=(".config/opencode",),
-    dialect=OpenCodeDialect(),
+    dialect=PluginDialect(TOOLS),
     probes=("daemon", "mcp"),
     afterwards=(RESTART,),
     cautions={"OpenCode's own `lsp` is on and says everything twice: set it to false.": _has_language_servers},

@@ -47,7 +47,7 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         "SessionStart": None,
         "SessionEnd": None,
     }
-    hooks = hook_groups(where.programs.hook("qwen"), events, {"": TIMEOUT_SECONDS}, name="pilotfish")
+    hooks = hook_groups(where, "qwen", events, {"": TIMEOUT_SECONDS}, name="pilotfish")
     return (folder.file("settings.json", hooks_and_server(where, hooks)),)
 
 
@@ -68,4 +68,5 @@ HOST = HostSpec(
     by_lsp="Start it with --experimental-lsp. It says nothing after an edit: its model reads diagnostics when it asks "
     "with the tool `lsp` (`diagnostics` of a file, `workspaceDiagnostics` of all).",
     afterwards=(RESTART,),
+    notice_key="systemMessage",
 )

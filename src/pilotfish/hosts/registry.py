@@ -1,7 +1,8 @@
 """All hosts by name: each is one module of this folder, imported when it is asked for.
 
 A module is named as its host, with underscores, and has a `HOST`: the dialect of its hook, the files that `setup`
-writes, how to try them, and in its docstring what is known of the host. A new host is a new module, and nothing else.
+writes, how to try them, and in its docstring what is known of the host. A new host is a new module, and nothing else;
+one that only reads the name of our MCP server is a row of `mcp_only` and a name in `MCP_ONLY`.
 """
 
 import os
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
 PLAIN = "plain"
 """The dialect of scripts, which is no host's."""
 
-OTHER_MODULES = frozenset({"__init__", "registry"})
+OTHER_MODULES = frozenset({"__init__", "registry", "mcp_only"})
+
+MCP_ONLY = ("continue-dev", "junie", "roo-code", "zed")
+"""The rows of `mcp_only`: their names are wanted where it is not imported."""
 
 
 @cache
 def host_names() -> tuple[str, ...]:
     """All of them, in the order of the alphabet."""
     modules = (name.removesuffix(".py") for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py"))
-    return tuple(sorted(name.replace("_", "-") for name in modules if name not in OTHER_MODULES))
+    return tuple(sorted((*(name.replace("_", "-") for name in modules if name not in OTHER_MODULES), *MCP_ONLY)))
 
 
 def load_host(name: str) -> "HostSpec":
     """One host; raises `Refused` when there is none of that name."""
     if name not in host_names():
         raise unknown_host(name)
+    if name in MCP_ONLY:
+        return import_module("pilotfish.hosts.mcp_only").HOSTS[name]
     return import_module(f"pilotfish.hosts.{name.replace('-', '_')}").HOST
 
 

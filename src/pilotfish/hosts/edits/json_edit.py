@@ -25,7 +25,7 @@ class Member(Struct, frozen=True):
 
 
 class Hooks(Struct, frozen=True):
-    """A group of hooks in the list at `path`; ours are recognised by their command."""
+    """A group of hooks, or a hook alone, in the list at `path`; ours are recognised by their command."""
 
     path: tuple[str, ...]
     group: Json
@@ -102,6 +102,9 @@ def _hooks_in(value: Json, parents: set[tuple[str, ...]]) -> Iterator[HookGroup]
                     for hook in cast("list[Json]", hooks):
                         if next(_our_hooks(hook), None) is not None:
                             yield (*parent, event), {**group, "hooks": [hook]}
+                elif next(_our_hooks(group), None) == ():
+                    # Some hosts have no groups: a list holds the hooks themselves.
+                    yield (*parent, event), group
 
 
 def _same_hooks(found: list[HookGroup], wanted: list[HookGroup]) -> bool:

@@ -1,35 +1,20 @@
 """Changes JSON text in single places: comments, order, line ends and every other byte are kept. Pure.
 
-A text is read into nodes that know where they are written; a change is a few splices of the text. What is added looks
+The nodes of `config.jsonc` know where they are written; a change is a few splices of the text. What is added looks
 like what is around it: on lines of its own with the same indentation, or in the same line.
 The text must be one that `config.jsonc.parse` accepts, and stays one.
 """
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from pilotfish.config.jsonc import TOKEN, JsonPath, parse
+from pilotfish.config.jsonc import TOKEN, JsonPath, Node, parse, tree
 from pilotfish.protocol.wire import Json
 
 INDENT = "  "
 """Of a file without indentation."""
-
-
-class Node(Struct):
-    """A member or an item, and where it is written."""
-
-    start: int
-    """Of its key, if it has one."""
-    value: int
-    end: int = 0
-    comma: int | None = None
-    """The one that follows it."""
-    is_object: bool = False
-    is_array: bool = False
-    children: "dict[str | int, Node]" = field(default_factory=dict[str | int, "Node"])
 
 
 class Splice(Struct, frozen=True):
@@ -88,37 +73,6 @@ def drop(text: str, path: JsonPath) -> str:
         # The rest of the line would become part of the comment before it.
         start = node.start
     return _spliced(text, [*splices, Splice(start, end, "")])
-
-
-def tree(text: str) -> Node:
-    """The nodes of a text that is known to be JSON."""
-    tokens = (token for token in TOKEN.finditer(text) if token.lastgroup != "comment")
-    return _node(tokens, next(tokens))
-
-
-def _node(tokens: Iterator[re.Match[str]], first: re.Match[str], start: int | None = None) -> Node:
-    opening = first.group()
-    node = Node(first.start() if start is None else start, first.start(), first.end())
-    node.is_object, node.is_array = opening == "{", opening == "["
-    if not node.is_object and not node.is_array:
-        return node
-    last: Node | None = None
-    for token in tokens:
-        if token.lastgroup == "close":
-            node.end = token.end()
-            break
-        if token.lastgroup == "comma":
-            if last is not None:
-                last.comma = token.start()
-            continue
-        key: str | int = len(node.children)
-        begin = token
-        if node.is_object:
-            key = json.loads(token.group())
-            next(tokens)
-            begin = next(tokens)
-        last = node.children[key] = _node(tokens, begin, token.start())
-    return node
 
 
 def _deepest(top: Node, path: Sequence[str]) -> tuple[Node, int]:

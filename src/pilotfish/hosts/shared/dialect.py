@@ -1,7 +1,7 @@
 """What a host's hook says and wants to hear: one `HostDialect` per host, all of them run in the daemon.
 
-A dialect is pure. `read` turns the bytes that the host gave to the hook program into one of five events, `written`
-turns feedback into what the host shows its model.
+A dialect is pure. `read` turns the bytes that the host gave to the hook program into one of the events below,
+`written` turns feedback into what the host shows its model.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,16 @@ class TouchEvent(Struct, frozen=True):
     """The host's name of the event, where the answer must repeat it."""
     undos: Mapping[str, Undo] = {}
     """By path as in the touch: how to get from the new text to the one before, for files without one in the touch."""
+    id: str = ""
+    """What tells this event from every other one of its conversation. A host that loads several of our hook files sends
+    it once for each, and only the first is answered. Empty: the host sends each event once."""
+
+
+class BatchEvent(TouchEvent, frozen=True):
+    """All edits of several calls that the model made at once, after the last of them.
+
+    Each was reported alone before, when the others may not have been made yet.
+    """
 
 
 class MomentEvent(Struct, frozen=True):
@@ -34,6 +44,8 @@ class MomentEvent(Struct, frozen=True):
     cwd: str | None = None
     root: str | None = None
     event: str = ""
+    id: str = ""
+    """As in `TouchEvent`."""
 
 
 class StartEvent(Struct, frozen=True):
@@ -51,10 +63,25 @@ class EndEvent(Struct, frozen=True):
 
 
 class OtherEvent(Struct, frozen=True):
-    """Nothing to do."""
+    """An event that is known, and with which there is nothing to do."""
 
 
-HostEvent = TouchEvent | MomentEvent | StartEvent | EndEvent | OtherEvent
+class UnreadEvent(Struct, frozen=True):
+    """An event that is not known, or lacks what is looked for: of a newer host, or of one that nobody has described."""
+
+    name: str = ""
+    keys: tuple[str, ...] = ()
+    """What it has in place of what was looked for; the keys of the event itself where this is empty."""
+    moment: MomentEvent | None = None
+    """What can be done with it all the same."""
+
+
+HostEvent = TouchEvent | MomentEvent | StartEvent | EndEvent | OtherEvent | UnreadEvent
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names in a text; of events there are many, and a line for each would hide the rest of a module."""
+    return frozenset(text.split())
 
 
 class HostDialect(Protocol):

@@ -25,7 +25,8 @@ RESTART = "Sessions that are open now use it after they are started again."
 
 
 def hook_groups(
-    command: list[str],
+    where: Where,
+    host: str,
     events: Mapping[str, str | None],
     timeouts: Mapping[str, int],
     *,
@@ -38,10 +39,13 @@ def hook_groups(
     """
 
     def hook(event: str) -> Json:
-        limit = SILENT_MILLISECONDS if event in SILENT_EVENTS else milliseconds
-        deadline = [] if limit is None else ["--deadline-ms", str(limit)]
         timeout = timeouts.get(event, timeouts[""])
-        return {"type": "command", "command": shell([*command, *deadline]), "timeout": timeout, **more}
+        return {
+            "type": "command",
+            "command": hook_command(where, host, event, milliseconds),
+            "timeout": timeout,
+            **more,
+        }
 
     return tuple(
         Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook(event)]})
@@ -56,6 +60,17 @@ def mcp_server(command: list[str], **more: Json) -> Json:
 
 def _server(command: list[str]) -> dict[str, Json]:
     return {"command": command[0], "args": list[Json](command[1:])}
+
+
+def tools_file(where: Where, folder: HostFolder, name: str, member: str = "mcpServers", **more: Json) -> WiredFile:
+    """The file that names MCP servers, with ours in it."""
+    return folder.file(name, JsonEdit((Member((member, "pilotfish"), mcp_server(where.programs.mcp, **more)),)))
+
+
+def hook_command(where: Where, host: str, event: str, milliseconds: int | None = None) -> str:
+    """What a shell runs for an event; `milliseconds` as in `hook_groups`."""
+    limit = SILENT_MILLISECONDS if event[:1].upper() + event[1:] in SILENT_EVENTS else milliseconds
+    return shell([*where.programs.hook(host), *([] if limit is None else ["--deadline-ms", str(limit)])])
 
 
 def lsp_server(where: Where, host: str, extensions: str) -> Json:

@@ -106,5 +106,9 @@ class HostSpec(Struct, frozen=True, kw_only=True):
     """What it also depends on and cannot be checked from outside."""
     missing: tuple[str, ...] = ()
     """What its model is not told or not given, though the files for it are written; for its page."""
+    notice_key: str = ""
+    """The member of an answer that it shows to the person, and to no model; empty where it has none."""
+    tells: Literal["model", "person"] = "model"
+    """Who reads what its hook answers."""
     cautions: Mapping[str, Callable[[Where], bool]] = {}
     """Warnings, each with the condition under which it is shown."""

@@ -29,6 +29,7 @@ REPLACEMENT_KEYS = (
     ("old_text", "new_text"),
     ("old_str", "new_str"),
     ("oldText", "newText"),
+    ("oldStr", "newStr"),
 )
 
 
@@ -108,7 +109,7 @@ def shown_hunks(response: object) -> Undo:
 def replacements(arguments: object) -> Undo:
     """The strings that a tool was told to replace, one or several; none where it was to replace every one of them."""
     given = _members(arguments)
-    several = given.get("edits")
+    several = given.get("edits") or given.get("replacements")
     pairs = [_replacement(edit) for edit in cast("list[object]", several)] if isinstance(several, list) else []
     found = pairs or [_replacement(given)]
     return tuple(pair for pair in found if pair is not None) if None not in found else ()

@@ -106,6 +106,15 @@ def try_daemon(programs: Programs) -> str | None:
         return failure.message
 
 
+def read_unread(programs: Programs) -> tuple[str, ...]:
+    """What hosts have sent to their hooks and the daemon could not read."""
+    try:
+        with open_link(Introduction(), _terms(programs)) as link:
+            return tuple(link.request("about").get("unread", ()))
+    except Failure:
+        return ()
+
+
 def _run(command: list[str], event: bytes, folder: str) -> str | None:
     try:
         ended = subprocess.run(command, input=event, capture_output=True, timeout=SECONDS, cwd=folder, check=False)

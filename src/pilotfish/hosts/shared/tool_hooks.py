@@ -2,11 +2,11 @@
 
     {"session_id", "cwd", "hook_event_name", "tool_name", "tool_input": {…}, "tool_response": …}
 
-A host's own module is a table of its tools and the names of its events. Before a tool that changes a file, the file is
-made ready; after a tool that reads one, too. After a change there is feedback, and none when the tool itself failed.
-After any other tool, and with a prompt, the model hears what came late and what commands have broken; before it stops,
-what it left. The answer adds context and decides nothing: the tool's own result stays as the host made it. Only a stop
-is put off, by the words that the host has for it.
+Some write `sessionId` and `hookEventName`. A host's own module is a table of its tools and the names of its events.
+Before a tool that changes a file, the file is made ready; after a tool that reads one, too. After a change there is
+feedback, and none when the tool itself failed. After any other tool, and with a prompt, the model hears what came late
+and what commands have broken; before it stops, what it left. The answer adds context and decides nothing: the tool's
+own result stays as the host made it. Only a stop is put off, by the words that the host has for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,16 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Code, Refused
-from pilotfish.hosts.shared.dialect import EndEvent, HostEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.shared.dialect import (
+    EndEvent,
+    HostEvent,
+    MomentEvent,
+    OtherEvent,
+    StartEvent,
+    TouchEvent,
+    UnreadEvent,
+    names_in,
+)
 from pilotfish.hosts.shared.old_texts import NONE, old_texts_of
 from pilotfish.hosts.shared.patches import only_renames, patched_files
 from pilotfish.protocol.codec import Malformed, decode, encode
@@ -29,6 +38,20 @@ MAX_BYTES = 9000
 """Of feedback. Claude Code keeps 10,000 characters and makes a preview of more; no other host is known to keep
 less, except where its table says so."""
 
+WITHOUT_FILES = names_in(
+    "PostToolUseFailure Notification UserPromptExpansion SubagentStart StopFailure PreCompact PostCompact "
+    "PermissionRequest PermissionDenied Setup TeammateIdle TaskCreated TaskCompleted Elicitation "
+    "ElicitationResult ConfigChange CwdChanged WorktreeCreate WorktreeRemove InstructionsLoaded FileChanged "
+    "DirectoryAdded MessageDisplay PreModelSwitch PostModelSwitch BeforeModel AfterModel BeforeToolSelection "
+    "PreCompress ErrorOccurred UserPromptTransformed TodoCreated TodoCompleted UserPromptSubmit Stop "
+    "SubagentStop AfterAgent"
+)
+"""Events in the references of these hosts that say nothing of a file. Where a host's own module does not name one of
+them, there is nothing to do, for its model cannot be told anything then."""
+
+PATH_NAMES = ("path", "filePath", "file_path")
+"""How hosts call a path in a list of edits."""
+
 T = TypeVar("T")
 
 HostTouchKind = Literal["edit", "write", "patch", "read"]
@@ -39,7 +62,7 @@ class HostTool(Struct, frozen=True):
 
     kind: HostTouchKind
     paths: tuple[str, ...] = ()
-    """Arguments that hold a path, several, or objects with a `path`; the first one that is there counts."""
+    """Arguments that hold a path, several, or objects with one; the first one that is there counts."""
     patch: str | None = None
     """The argument that holds an `apply_patch` envelope."""
 
@@ -59,6 +82,10 @@ class ToolHookEvent(Struct, frozen=True):
     tool_calls: object = None
     agent_id: object = None
     stop_hook_active: object = None
+    hookEventName: str = ""  # noqa: N815 -- some hosts' spelling
+    sessionId: str = ""  # noqa: N815 -- some hosts' spelling
+    timestamp: object = None
+    tool_use_id: object = None
 
 
 class ToolCall(Struct, frozen=True):
@@ -82,7 +109,8 @@ class ToolHooks(Struct, frozen=True):
     tools: HostTools
     before: str = "PreToolUse"
     after: str = "PostToolUse"
-    prompt: str = "UserPromptSubmit"
+    prompt: str | None = "UserPromptSubmit"
+    """None: it shows its model nothing with a prompt."""
     stops: tuple[str, ...] = ("Stop", "SubagentStop")
     objection: str = "block"
     """How the host spells that its agent shall go on."""
@@ -91,12 +119,15 @@ class ToolHooks(Struct, frozen=True):
     """Whether the host escapes what is said before a stop, though not what is said after a tool."""
     counts: bool = True
     """Whether `after` comes once per call; False where another event ends it."""
+    ignored: frozenset[str] = WITHOUT_FILES
 
     def read(self, event: bytes) -> HostEvent:
         return self.event_of(event_as(event, ToolHookEvent))
 
     def event_of(self, said: ToolHookEvent) -> HostEvent:
-        match said.hook_event_name:
+        name, session = said.hook_event_name or said.hookEventName, said.session_id or said.sessionId
+        said = replace(said, hook_event_name=name, session_id=session)
+        match name:
             case "SessionStart":
                 return StartEvent(said.session_id, said.cwd)
             case "SessionEnd":
@@ -107,10 +138,12 @@ class ToolHooks(Struct, frozen=True):
                 return self._after(said)
             case self.prompt:
                 return self.moment(said, "prompt")
-            case name if name in self.stops:
+            case _ if name in self.stops:
                 return self.moment(said, "stop")
-            case _:
+            case _ if name in self.ignored:
                 return OtherEvent()
+            case _:
+                return UnreadEvent(name)
 
     def written(self, feedback: str, event: str) -> bytes:
         if event in self.stops:
@@ -135,7 +168,8 @@ class ToolHooks(Struct, frozen=True):
         call = ToolCall(said.tool_name, said.tool_input, said.tool_response)
         found = None if failed(said.tool_response) else touch_event(self.tools, call, self.form)
         if found is None:
-            return self.moment(said, "call", counts=self.counts)
+            moment = self.moment(said, "call", counts=self.counts)
+            return moment if failed(said.tool_response) else without_files(self.tools, call, moment)
         touch = replace(found.touch, counts=self.counts)
         return replace(found, touch=touch, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
 
@@ -159,6 +193,15 @@ def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEv
     before = dict(old.known) or None
     touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before)
     return TouchEvent(touch, "", undos=old.undos)
+
+
+def without_files(tools: HostTools, call: ToolCall, moment: MomentEvent) -> MomentEvent | UnreadEvent:
+    """What a call is that touched no file which is known: one that is not read where it should have named some."""
+    tool = tools.get(call.name)
+    given = cast("dict[str, object]", call.arguments) if isinstance(call.arguments, dict) else {}
+    if tool is None or tool.kind == "read" or any(given.get(name) for name in (*tool.paths, tool.patch or "")):
+        return moment
+    return UnreadEvent(f"{moment.event} of {call.name}", tuple(given), moment)
 
 
 def files_of(tools: HostTools, name: str, arguments: object) -> tuple[str, ...]:
@@ -188,7 +231,11 @@ def failed(response: object) -> bool:
 def _paths(value: object) -> Iterator[str]:
     several = cast("list[object]", value) if isinstance(value, list) else [value]
     for item in several:
-        path = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else item
+        path = _path_in(cast("dict[str, object]", item)) if isinstance(item, dict) else item
         # No file name contains a NUL byte.
         if isinstance(path, str) and path and "\0" not in path:
             yield path
+
+
+def _path_in(item: Mapping[str, object]) -> object:
+    return next((item[name] for name in PATH_NAMES if name in item), None)

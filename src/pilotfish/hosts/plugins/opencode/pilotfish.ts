@@ -41,6 +41,12 @@ const VALUED = new Set([
 	"-p", "--password", "-u", "--username", "--dir", "--variant",
 ]);
 
+/** The commands of OpenCode. Without one it opens its screen, in the folder that a word may name. */
+const COMMANDS = new Set([
+	"run", "serve", "web", "acp", "attach", "mcp", "agent", "auth", "providers", "models", "session", "stats", "export",
+	"import", "github", "pr", "plugin", "plug", "debug", "upgrade", "uninstall", "completion", "generate", "db",
+]);
+
 /** Whether this program ends with the turn. */
 const ENDS_WITH_TURN = commandOf(process.argv.slice(2)) === "run";
 
@@ -175,8 +181,9 @@ export const Pilotfish = async ({ client, directory }: PluginInput): Promise<Hoo
 	};
 };
 
+/** The command of a command line: an option that is newer than our list may take a word, too, so only commands count. */
 function commandOf(words: string[]): string | undefined {
-	return words.find((word, place) => !word.startsWith("-") && !VALUED.has(words[place - 1] ?? ""));
+	return words.find((word, place) => COMMANDS.has(word) && !VALUED.has(words[place - 1] ?? ""));
 }
 
 /** The files that a tool of OpenCode has touched; undefined for other tools. */

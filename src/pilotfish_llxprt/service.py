@@ -1,0 +1,243 @@
+"""`pilotfish service`: the service as LLxprt starts its own (SVC-1), inside one process, without the daemon.
+
+JSON-RPC on standard input and output, MCP on descriptors 3 and 4, one service and one set of servers behind both. It
+ends with its host: at the end of standard input, after `lsp/shutdown`, or by a signal. When it cannot run, it writes
+the reason to standard error, on one line.
+"""
+
+import fcntl
+import logging
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import cast
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pilotfish.config.foreign import translation
+from pilotfish.config.places import CONFIG_DIALECTS
+from pilotfish.config.problems import Problem
+from pilotfish.config.schema import USER_ONLY
+from pilotfish.config.sheets import Names
+from pilotfish.errors import Code, Failure, Refused
+from pilotfish.library.workspace import computer
+from pilotfish.model import AbsPath
+from pilotfish.protocol.codec import Malformed, decode
+from pilotfish.protocol.wire import Json
+from pilotfish.sanitise import sanitised
+from pilotfish.servers.catalogue import canonical_id
+from pilotfish.service.service import Service, System
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.surfaces.host_channel import HostChannel
+from pilotfish.surfaces.mcp.connection import load, serve
+from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.system.pipes import End
+from pilotfish.system.ports import BrokenPipe, ByteStream
+from pilotfish.system.standard_streams import STALL_SECONDS, take_standard_streams, until_signalled
+from pilotfish.system.tasks import owned_tasks
+from pilotfish_llxprt.methods import LlxprtMethods
+
+logger = logging.getLogger(__name__)
+
+MCP_DESCRIPTORS = (3, 4)
+
+PREPARE_SECONDS = 6.0
+"""Of the ten that the host gives us to be ready."""
+
+MAX_REASON = 500
+"""Characters of the reason."""
+
+
+def main(environment: Mapping[str, str] = os.environ) -> int:
+    """Serve the host that started this process; returns the exit code."""
+    try:
+        bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
+        shell = replace(computer(environment), handed_over=bootstrap.config)
+        # The host does not read our standard error: output could fill the pipe and block us.
+        with take_standard_streams(prints=None) as stream:
+            navigation = crossed_stream(*MCP_DESCRIPTORS)
+            try:
+                anyio.run(run, bootstrap.root, shell, stream, navigation)
+            finally:
+                if navigation is not None:
+                    navigation.close()
+    except Failure as failure:
+        sys.stderr.write(f"LSP unavailable: {sanitised(failure.message, MAX_REASON)}\n")
+        return failure.exit_code
+    return 0
+
+
+async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: ByteStream | None = None) -> None:
+    """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
+    client = ClientSession(f"service {os.getpid()}", root, root, HOST)
+    async with Service(shell).running() as service:
+        service.workspaces.of(client)
+        await until_signalled(partial(converse, service, client, stream, navigation))
+
+
+async def converse(
+    service: Service,
+    client: ClientSession,
+    stream: ByteStream,
+    navigation: ByteStream | None = None,
+    options: McpOptions | None = None,
+) -> None:
+    """Serve both channels with one service, until the host disconnects."""
+    channel = HostChannel(stream, last_method="lsp/shutdown")
+    async with owned_tasks() as tasks:
+        if navigation is not None:
+            await _prepare(service, client)
+            tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"), options)
+        channel.notify("lsp/ready")
+        await channel.run(LlxprtMethods(service, client, channel.notify).table)
+        tasks.cancel_scope.cancel()
+
+
+async def _prepare(service: Service, client: ClientSession) -> None:
+    """Be able to answer MCP at once: the host waits for us to be ready, and then a quarter of a second for tools."""
+    config = service.workspaces.of(client).config
+    if not (config.enabled and config.navigation_tools):
+        return
+    with anyio.move_on_after(PREPARE_SECONDS), suppress(Failure):
+        await load()
+        await service.offered(client)
+
+
+async def _navigate(stream: ByteStream, service: Service, client: ClientSession, options: McpOptions | None) -> None:
+    """MCP beside the host's own protocol: whatever roots the client names, the workspace is the bootstrap's."""
+    try:
+        if first := await stream.receive():
+            await serve(_Replayed(first, stream), service, lambda _root: client, options)
+    except Exception:
+        # Feedback on edits must go on, whatever fails here.
+        logger.exception("MCP on descriptors %s has ended", MCP_DESCRIPTORS)
+
+
+class _Replayed:
+    """A stream of which something was read already. The SDK is imported only once a client has spoken."""
+
+    def __init__(self, first: bytes, stream: ByteStream) -> None:
+        self._first = first
+        self._stream = stream
+
+    async def receive(self) -> bytes:
+        data, self._first = self._first, b""
+        return data or await self._stream.receive()
+
+    async def send(self, data: bytes) -> None:
+        await self._stream.send(data)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+HOST = "llxprt"
+VARIABLE = "LSP_BOOTSTRAP"
+
+
+class Bootstrap(Struct, frozen=True):
+    """The host's settings. `config` is in our own format; `notes` say what of it is not used."""
+
+    root: AbsPath
+    config: dict[str, Json]
+    notes: tuple[Problem, ...]
+
+
+def bootstrap_of(text: str | None, canonical_id: Names) -> Bootstrap:
+    """Read the variable; raises `Refused` with one line that names the error."""
+    if not text:
+        raise _refused("is not set; it must be {workspaceRoot, config}")
+    try:
+        value = decode(text.encode("utf-8", "surrogateescape"), dict[str, object])
+    except Malformed:
+        raise _refused("is not a JSON object") from None
+    root = value.get("workspaceRoot")
+    if not isinstance(root, str) or not root.startswith("/"):
+        raise _refused("has no workspaceRoot that is an absolute path")
+    config = cast("Json", value.get("config"))
+    if not isinstance(config, dict) and config not in (None, True, False):
+        raise _refused("has a config that is not an object")
+    dialect = next(dialect for dialect in CONFIG_DIALECTS if dialect.host == HOST)
+    translated = translation(dialect, {"lsp": config}, VARIABLE, canonical_id)
+    said = {} if translated is None else {k: v for k, v in translated.value.items() if k not in USER_ONLY}
+    return Bootstrap(AbsPath(root), said, () if translated is None else translated.notes)
+
+
+def _refused(what: str) -> Refused:
+    return Refused(Code.INVALID_CONFIG, f"{VARIABLE} {what}")
+
+
+def crossed_stream(*descriptors: int) -> "CrossedStream | None":
+    """A byte stream over those that are open pipes or sockets; None without two of them."""
+    ours = [descriptor for descriptor in descriptors if _is_stream(descriptor)]
+    return CrossedStream(*ours) if len(ours) == len(descriptors) else None
+
+
+class CrossedStream:
+    """One reader and one writer at a time; nothing can be sent before something was received."""
+
+    def __init__(self, first: int, second: int) -> None:
+        self._files = [os.fdopen(descriptor, "rb", buffering=0) for descriptor in (first, second)]
+        self._ends = [End(file, STALL_SECONDS) for file in self._files]
+        self._sources = [
+            end for end, file in zip(self._ends, self._files, strict=True) if _way(file.fileno()) != os.O_WRONLY
+        ]
+        self._sink: End | None = None
+        for file in self._files:
+            fcntl.fcntl(file, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+
+    async def receive(self) -> bytes:
+        while self._sources:
+            source, data = await self._first()
+            if data:
+                self._sources = [source]
+                self._sink = self._sink or next(end for end in self._ends if end is not source)
+                return data
+            self._sources.remove(source)
+        return b""
+
+    async def send(self, data: bytes) -> None:
+        if self._sink is None:
+            raise BrokenPipe("nothing was received yet")
+        await self._sink.send(data)
+
+    def close(self) -> None:
+        """Close both; only when no task reads or writes."""
+        for file in self._files:
+            file.close()
+
+    async def _first(self) -> tuple[End, bytes]:
+        """The first end that has data, and the data; empty when it has closed."""
+        if len(self._sources) == 1:
+            return self._sources[0], await self._sources[0].receive()
+        heard: list[tuple[End, bytes]] = []
+        async with owned_tasks() as tasks:
+
+            async def listen(end: End) -> None:
+                heard.append((end, await end.receive()))
+                tasks.cancel_scope.cancel()
+
+            for end in self._sources:
+                tasks.start_soon(listen, end)
+        return max(heard, key=lambda said: len(said[1]))
+
+
+def _is_stream(descriptor: int) -> bool:
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _way(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,29 +8,25 @@ same typed failure, and `failure` says why for ever after.
 from collections.abc import Callable, Sequence
 
 import anyio
-import anyio.to_thread
 from msgspec import UNSET, Raw
 
-from pilotfish.client.calls import Call, CallResult, Calls, EndedCall
+from pilotfish.client.calls import Call, Calls, EndedCall
 from pilotfish.client.tap import Direction, Tap
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.lifecycle import Lifecycle, Phase, Step
 from pilotfish.protocol.rpc import (
-    LARGE_BODY,
     Answered,
     CancelRequested,
     Dropped,
     Event,
     Failed,
     Notified,
-    Peer,
     Requested,
     RequestId,
     ResponseError,
-    decode_message,
 )
+from pilotfish.system.channel import RpcChannel
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, Exit, Process, Stalled, confinement_text
 from pilotfish.system.send_queue import SendQueue
@@ -70,10 +66,9 @@ class Connection:
         self._answer = answer
         self._take = take
         self._tap = tap or Tap()
-        self._peer = Peer()
+        queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
+        self._channel = RpcChannel(self._dispatch, self._overflowed, queue=queue, hear=self._hear, say=self._say)
         self._calls = Calls()
-        self._queue = SendQueue(MAX_UNSENT_BYTES, process.send_now)
-        self._decoder = FrameDecoder()
         self._lifecycle = Lifecycle()
         # Shielded, because a cancelled owner still walks the stop ladder over this connection; `close` ends it.
         self._tasks = anyio.CancelScope(shield=True)
@@ -84,8 +79,11 @@ class Connection:
         self.failure: Failure | None = None
         self.hung_up = False
         """It has ended, or has closed its output or its input: then `failure` comes soon, and it says nothing more."""
-        self.last_received = self._started
+
+    @property
+    def last_received(self) -> float:
         """Monotonic time of the last byte from the server: the sign of life."""
+        return self._channel.last_received
 
     @property
     def phase(self) -> Phase:
@@ -132,7 +130,7 @@ class Connection:
     def notify(self, method: str, params: object = UNSET) -> None:
         """Post a notification; it leaves after everything posted before it."""
         self._check(method)
-        self._post(self._peer.notify(method, params))
+        self._channel.notify(method, params)
 
     async def call(self, method: str, params: object = UNSET, *, timeout: float) -> Raw | ResponseError:
         """One request, one answer. Raises when there is none: time-out, crash, stop."""
@@ -141,9 +139,9 @@ class Connection:
     def ask(self, method: str, params: object = UNSET) -> Call:
         """Send a request; `answer_to` or `give_up` must follow."""
         self._check(method)
-        outgoing = self._peer.request(method, params)
+        outgoing = self._channel.peer.request(method, params)
         call = self._calls.begin(outgoing.id, method, current_time())
-        self._post(outgoing.data, urgent=True)
+        self._channel.post(outgoing.data, urgent=True)
         return call
 
     async def answer_to(self, call: Call, *, timeout: float) -> Raw | ResponseError:
@@ -169,7 +167,7 @@ class Connection:
         self._end(self._failed(code, what))
 
     async def flush(self) -> None:
-        await self._queue.flush()
+        await self._channel.queue.flush()
 
     async def _outcome(self, call: Call) -> None:
         call.ended = anyio.Event()
@@ -184,9 +182,9 @@ class Connection:
             return
         identifier = call.id
         self._calls.give_up(identifier)
-        cancel = self._peer.cancel(identifier)
+        cancel = self._channel.peer.cancel(identifier)
         if cancel is not None and self._lifecycle.may_send("$/cancelRequest"):
-            self._post(cancel)
+            self._channel.post(cancel)
         self._cancelled[identifier] = current_time() + CANCEL_GRACE_SECONDS
         self._forget_old_cancels()
 
@@ -194,7 +192,7 @@ class Connection:
         now = current_time()
         for identifier in [known for known, until in self._cancelled.items() if until <= now]:
             del self._cancelled[identifier]
-            self._unanswered_cancels += self._peer.forget(identifier)
+            self._unanswered_cancels += self._channel.peer.forget(identifier)
         if self._unanswered_cancels > MAX_UNANSWERED_CANCELS:
             self._end(self._failed(Code.SERVER_HUNG, "answers neither requests nor their cancellation"))
 
@@ -206,18 +204,17 @@ class Connection:
             message = f"{self._scene.server} is {phase.value}: {method} was not sent"
             raise Unavailable(Code.SHUTTING_DOWN, message, scene=self.scene())
 
-    def _post(self, frame: bytes, *, urgent: bool = False) -> None:
-        if self.failure is not None:
-            return
+    def _say(self, frame: bytes) -> None:
         if self._tap.is_open:
             self._tap.record(AbsPath(self._scene.root or ""), Direction.TO_SERVER, frame.partition(b"\r\n\r\n")[2])
-        if not self._queue.post(frame, urgent=urgent):
-            unread = f"{self._queue.unsent} bytes wait for the server to read them"
-            self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {unread}"))
+
+    def _overflowed(self) -> None:
+        unread = f"{self._channel.queue.unsent} bytes wait for the server to read them"
+        self._end(self._failed(Code.SERVER_HUNG, f"has stopped reading: {unread}"))
 
     async def _write(self) -> None:
         try:
-            await self._queue.run(self._process.send)
+            await self._channel.queue.run(self._process.send)
         except Stalled:
             self._end(self._failed(Code.SERVER_HUNG, "has stopped reading its input"))
         except BrokenPipe:
@@ -227,45 +224,30 @@ class Connection:
             self._end(await self._end_of_stream("closed its input"))
 
     async def _read(self) -> None:
-        try:
-            while data := await self._process.receive():
-                self.last_received = current_time()
-                await self._take_in(self._decoder.feed(data))
-        except FrameError as error:
-            # What came whole before the fault still counts.
-            await self._take_in(error.bodies)
-            self._end(self._failed(error.code, f"broke the wire format: {error}"))
+        fault = await self._channel.read(self._process.receive)
+        if fault is not None:
+            self._end(self._failed(fault.code, f"broke the wire format: {fault}"))
             return
         self.hung_up = True
         self._end(await self._end_of_stream("closed its output"))
 
-    async def _take_in(self, bodies: Sequence[bytes]) -> None:
-        for body in bodies:
-            if self._tap.is_open:
-                self._tap.record(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
-            # A worker thread for a large body: smaller ones decode faster than a thread starts.
-            large = len(body) > LARGE_BODY
-            message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
-            self._dispatch(self._peer.accept(message))
+    def _hear(self, body: bytes) -> None:
+        if self._tap.is_open:
+            self._tap.record(AbsPath(self._scene.root or ""), Direction.FROM_SERVER, body)
 
-    def _dispatch(self, event: Event) -> None:
+    async def _dispatch(self, event: Event) -> None:
         match event:
             case Answered(identifier, _, result):
-                self._settle(identifier, result)
+                self._calls.end(identifier, result)
             case Failed(identifier, _, error):
-                self._settle(identifier, error)
+                self._calls.end(identifier, error)
             case Requested(identifier, method, params):
-                reply = self._answer(method, params, self.phase)
-                failed = isinstance(reply, ResponseError)
-                self._post(self._peer.fail(identifier, reply) if failed else self._peer.reply(identifier, reply))
+                self._channel.answer(identifier, self._answer(method, params, self.phase))
             case Notified(method, params):
                 self._take(method, params)
             case CancelRequested() | Dropped():
                 # Every request was answered when it came, so there is nothing left to cancel; the peer counts the rest.
                 pass
-
-    def _settle(self, identifier: RequestId, outcome: CallResult) -> None:
-        self._calls.end(identifier, outcome)
 
     async def _end_of_stream(self, what: str) -> Failure:
         """Why the stream ended, with the exit status if it comes in time."""
@@ -298,7 +280,8 @@ class Connection:
         self.failure, self.hung_up = failure, True
         self._lifecycle.take(Step.END)
         self._calls.end_all(failure)
-        self._peer.close()
+        self._channel.peer.close()
+        self._channel.queue.close(drop=True)
         self.ended.set()
         self._tasks.cancel()
 

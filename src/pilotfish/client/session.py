@@ -9,9 +9,9 @@ on that change.
 import logging
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -23,17 +23,16 @@ from pilotfish.client.handshake import SessionOptions, handshake, start_failed
 from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
 from pilotfish.client.ladder import STOP_SECONDS, walk_down
 from pilotfish.client.pulse import Pulse
-from pilotfish.client.retries import retry_delay
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
 from pilotfish.model import AbsPath, Encoding
-from pilotfish.protocol.capabilities import Capabilities
+from pilotfish.protocol.capabilities import RETRY_ON_CONTENT_MODIFIED, Capabilities
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.diagnostics import Pull, Reports
 from pilotfish.protocol.documents import Documents, Notification
 from pilotfish.protocol.lifecycle import Phase
 from pilotfish.protocol.positions import UnknownEncoding, negotiated
 from pilotfish.protocol.readiness import Readiness
-from pilotfish.protocol.rpc import ResponseError, UnusableResponse
+from pilotfish.protocol.rpc import ErrorCode, ResponseError, UnusableResponse
 from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.watching import Change, PathChange, WatchRegistration, batch, wanted
 from pilotfish.protocol.wire import (
@@ -439,3 +438,34 @@ class Session:
 
     def _language_of(self, path: AbsPath | None) -> str | None:
         return None if path is None or self._documents is None else self._documents.language_id(path)
+
+
+DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds before each further try: a document that just changed settles within the first three, a server that is
+loading within the last three, and one that always refuses is asked seven times in 3.2 s, not for ever."""
+
+
+def retry_delay(method: str, error: ResponseError, tries: int, *, cancels_on_change: bool = False) -> float | None:
+    """How long to wait before asking again after `tries` refusals; None when the error is final.
+
+    `cancels_on_change`: the server says that we cancelled a question when a document changed meanwhile.
+    """
+    modified = {ErrorCode.CONTENT_MODIFIED, *([ErrorCode.REQUEST_CANCELLED] if cancels_on_change else [])}
+    if tries > len(DELAYS) or not _asks_again(method, error, modified):
+        return None
+    return DELAYS[tries - 1]
+
+
+def _asks_again(method: str, error: ResponseError, modified: Collection[int]) -> bool:
+    if error.code in modified:
+        return method in RETRY_ON_CONTENT_MODIFIED
+    return error.code == ErrorCode.SERVER_CANCELLED and _retrigger(error)
+
+
+def _retrigger(error: ResponseError) -> bool:
+    """No data means yes: only an explicit false is final."""
+    try:
+        data = decode(error.data, dict[str, Any]) if error.data is not None else {}
+    except Malformed:
+        return True
+    return data.get("retriggerRequest") is not False

@@ -13,6 +13,7 @@ One thread at a time. Imports the standard library only, and nothing of it that 
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,7 @@ from pilotfish.protocol.frames import FrameDecoder, FrameError, frame
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
 START_SECONDS = 20.0
 """For a daemon that has to be started first: half a second here, many on a machine that swaps."""
@@ -57,11 +59,6 @@ class Terms:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     start: bool = True
     seconds: float = START_SECONDS
-
-
-def introduction(root: str, cwd: str, host: str | None = None) -> Introduction:
-    """Of a client that works in `cwd`, in the workspace `root`."""
-    return Introduction(os.path.abspath(cwd), os.path.abspath(root), host)
 
 
 def open_link(introduction: Introduction | None = None, terms: Terms | None = None) -> "Link":
@@ -104,7 +101,7 @@ class Link:
         self.welcome: Mapping[str, Any] = {}
         self._connection = connection
         self._decoder = FrameDecoder()
-        self._bodies: list[bytes] = []
+        self._bodies: deque[bytes] = deque()
         self._number = 0
         self._closed = False
 
@@ -114,18 +111,26 @@ class Link:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def request(self, method: str, params: object = None, seconds: float = ANSWER_SECONDS) -> Any:
-        """The result of a method, as JSON; raises the `Failure` that the daemon answered with, or `Unavailable`."""
+    def request(
+        self,
+        method: str,
+        params: object = None,
+        seconds: float = ANSWER_SECONDS,
+        heard: "Callable[[str, Any], None]" = lambda _method, _params: None,
+    ) -> Any:
+        """The result of a method, as JSON; raises the `Failure` that the daemon answered with, or `Unavailable`.
+
+        `heard` gets the notifications that come before it; each begins the time anew.
+        """
         if self._closed:
             raise Unavailable(Code.SHUTTING_DOWN, "the connection to the daemon has ended")
-        deadline = time.monotonic() + seconds
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
         try:
             self._connection.settimeout(seconds)
             with suppress(BrokenPipeError):  # it has hung up; what it said last is still to be read
                 self._connection.sendall(frame(json.dumps(message).encode()))
-            answer = self._answer(deadline)
+            answer = self._answer(seconds, heard)
         except BaseException as error:
             self.close()
             if isinstance(error, TimeoutError):
@@ -157,18 +162,21 @@ class Link:
             self._closed = True
             self._connection.close()
 
-    def _answer(self, deadline: float) -> dict[str, Any]:
+    def _answer(self, seconds: float, heard: "Callable[[str, Any], None]") -> dict[str, Any]:
         while True:
+            deadline = time.monotonic() + seconds
             while not self._bodies:
                 self._connection.settimeout(max(0.001, deadline - time.monotonic()))
                 data = self._connection.recv(RECEIVE_BYTES)
                 if not data:
                     raise EOFError("it closed the connection")
-                self._bodies += self._decoder.feed(data)
-            message = cast("dict[str, Any]", json.loads(self._bodies.pop(0)))
+                self._bodies.extend(self._decoder.feed(data))
+            message = cast("dict[str, Any]", json.loads(self._bodies.popleft()))
             if message.get("method") == "closing":
                 raise failure_of(message["params"]["message"], message["params"])
-            if message.get("id") == self._number:
+            if "method" in message:
+                heard(message["method"], message["params"])
+            elif message.get("id") == self._number:
                 return message
 
 

@@ -90,13 +90,13 @@ def printed(answer: bytes) -> bytes:
     return bytes.fromhex(answer[len(RESULT) : answer.rindex(b'"')].decode())
 
 
-def exchange(connection: "socket.socket", message: bytes, most: int = MAX_ANSWER) -> bytes:
-    """Send the message and return the body of the first one that comes back, of at most so many bytes."""
+def exchange(connection: "socket.socket", message: bytes) -> bytes:
+    """Send the message and return the body of the first one that comes back."""
     connection.sendall(message)
     heard = b""
     while data := connection.recv(65536):
         heard += data
-        if len(heard) > most:
+        if len(heard) > MAX_ANSWER:
             raise ValueError(len(heard))
         header, blank, body = heard.partition(b"\r\n\r\n")
         if blank and len(body) >= _length(header):

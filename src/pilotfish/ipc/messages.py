@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from msgspec import Raw, Struct, field
 
-from pilotfish.api.answers import Error
 from pilotfish.errors import Code, Refused
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.rpc import NULL
+from pilotfish.service.check_answer import CheckRequest
 
 T = TypeVar("T")
 
@@ -65,22 +65,13 @@ class CommandCall(Struct, frozen=True):
     environment: str = ""
 
 
-class CheckCall(Struct, frozen=True):
+class CheckCall(CheckRequest, frozen=True):
     """Files to check; a text in `texts` is checked instead of what is on disk."""
 
-    paths: tuple[str, ...]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class Paths(Struct, frozen=True):
-    paths: tuple[str, ...]
-
-
-class ServedFile(Struct, frozen=True):
-    """Whether a server handles a file; `error` says why it is not available."""
-
-    served: bool
-    error: Error | None = None
+    stream: bool = False
+    """Folders may be among the paths. The notification `checking` says which files it is about (`FilesToCheck`), and
+    one `checked` for each of them what was found (`CheckedFile`), before the answer about all of them."""
 
 
 class Named(Struct, frozen=True):
@@ -129,3 +120,5 @@ class About(Struct, frozen=True):
     sessions: tuple[Attendee, ...]
     servers: Mapping[str, int]
     """Running language servers by id."""
+    unread: tuple[str, ...] = ()
+    """What hosts have sent to their hooks and could not be read, a sentence for each host."""

@@ -7,13 +7,14 @@ another build, wrong words, a terminal) is left to the command line itself: to a
 import os
 import sys
 
-from pilotfish.ipc.hook_program import exchange, framed, printed, write
+from pilotfish.ipc.hook_program import RESULT, framed, write
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL, DaemonPlace, Missed, connect, packed
 
 # `typing` costs as much as the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import socket
+    from collections.abc import Iterator, Mapping, Sequence
 
 VERBS = frozenset({
     "check", "declaration", "definition", "explore", "hover", "impact", "implementation", "references", "signature",
@@ -30,7 +31,14 @@ WAIT_SECONDS = 600.0
 SPINNER_SECONDS = 0.15
 """A person who waits for longer is shown progress, by the command line."""
 
-MAX_PRINTED = 16 * 1024 * 1024
+LAST_SECONDS = 2.0
+"""For what is known of a check that was interrupted."""
+
+MAX_PRINTED = 64 * 1024 * 1024
+"""Bytes of one message."""
+
+PRINTED = b'{"jsonrpc":"2.0","method":"printed","params":{'
+CANCEL = b'Content-Length: 62\r\n\r\n{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}'
 
 NO_VERDICT, INTERRUPTED = 2, 130
 
@@ -39,22 +47,73 @@ def answer(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> int 
     """Print the answer and return the exit code; None: nothing was printed, and the command line is to do it."""
     if not is_plain(arguments, environment):
         return None
+    heard, connection = bytearray(), None
     try:
-        result = _ask(arguments, environment, SPINNER_SECONDS if os.isatty(2) else WAIT_SECONDS)
-    except KeyboardInterrupt:
-        write(2, b"Interrupted.\n")
-        return INTERRUPTED
-    except (Missed, OSError, ValueError):
-        return None
-    if not result:
-        return None
-    code, length, texts = result.split(b"\n", 2)
-    try:
-        write(1, texts[: int(length)])
-        write(2, texts[int(length) :])
+        try:
+            connection = connect(DaemonPlace(environment), WAIT_SECONDS)
+            connection.sendall(_request(arguments, environment))
+        except (Missed, OSError):
+            return None
+        # A person who waits is shown progress, by the command line.
+        connection.settimeout(SPINNER_SECONDS if os.isatty(2) else WAIT_SECONDS)
+        return _print(connection, heard)
     except BrokenPipeError:
         return NO_VERDICT
-    return int(code)
+    except KeyboardInterrupt:
+        return _interrupt(connection, heard)
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _print(connection: "socket.socket", heard: bytearray) -> int | None:
+    """Print what the daemon tells until it gives the exit code; None where it gives none and nothing was printed."""
+    printed = False
+    try:
+        for body in _bodies(connection, heard):
+            if body.startswith(RESULT):
+                return int(body[len(RESULT) : body.rindex(b'"')])
+            if not body.startswith(PRINTED):
+                break
+            # The members are plain: `"output":"…","error":"…"`, in hexadecimal digits.
+            output, error = (bytes.fromhex(digits.decode()) for digits in body[len(PRINTED) :].split(b'"')[3:8:4])
+            write(1, output)
+            write(2, error)
+            printed = True
+            connection.settimeout(WAIT_SECONDS)
+    except (TimeoutError, ConnectionResetError, ValueError):
+        # No daemon of this build, or one that ended: what is not printed yet is for the command line.
+        pass
+    return NO_VERDICT if printed else None
+
+
+def _interrupt(connection: "socket.socket | None", heard: bytearray) -> int:
+    """Give the question up; a check still prints what it knows."""
+    try:
+        if connection is not None:
+            connection.sendall(CANCEL)
+            connection.settimeout(LAST_SECONDS)
+            _print(connection, heard)
+    except (KeyboardInterrupt, OSError):
+        pass
+    write(2, b"Interrupted.\n")
+    return INTERRUPTED
+
+
+def _bodies(connection: "socket.socket", heard: bytearray) -> "Iterator[bytes]":
+    """Of the messages that come. `heard` keeps what is not a whole one, for a caller that is interrupted."""
+    while data := connection.recv(65536):
+        heard += data
+        while (end := heard.find(b"\r\n\r\n")) >= 0:
+            size = int(heard[:end].partition(b":")[2])
+            if not 0 < size <= MAX_PRINTED:
+                raise ValueError(size)
+            whole = end + 4 + size
+            if len(heard) < whole:
+                break
+            body = bytes(heard[end + 4 : whole])
+            del heard[:whole]
+            yield body
 
 
 def is_plain(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> bool:
@@ -64,8 +123,7 @@ def is_plain(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> bo
     return asks and daemon and not os.isatty(1) and sys.stdout.encoding.lower() == "utf-8"
 
 
-def _ask(arguments: "Sequence[str]", environment: "Mapping[str, str]", seconds: float) -> bytes:
+def _request(arguments: "Sequence[str]", environment: "Mapping[str, str]") -> bytes:
     words, cwd = b"\0".join(map(os.fsencode, arguments)).hex(), os.fsencode(os.getcwd()).hex()
     params = f'"protocol":{PROTOCOL},"build":{BUILD},"cwd":"{cwd}","words":"{words}"'
-    message = framed("command", f'{params},"environment":"{packed(environment)}"')
-    return printed(exchange(connect(DaemonPlace(environment), seconds), message, MAX_PRINTED))
+    return framed("command", f'{params},"environment":"{packed(environment)}"')

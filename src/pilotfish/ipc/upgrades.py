@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Raw, Struct
 
 from pilotfish.ipc.client_sessions import ClientSessions, OpenSession
+from pilotfish.ipc.messages import About
 from pilotfish.service.service import Service
-from pilotfish.system.ports import ByteStream
+from pilotfish.store import Store
+from pilotfish.system.ports import ByteStream, Clock
 
 
 class Upgraded(Struct, frozen=True):
@@ -21,6 +23,16 @@ class Upgraded(Struct, frozen=True):
     sessions: ClientSessions
     session: OpenSession
     params: Raw
+
+
+class DaemonContext(Struct, frozen=True):
+    """What an upgrade may use of the daemon beside the service."""
+
+    store: Store
+    about: Callable[[], About]
+    clock: Clock
+    folder: str
+    """Of its own state."""
 
 
 Upgrade = Callable[[Upgraded], Awaitable[None]]

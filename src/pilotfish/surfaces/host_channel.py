@@ -9,11 +9,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
-from anyio.abc import TaskGroup
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from pilotfish.errors import Failure, Refused
-from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.rpc import (
     Answered,
     CancelRequested,
@@ -22,13 +20,13 @@ from pilotfish.protocol.rpc import (
     Event,
     Failed,
     Notified,
-    Peer,
     Requested,
     RequestId,
     ResponseError,
 )
+from pilotfish.system.channel import RpcChannel
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
-from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +37,8 @@ MethodTable = Mapping[str, Callable[[Raw], Awaitable[object]]]
 
 NotificationTable = Mapping[str, Callable[[Raw], None]]
 
-Notify = Callable[[str, object], Awaitable[None]]
-"""As `HostChannel.notify`."""
+Notify = Callable[[str, object], None]
+"""As `HostChannel.notify`: it never waits, and leaves after everything posted before it."""
 
 
 class HostChannel:
@@ -50,69 +48,61 @@ class HostChannel:
         self._stream = stream
         self._last_method = last_method
         """The connection ends after the answer to this request, or with this notification."""
-        self._peer = Peer()
-        self._writing = anyio.Lock()
-        self._scopes: dict[RequestId, anyio.CancelScope] = {}
+        self._channel = RpcChannel(self._take, self._end)
+        self._tasks = anyio.create_task_group()
+        self._turns = Turns(self._tasks, self._answer, self._cancelled, MAX_AT_ONCE, most_waiting=0)
+        self._methods: MethodTable = {}
+        self._listeners: NotificationTable = {}
+        self.notify = self._channel.notify
 
     async def run(self, methods: MethodTable, notifications: NotificationTable | None = None) -> None:
         """Serve until the host is gone or has sent the last method; then cancel what is in progress."""
-        listeners = notifications or {}
-        decoder = FrameDecoder()
-        async with owned_tasks() as tasks:
-            try:
-                while data := await self._stream.receive():
-                    for body in decoder.feed(data):
-                        self._take(self._peer.receive(body), methods, listeners, tasks)
-            except FrameError as error:
-                logger.warning("malformed message from the host: %s", error)
-            tasks.cancel_scope.cancel()
+        self._methods, self._listeners = methods, notifications or {}
+        async with self._tasks:
+            self._tasks.start_soon(self._write)
+            fault = await self._channel.read(self._stream.receive)
+            if fault is not None:
+                logger.warning("malformed message from the host: %s", fault)
+            self._end()
 
-    async def notify(self, method: str, params: object = UNSET) -> None:
-        await self._write(self._peer.notify(method, params))
-
-    def _take(self, event: Event, methods: MethodTable, listeners: NotificationTable, tasks: TaskGroup) -> None:
+    async def _take(self, event: Event) -> None:
         match event:
-            case Requested(identifier, method, params):
-                self._scopes[identifier] = anyio.CancelScope()
-                crowded = len(self._scopes) > MAX_AT_ONCE
-                handler = _overloaded if crowded else methods.get(method, _unknown(method))
-                tasks.start_soon(self._answer, identifier, method, handler, params, tasks)
+            case Requested(identifier, method):
+                if method not in self._methods:
+                    self._channel.answer(
+                        identifier, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"no such method: {method}")
+                    )
+                elif not self._turns.admit(event):
+                    overloaded = f"overloaded: {MAX_AT_ONCE} requests are in progress"
+                    self._channel.answer(identifier, ResponseError(ErrorCode.REQUEST_FAILED, overloaded))
             case CancelRequested(identifier):
-                self._scopes[identifier].cancel()
+                self._turns.cancel(identifier)
             case Notified(method, params):
-                _listen(method, listeners, params)
+                _listen(method, self._listeners, params)
                 if method == self._last_method:
-                    tasks.cancel_scope.cancel()
+                    self._end()
             case Answered() | Failed() | Dropped():
                 # We ask nothing; the peer counts the rest.
                 pass
 
-    async def _answer(
-        self,
-        identifier: RequestId,
-        method: str,
-        handler: Callable[[Raw], Awaitable[object]],
-        params: Raw,
-        tasks: TaskGroup,
-    ) -> None:
-        reply: object = ResponseError(ErrorCode.REQUEST_CANCELLED, f"{method} was cancelled")
-        try:
-            with self._scopes[identifier]:
-                reply = await _replied(method, handler, params)
-        finally:
-            del self._scopes[identifier]
-        failed = isinstance(reply, ResponseError)
-        await self._write(self._peer.fail(identifier, reply) if failed else self._peer.reply(identifier, reply))
-        if method == self._last_method:
-            tasks.cancel_scope.cancel()
+    async def _answer(self, request: Requested) -> None:
+        self._channel.answer(request.id, await _replied(request.method, self._methods[request.method], request.params))
+        if request.method == self._last_method:
+            await self._channel.queue.flush()
+            self._end()
 
-    async def _write(self, frame: bytes) -> None:
-        async with self._writing:
-            try:
-                await self._stream.send(frame)
-            except (BrokenPipe, Stalled) as error:
-                # The host is gone; the end of its stream follows.
-                logger.info("the host does not read: %s", error)
+    def _cancelled(self, identifier: RequestId) -> None:
+        self._channel.answer(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "the request was cancelled"))
+
+    async def _write(self) -> None:
+        try:
+            await self._channel.queue.run(self._stream.send)
+        except (BrokenPipe, Stalled) as error:
+            logger.info("the host does not read: %s", error)
+            self._end()
+
+    def _end(self) -> None:
+        self._tasks.cancel_scope.cancel()
 
 
 async def _replied(method: str, handler: Callable[[Raw], Awaitable[object]], params: Raw) -> object:
@@ -133,14 +123,3 @@ def _listen(method: str, listeners: NotificationTable, params: Raw) -> None:
     except Refused as refusal:
         # A notification has no answer.
         logger.warning("ignored a notification method=%s: %s", method, refusal.message)
-
-
-async def _overloaded(_: Raw) -> object:
-    return ResponseError(ErrorCode.REQUEST_FAILED, f"overloaded: {MAX_AT_ONCE} requests are in progress")
-
-
-def _unknown(method: str) -> Callable[[Raw], Awaitable[object]]:
-    async def unknown(_: Raw) -> object:
-        return ResponseError(ErrorCode.METHOD_NOT_FOUND, f"no such method: {method}")
-
-    return unknown

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Effort, answer_from
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.check_request import FORMATS, SEVERITIES, CheckRequest
-from pilotfish.surfaces.cli.open_workspace import with_workspace
+from pilotfish.surfaces.cli.check_options import FORMATS, SEVERITIES, CheckOptions
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, refusal
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, root_option
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, host_option, root_option, with_workspace
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; the same as --format json.")
 @root_option
+@host_option
 @daemon_option
 def check(
     paths: tuple[str, ...],
@@ -74,35 +72,42 @@ def check(
         raise click.UsageError("--project is everything: it takes no FILE or DIR.")
     text = _standard_input() if from_stdin else None
     form = "json" if as_json else form
-    request = CheckRequest(paths or (".",), text, changed, only_new, severity, everything, skip_missing, form)
+    options = CheckOptions(paths or (".",), text, changed, only_new, severity, everything, skip_missing, form)
+    click.get_current_context().exit(_checked(options, root, whole=whole, watch=watch))
 
-    async def work(workspace: OpenWorkspace) -> ExitCode:
-        asked = replace(request, paths=(workspace.root,)) if whole else request
-        if watch:
-            await _check_forever(workspace, asked, run)
-        answer = await run.check(workspace, asked)
-        missing.extend(_missing_servers(answer))
-        return ExitCode.OK if answer is None else _exit_code(answer, asked)
 
+def _checked(options: CheckOptions, root: str | None, *, whole: bool, watch: bool) -> ExitCode:
+    """Check and print; a person whose server is missing is asked whether to install it, and then checks again."""
     missing, run = list[str](), CheckRun()
+
+    def work(workspace: OpenWorkspace) -> ExitCode:
+        asked = replace(options, paths=(workspace.root,)) if whole else options
+        if watch:
+            _check_forever(workspace, asked, run)
+        answer, code = run.check(workspace, asked)
+        missing.extend(_missing_servers(answer))
+        return code
+
     try:
         code = with_workspace(root, work)
-        if missing and form == "text" and not from_stdin and _install(missing):
+        if missing and options.format == "text" and options.text is None and _install(missing):
             code = with_workspace(root, work)
     except KeyboardInterrupt:
         run.interrupted()
         raise
     except Failure as failure:
-        code = _print_refusal(failure, request)
-    click.get_current_context().exit(code)
+        code = _print_refusal(failure, options)
+    return code
 
 
-def _missing_servers(answer: DiagnosticsAnswer | None) -> list[str]:
+def _missing_servers(answer: DiagnosticsAnswer) -> list[str]:
     """The servers for code that are not installed, as far as we can install them."""
+    missing = [one.server_id for one in answer.errors if one.code is Code.SERVER_MISSING]
+    if not missing:
+        return []
     from pilotfish.servers.install import bundles
 
-    errors = () if answer is None else answer.errors
-    return [one.server_id for one in errors if one.code is Code.SERVER_MISSING and one.server_id in bundles()]
+    return [server for server in missing if server in bundles()]
 
 
 def _install(servers: Sequence[str]) -> bool:
@@ -118,12 +123,17 @@ def _install(servers: Sequence[str]) -> bool:
     return True
 
 
-async def _check_forever(workspace: OpenWorkspace, request: CheckRequest, run: CheckRun) -> None:
+def _check_forever(workspace: OpenWorkspace, options: CheckOptions, run: CheckRun) -> None:
     """Check after every change, until interrupted."""
-    async with watching(request.paths) as changed:
+    from anyio.from_thread import start_blocking_portal
+
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(watching(options.paths)) as changed,
+    ):
         while True:
-            await run.check(workspace, request)
-            await changed()
+            run.check(workspace, options)
+            portal.call(changed)
 
 
 class CheckRun:
@@ -133,38 +143,24 @@ class CheckRun:
         self._output: CheckOutput | None = None
         """Of the check that is under way."""
 
-    async def check(self, workspace: OpenWorkspace, request: CheckRequest) -> DiagnosticsAnswer | None:
-        """What was found; None when no file has changed."""
-        from pilotfish.service.project_files import select
-        from pilotfish.surfaces.cli.check_output import CheckOutput
-        from pilotfish.surfaces.cli.check_run import check_files
+    def check(self, workspace: OpenWorkspace, options: CheckOptions) -> tuple[DiagnosticsAnswer, ExitCode]:
+        from pilotfish.service.check_answer import CheckRequest
+        from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
+        from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
         from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
 
-        started = time.monotonic()
-        changed = _changed_files(workspace.root) if request.changed else None
-        chosen = await select(workspace.root, workspace.unserved, request.paths, changed)
-        if changed is not None and not (chosen.files or chosen.unserved):
-            _print_nothing_changed(workspace.root, request.format)
-            return None
-        texts = None if request.text is None else {request.paths[0]: request.text}
-        if texts is not None and request.only_new:
-            # The proposed text is compared with what is on disk.
-            await workspace.check(request.paths[0])
-        with progress_bar(len(chosen.files), in_pipes="checked {} of {} files") as bar:
-            self._output = output = CheckOutput(workspace.root, chosen, request, started, bar.aside)
-
-            def done(path: str, answer: DiagnosticsAnswer) -> None:
-                output.add(path, answer)
-                bar.step()
-
-            if len(chosen.files) == 1:
-                async with spinner(workspace):
-                    answer = await workspace.check(chosen.files[0], texts=texts)
-                done(chosen.files[0], answer)
-            else:
-                await check_files(workspace, chosen, done=done)
+        changed = tuple(_changed_files(workspace.root)) if options.changed else None
+        screen = screen_of(options.texts) if sys.stdout.isatty() else None
+        with progress_bar(0, in_pipes=PROGRESS) as bar:
+            output = self._output = CheckOutput(options, workspace.root, os.getcwd(), screen, print_all, bar)
+            with spinner(workspace) if len(options.paths) == 1 and os.path.isfile(options.paths[0]) else nullcontext():
+                if options.text is not None:
+                    answer = _check_text(workspace, options.paths[0], options.text, only_new=options.only_new)
+                else:
+                    request = CheckRequest(options.paths, changed, options.skip_missing)
+                    answer = workspace.check_files(request, output.take)
         self._output = None
-        return output.end()
+        return answer, output.end(answer)
 
     def interrupted(self) -> None:
         """Print what is known by now."""
@@ -172,34 +168,20 @@ class CheckRun:
             self._output.interrupted()
 
 
-def _exit_code(answer: DiagnosticsAnswer, request: CheckRequest) -> ExitCode:
-    from pilotfish.surfaces.cli.check_output import exit_code
+def _check_text(workspace: OpenWorkspace, path: str, text: str, *, only_new: bool) -> DiagnosticsAnswer:
+    if only_new:
+        # The proposed text is compared with what is on disk.
+        workspace.check(path)
+    return workspace.check(path, texts={path: text})
 
-    return exit_code(answer, request)
 
-
-def _print_refusal(failure: Failure, request: CheckRequest) -> ExitCode:
-    from pilotfish.surfaces.cli.check_output import printed_report
+def _print_refusal(failure: Failure, options: CheckOptions) -> ExitCode:
+    from pilotfish.surfaces.cli.check_output import exit_code, printed_report
     from pilotfish.surfaces.cli.terminal.printing import print_all
 
     answer = refusal(Operation.DIAGNOSTICS, failure)
-    print_all(printed_report(answer, "", "", request, None, None))
-    return _exit_code(answer, request)
-
-
-def _print_nothing_changed(root: str, form: str) -> None:
-    message = "No file has changed since HEAD."
-    if form == "json":
-        from pilotfish.surfaces.cli.terminal.printing import print_answer
-
-        # No server was asked, so no answer may call itself fresh.
-        print_answer(answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=(message,))), root, as_json=True)
-    elif form == "sarif":
-        from pilotfish.surfaces.cli.terminal.check_formats import sarif
-
-        click.echo(sarif(None, root))
-    elif form == "text":
-        click.echo(message)
+    print_all(printed_report(answer, "", "", options, None, None))
+    return exit_code(answer, options)
 
 
 def _changed_files(root: str) -> Sequence[str]:

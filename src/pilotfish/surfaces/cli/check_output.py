@@ -4,105 +4,126 @@ The order is that of the files, whatever was known first, so that two checks can
 document each, printed at the end. A check that is interrupted ends with what is known.
 """
 
-import os
-import sys
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 import click
 
-from pilotfish.api.answers import DiagnosticsAnswer
-from pilotfish.service.project_files import FilesToCheck
-from pilotfish.surfaces.cli.check_request import CheckRequest
-from pilotfish.surfaces.cli.check_run import merged, only
+from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, Effort, answer_from, with_data
+from pilotfish.api.questions import Operation
+from pilotfish.service.check_answer import CheckEvent, FilesToCheck, merged
+from pilotfish.surfaces.cli.check_options import CheckOptions
 from pilotfish.surfaces.cli.terminal.answers import Screen
 from pilotfish.surfaces.cli.terminal.check_formats import github_lines, github_remarks, sarif
 from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, first_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check
-from pilotfish.surfaces.cli.terminal.printing import Printed, print_all, printed_answer, printed_check, screen_of
-from pilotfish.surfaces.cli.terminal.relative_paths import relative_to
+from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, printed_check, relative_to
+from pilotfish.surfaces.cli.terminal.progress import ProgressBar
+
+PROGRESS = "checked {} of {} files"
+
+NOTHING_CHANGED = "No file has changed since HEAD."
 
 
 class CheckOutput:
-    """The output of one check that runs."""
+    """The output of one check that runs. Without a `screen`, it is printed in a pipe."""
 
     def __init__(
         self,
+        options: CheckOptions,
         root: str,
-        chosen: FilesToCheck,
-        request: CheckRequest,
-        started: float,
-        aside: Callable[[], AbstractContextManager[None]],
+        cwd: str,
+        screen: Screen | None,
+        write: Callable[[Printed], None],
+        progress: ProgressBar,
     ) -> None:
-        """`aside` keeps the progress out of the way of what is printed in its block."""
+        self._options = options
         self._root = root
-        self._chosen = chosen
-        self._request = request
-        self._started = started
-        self._aside = aside
-        self._screen = screen_of(request.texts) if sys.stdout.isatty() else None
+        self._cwd = cwd
+        self._screen = screen
+        self._write = write
+        self._progress = progress
+        self._chosen = FilesToCheck()
         self._known: dict[str, DiagnosticsAnswer] = {}
         self._printed = 0
         """How many files were, the first ones."""
         self._told = 0
         """How many errors were printed."""
 
-    def add(self, path: str, answer: DiagnosticsAnswer) -> None:
-        """Take the answer about one file, and print what can be printed now."""
-        self._known[path] = answer
+    def take(self, event: CheckEvent) -> None:
+        """Take what the check tells, and print what can be printed now."""
+        if isinstance(event, FilesToCheck):
+            self._chosen, self._progress.total = event, len(event.files)
+            return
+        self._known[event.path] = event.answer
         files = self._chosen.files
         while self._printed < len(files) and files[self._printed] in self._known:
-            self._print(self._known[files[self._printed]])
+            # Counted first: an interrupt comes when a line was read, which may be before the next statement.
             self._printed += 1
+            self._print(self._known[files[self._printed - 1]])
+        self._progress.step()
 
-    def end(self) -> DiagnosticsAnswer:
-        """Print what is left, and return all that was found."""
-        request, answers = (
-            self._request,
-            {path: self._known[path] for path in self._chosen.files if path in self._known},
-        )
-        duration = round((time.monotonic() - self._started) * 1000)
-        answer = merged(self._chosen, answers, self._root, duration_ms=duration, skip_missing=request.skip_missing)
-        print_all(printed_report(answer, self._root, os.getcwd(), request, self._screen, self._told))
-        return answer
+    def end(self, answer: DiagnosticsAnswer) -> ExitCode:
+        """Print what is left."""
+        if self._options.changed and not (self._chosen.files or self._chosen.unserved or answer.errors):
+            self._write(printed_nothing_changed(self._root, self._options.format))
+            return ExitCode.OK
+        self._write(printed_report(answer, self._root, self._cwd, self._options, self._screen, self._told))
+        return exit_code(answer, self._options)
 
     def interrupted(self) -> None:
         """Print all that is known, also of files that stand behind one that is not."""
         for path in self._chosen.files[self._printed :]:
             if path in self._known:
                 self._print(self._known[path])
-        self.end()
+        skips = self._options.skip_missing
+        self.end(merged(self._chosen, self._known, self._root, duration_ms=0, skip_missing=skips))
 
     def _print(self, answer: DiagnosticsAnswer) -> None:
         lines = self._lines(answer)
         if lines:
-            with self._aside():
-                click.echo("\n".join(lines))
-                # Whoever reads the other end of a pipe need not wait for more.
-                sys.stdout.flush()
+            with self._progress.aside():
+                self._write(Printed("\n".join(lines)))
 
     def _lines(self, answer: DiagnosticsAnswer) -> list[str]:
-        found = only(answer, self._request.is_wanted)
-        match self._request.format:
+        found = only(answer, self._options.is_wanted)
+        match self._options.format:
             case "github":
-                return [*github_lines(only(found, self._request.is_printed))]
+                return [*github_lines(only(found, self._options.is_printed))]
             case "text":
-                shown = relative_to(os.getcwd(), found, self._root)
-                lines, told = first_lines(shown, listing(self._request), self._told, self._screen)
+                shown = relative_to(self._cwd, found, self._root)
+                lines, told = first_lines(shown, listing(self._options), self._told, self._screen)
                 self._told += told
                 return lines if self._screen else [*map(click.unstyle, lines)]
             case _:
                 return []
 
 
-def exit_code(answer: DiagnosticsAnswer, request: CheckRequest) -> ExitCode:
+def only(answer: DiagnosticsAnswer, is_wanted: Callable[[Diagnostic], bool]) -> DiagnosticsAnswer:
+    """The answer with the wanted diagnostics alone; every file that was checked stays in it."""
+    return with_data(answer, {path: tuple(filter(is_wanted, items)) for path, items in (answer.data or {}).items()})
+
+
+def printed_nothing_changed(root: str, form: str) -> Printed:
+    match form:
+        case "json":
+            # No server was asked, so no answer may call itself fresh.
+            nothing: DiagnosticsAnswer = answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=(NOTHING_CHANGED,)))
+            return printed_answer(nothing, root, "", None, as_json=True)
+        case "sarif":
+            return Printed(sarif(None, root))
+        case "text":
+            return Printed(NOTHING_CHANGED)
+        case _:
+            return Printed()
+
+
+def exit_code(answer: DiagnosticsAnswer, request: CheckOptions) -> ExitCode:
     findings = only(only(answer, request.is_wanted), request.is_finding)
     return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
 
 
 def printed_report(
-    answer: DiagnosticsAnswer, root: str, cwd: str, request: CheckRequest, screen: Screen | None, told: int | None
+    answer: DiagnosticsAnswer, root: str, cwd: str, request: CheckOptions, screen: Screen | None, told: int | None
 ) -> Printed:
     """The answer as it is printed in the folder `cwd`; without a `screen`, in a pipe.
 
@@ -122,7 +143,7 @@ def printed_report(
             return printed_check(wanted, root, cwd, listing(request), screen, told or 0)
 
 
-def listing(request: CheckRequest) -> ListingOptions:
+def listing(request: CheckOptions) -> ListingOptions:
     if request.everything:
         return ListingOptions("hint", "hint", None)
     if request.severity is not None:

@@ -24,8 +24,7 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-    from pilotfish.surfaces.cli.main import root
-
+    root = click.get_current_context().find_root().command
     classes = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
     # Not `source()`: bash's class starts a shell to check its version first; the script works from 4.4 on.
     made = classes[shell](root, {}, "pilotfish", VARIABLE)

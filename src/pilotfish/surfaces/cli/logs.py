@@ -15,7 +15,7 @@ import click
 
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.completion import servers
-from pilotfish.surfaces.cli.workspace import json_option, root_option
+from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
 
 if TYPE_CHECKING:
     import socket
@@ -33,6 +33,7 @@ RECEIVE_BYTES = 64 * 1024
 @click.argument("server", metavar="[SERVER]", required=False, shell_complete=servers)
 @click.option("-n", "--lines", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many lines.")
 @root_option
+@host_option
 @json_option
 def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Show the log of a server or of the daemon.
@@ -54,6 +55,7 @@ def logs(server: str | None, lines: int, root: str | None, as_json: bool) -> Non
 @click.option("--bodies", is_flag=True, help="Show message bodies, secrets removed, cut at 4000 characters.")
 @click.option("-n", "--count", type=click.IntRange(1), help="Stop after this many messages.")
 @root_option
+@host_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def trace(server: str, bodies: bool, count: int | None, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Show messages to and from one server, live.

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
@@ -41,7 +42,7 @@ class Verb:
     """Where a verb is defined, and its line in the list of verbs."""
 
     module: str
-    """Below `pilotfish.surfaces`; the command has the name of the verb there."""
+    """Below `pilotfish.surfaces`, or a package beside the core; the command has the name of the verb there."""
     help: str
 
 
@@ -79,7 +80,7 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
     },
     "Look": {
         "status": Verb("cli.status", "Show the language servers of this project and their state."),
-        "panel": Verb("panel.verb", "Show the same live, in the terminal."),
+        "panel": Verb("pilotfish_panel.verb", "Show the same live, in the terminal."),
         "doctor": Verb("doctor.verb", "Show what works, what is missing, and how to get it."),
         "logs": Verb("cli.logs", "Show the log of a server or of the daemon."),
         "trace": Verb("cli.logs", "Show messages to and from one server, live."),
@@ -103,8 +104,8 @@ SECTIONS: Mapping[str, Mapping[str, Verb]] = {
         "mcp": Verb("mcp.verb", "Serve MCP over standard input and output."),
         "lsp": Verb("lsp.verb", "Serve coding agents that have an LSP client."),
         "hook": Verb("cli.daemon", "The hook program that hosts run after an edit."),
-        "serve": Verb("http.verb", "The HTTP API, MCP over HTTP and a live page."),
-        "service": Verb("llxprt.verb", "Serve LLxprt over standard input and output."),
+        "serve": Verb("pilotfish_http.verb", "The HTTP API, MCP over HTTP and a live page."),
+        "service": Verb("pilotfish_llxprt.verb", "Serve LLxprt over standard input and output."),
     },
 }
 
@@ -121,7 +122,7 @@ class Root(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        module = import_module(f"pilotfish.surfaces.{verb.module}")
+        module = _module(verb, cmd_name)
         # One module holds the verbs of all operations in a table.
         commands: Mapping[str, click.Command] = getattr(module, "COMMANDS", {})
         return commands.get(cmd_name) or getattr(module, cmd_name)
@@ -151,6 +152,18 @@ class Root(click.Group):
         for title, verbs in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, verb.help) for name, verb in verbs.items()], col_max=20)
+
+
+def _module(verb: Verb, name: str) -> ModuleType:
+    if not verb.module.startswith("pilotfish_"):
+        return import_module(f"pilotfish.surfaces.{verb.module}")
+    try:
+        return import_module(verb.module)
+    except ModuleNotFoundError as missing:
+        if not str(missing.name).startswith("pilotfish_"):
+            raise
+        tip = "pip install 'pilotfish[all]'"
+        raise click.UsageError(f"{name} is not part of this installation. To get it: {tip}") from None
 
 
 @click.command(cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,10 +18,9 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.open_workspace import with_workspace
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
 from pilotfish.surfaces.cli.terminal.printing import print_answer
-from pilotfish.surfaces.cli.workspace import AskableWorkspace, OpenWorkspace, daemon_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
 
 PLACE_HELP = "PLACE is FILE:LINE[:COL], FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
 
@@ -90,21 +89,22 @@ def _ask(operation: Operation, *, root: str | None, as_json: bool, **fields: Any
 
 
 def _ask_and_print(operation: Operation, root: str | None, *, as_json: bool, **fields: object) -> int:
-    async def ask(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
-        return await ask_at(workspace, operation, given), workspace.root
-
-    async def ask_with_spinner(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
+    def ask(workspace: OpenWorkspace) -> tuple[Answer[Any], str]:
         from pilotfish.surfaces.cli.terminal.progress import spinner
 
-        async with spinner(workspace):
-            return await ask(workspace)
+        started = time.monotonic()
+        with spinner(workspace):
+            if isinstance(file := given.get("filePath"), str):
+                # A server that starts answers from what it has read so far, which is not the whole workspace.
+                workspace.warm(file)
+            answer = workspace.ask(operation, given)
+        return answer_after(answer, time.monotonic() - started), workspace.root
 
     try:
         given = question_fields(operation, fields)
         if given.get("text") == "-":
             given["text"] = sys.stdin.read()
-        sequential = not sys.stderr.isatty()
-        answer, folder = with_workspace(root, ask if sequential else ask_with_spinner, sequential=sequential)
+        answer, folder = with_workspace(root, ask)
     except Failure as failure:
         answer, folder = refusal(operation, failure), ""
     print_answer(answer, folder, as_json=as_json)
@@ -121,12 +121,9 @@ def question_fields(
     return given | ({} if line_place is None else numbered(line_place, is_file))
 
 
-async def ask_at(workspace: AskableWorkspace, operation: Operation, given: Mapping[str, Any]) -> Answer[Any]:
-    """The answer, when the servers of the file are up; the time that they took to start is part of it."""
-    started = time.monotonic()
-    await _warm(workspace, given.get("filePath"))
-    answer = await workspace.ask(operation, given)
-    return replace(answer, meta=replace(answer.meta, duration_ms=round((time.monotonic() - started) * 1000)))
+def answer_after(answer: Answer[Any], seconds: float) -> Answer[Any]:
+    """The answer, with the time that the servers of the file took to start as part of it."""
+    return replace(answer, meta=replace(answer.meta, duration_ms=round(seconds * 1000)))
 
 
 def _places_of(operation: Operation, words: Sequence[str], is_file: Callable[[str], bool]) -> dict[str, object]:
@@ -173,15 +170,6 @@ def _refuse_words_for_numbers(word: str, is_file: Callable[[str], bool]) -> None
             (part, ("line", "column")[min(at, 1)]) for at, part in enumerate(numbers) if not part.isdigit()
         )
         raise Refused(Code.INVALID_INPUT, f"{word}: {wrong!r} is not a {what} number.", hint=PLACE_HINT)
-
-
-async def _warm(workspace: AskableWorkspace, path: object) -> None:
-    """Start the servers of the file, and wait until each has answered once.
-
-    Before that, a server answers from what it has read so far, which is not the whole workspace.
-    """
-    if isinstance(path, str):
-        await workspace.warm(path)
 
 
 def _snake(field: str) -> str:

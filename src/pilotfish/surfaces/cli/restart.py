@@ -8,7 +8,7 @@ import click
 
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.completion import servers
-from pilotfish.surfaces.cli.workspace import json_option, root_option
+from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
 
 MAX_LINE = 2000
 """Code points of one line: a folder, and the error of a server that does not start."""
@@ -19,6 +19,7 @@ server_argument = click.argument("server", metavar="SERVER", shell_complete=serv
 @click.command()
 @server_argument
 @root_option
+@host_option
 @json_option
 @click.pass_context
 def restart(context: click.Context, server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
@@ -30,7 +31,7 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
 
     from pilotfish.api.status import Restarted
     from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon
-    from pilotfish.surfaces.cli.terminal.units import latency
+    from pilotfish.surfaces.cli.terminal.table import latency
 
     link = running_daemon(root)
     if link is None:
@@ -51,6 +52,7 @@ def restart(context: click.Context, server: str, root: str | None, as_json: bool
 @click.command()
 @server_argument
 @root_option
+@host_option
 @json_option
 def stop(server: str, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Stop a server until it is needed again.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Introduction, Link, Terms, open_link
-from pilotfish.surfaces.cli.workspace import root_of
+from pilotfish.surfaces.cli.workspace import asking_host, root_of
 
 if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
@@ -27,7 +27,7 @@ def connect(introduction: Introduction | None = None, terms: Terms | None = None
 
 def running_daemon(root: str | None, terms: Terms | None = None) -> Link | None:
     """A session for the workspace at the daemon; None when no daemon runs."""
-    return connect(Introduction(cwd=os.getcwd(), root=os.path.abspath(root_of(root))), terms)
+    return connect(Introduction(os.getcwd(), os.path.abspath(root_of(root)), asking_host()), terms)
 
 
 def snapshot(root: str | None, terms: Terms | None = None) -> tuple[Snapshot, bool]:
@@ -54,7 +54,7 @@ def idle_snapshot(root: str) -> Snapshot:
     from pilotfish.system.clock import WallClock
 
     async def read() -> Snapshot:
-        client = ClientSession("status", AbsPath(root), AbsPath(root))
+        client = ClientSession("status", AbsPath(root), AbsPath(root), asking_host())
         return Snapshots(WallClock()).of(Workspaces(user_places(os.environ), os.environ).of(client), {})
 
     return anyio.run(read)

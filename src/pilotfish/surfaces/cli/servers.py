@@ -96,6 +96,7 @@ def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool
     from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
     from pilotfish.servers.tree import DiskTree
     from pilotfish.servers.versions import installed_version
+    from pilotfish.system.confinement import confinable
 
     file = next((name for row in rows if (name := file_of(row.spec, word.casefold()))), None)
     if file is None:
@@ -108,7 +109,8 @@ def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool
         located = by_id[spec.id].located
         if not isinstance(located, ProgramFound):
             return WHY_NOT[by_id[spec.id].state]
-        allowed = admitted(spec, trusted=trusted, version=None if trusted else installed_version(spec, located))
+        version = None if trusted else installed_version(spec, located)
+        allowed = admitted(spec, trusted=trusted, version=version, held=confinable())
         return allowed.reason if isinstance(allowed, Withheld) else None
 
     def is_available(candidate: Candidate) -> bool:

@@ -58,6 +58,11 @@ class SetupCommand(click.Command):
     help="How the host calls after an edit, where it knows several ways: it runs a program, calls a tool of the MCP "
     "server, or tells its LSP client. Default: the best that it knows.",
 )
+@click.option(
+    "--advice",
+    is_flag=True,
+    help="Also tell the model when to use the tools: a skill, or a section of the project's AGENTS.md.",
+)
 @click.option("--root", metavar="DIR", help="The project, for --project; by default the one around this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.pass_context
@@ -74,6 +79,7 @@ def setup(
     remove: bool,
     repair: bool,
     status: bool,
+    advice: bool,
     as_json: bool,
 ) -> None:
     """Wire a coding agent to Pilotfish, and undo it.
@@ -90,7 +96,7 @@ def setup(
     if repair:
         context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
     usual: SetupScope = "global" if every else chosen[0].scopes[0]
-    run = SetupRun(_where(scope or usual, root), receipts, way=way, dry_run=dry_run, remove=remove)
+    run = SetupRun(_where(scope or usual, root), receipts, way=way, dry_run=dry_run, remove=remove, advice=advice)
     if every:
         context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
     run.change(chosen[0])
@@ -130,13 +136,16 @@ class HostPlan(Struct, frozen=True):
 class SetupRun:
     """One run of `setup` or of its removal."""
 
-    def __init__(self, where: Where, receipts: Receipts, *, way: Way | None, dry_run: bool, remove: bool) -> None:
+    def __init__(
+        self, where: Where, receipts: Receipts, *, way: Way | None, dry_run: bool, remove: bool, advice: bool = False
+    ) -> None:
         self._where = where
         self._receipts = receipts
         self._way: Way | None = way
         """None: the usual one of each host."""
         self._dry_run = dry_run
         self._remove = remove
+        self._advice = advice
 
     def change(self, host: HostSpec) -> None:
         """Show the changes of one host and make them; raises `Failure`."""
@@ -189,6 +198,7 @@ class SetupRun:
         return [host for host in in_scope if self._remove or is_installed(host, self._where, self._receipts)]
 
     def _plan(self, host: HostSpec) -> HostPlan:
+        from pilotfish.hosts.shared.advice import advice_files
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
 
         if self._way == "lsp" and self._way not in host.ways:
@@ -197,13 +207,14 @@ class SetupRun:
         way = self._way if self._way in host.ways else host.ways[0]
         ways = dict.fromkeys((way, *host.ways))
         files = {file.path: file for each in reversed(ways) for file in host.files(replace(self._where, way=each))}
+        advice = advice_files(host, self._where)
         if self._remove:
-            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in files.values()))
+            return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in (*files.values(), *advice)))
         chosen = host.files(replace(self._where, way=way))
         if not chosen:
             why = f"{host.title} reads no file of the user that names language servers"
             raise Refused(Code.INVALID_INPUT, why, hint="Say --project.")
-        changes = [plan_setup(file, self._receipts) for file in chosen]
+        changes = [plan_setup(file, self._receipts) for file in (*chosen, *(advice if self._advice else ()))]
         # A host is told in one way only: what another way has wired goes.
         others = files.keys() - {file.path for file in chosen}
         changes += [plan_removal(files[path], self._receipts) for path in sorted(others)]
@@ -297,20 +308,24 @@ def _repair(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *,
 
 def _print_status(chosen: Sequence[HostSpec], root: str | None, receipts: Receipts, *, as_json: bool) -> int:
     """Print which hosts are wired; 1 when one of them does not work."""
+    from pilotfish.hosts.shared.probe import read_unread
     from pilotfish.hosts.shared.status import check_host
 
     _say_broken_configuration(root_of(root))
     found = [check_host(host, _where(scope, root), receipts) for host in chosen for scope in host.scopes]
     wired = [status for status in found if status is not None]
+    unread = read_unread(_where("global", root).programs) if wired else ()
     if as_json:
         click.echo(json.dumps([status.as_json() for status in wired]))
     else:
         for status in wired:
             for line in status.lines():
                 click.echo(line)
+        for line in unread:
+            click.echo(line)
         if not wired:
             click.echo("No host is wired. `pilotfish setup --all` wires those that are installed.")
-    return 1 if any(status.trouble for status in wired) else 0
+    return 1 if unread or any(status.trouble for status in wired) else 0
 
 
 def _say_broken_configuration(root: str) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import json_option, root_option
+from pilotfish.surfaces.cli.workspace import host_option, json_option, root_option
 
 if TYPE_CHECKING:
     from pilotfish.api.status import Latencies, ServerStats, Stats
@@ -26,6 +26,7 @@ UNAVAILABLE = 2
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Every server of the catalogue, not only this project's.")
 @root_option
+@host_option
 @json_option
 @click.pass_context
 def status(
@@ -96,36 +97,30 @@ def stats(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 -- cli
 
 
 def stats_lines(stats: Stats) -> Iterator[str]:
-    from pilotfish.surfaces.cli.terminal.units import duration, memory
+    from pilotfish.surfaces.cli.terminal.table import duration, memory, table
 
     yield f"Daemon up {duration(stats.uptime_ms)}, {memory(stats.memory_mib)} without its servers"
     if not (stats.operations or stats.servers):
         yield "No requests yet."
         return
     yield ""
-    yield from _table([("WHAT", "TIMES", "P50", "P95"), *map(_operation_cells, stats.operations)])
+    yield from table([("WHAT", "TIMES", "P50", "P95"), *map(_operation_cells, stats.operations)])
     yield ""
     checks = {one.name: one for one in stats.checks}
     headings = ("SERVER", "STARTS", "FAILURES", "CHECKS", "TIMED OUT", "FOUND", "P50", "P95", "MEMORY")
-    yield from _table([headings, *(_server_cells(one, checks.get(one.server_id)) for one in stats.servers)])
+    yield from table([headings, *(_server_cells(one, checks.get(one.server_id)) for one in stats.servers)])
 
 
 def _operation_cells(one: Latencies) -> tuple[str, ...]:
-    from pilotfish.surfaces.cli.terminal.units import latency
+    from pilotfish.surfaces.cli.terminal.table import latency
 
     return (one.name, str(one.count), latency(one.p50_ms), latency(one.p95_ms))
 
 
 def _server_cells(one: ServerStats, checks: Latencies | None) -> tuple[str, ...]:
-    from pilotfish.surfaces.cli.terminal.units import latency, memory
+    from pilotfish.surfaces.cli.terminal.table import latency, memory
 
     failures = ", ".join(f"{count} × {code}" for code, count in one.failures.items()) or "0"
     times = (latency(checks.p50_ms), latency(checks.p95_ms)) if checks else ("–", "–")
     counts = (str(one.checks), str(one.time_outs), str(one.diagnostics))
     return (one.server_id, str(one.starts), failures, *counts, *times, memory(one.memory_mib))
-
-
-def _table(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        yield "  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)).rstrip()

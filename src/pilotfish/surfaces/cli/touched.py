@@ -15,8 +15,7 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.errors import Failure
 from pilotfish.operations.cleaning import structured
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.open_workspace import with_workspace
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option
+from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
 
 if TYPE_CHECKING:
     from pilotfish.config.schema import TouchKind
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
 def touched(files: tuple[str, ...], kind: TouchKind, only_new: bool, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Print the feedback that an agent gets after an edit."""
 
-    async def ask(workspace: OpenWorkspace) -> Feedback:
-        return await workspace.after_edit(*files, kind=kind, only_new=only_new)
+    def ask(workspace: OpenWorkspace) -> Feedback:
+        return workspace.after_edit(*files, kind=kind, only_new=only_new)
 
     try:
-        feedback = with_workspace(root, ask, sequential=True)
+        feedback = with_workspace(root, ask)
     except Failure as failure:
         feedback = Feedback("", State.UNAVAILABLE, 0, failure.message)
     if as_json:

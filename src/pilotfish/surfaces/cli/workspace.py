@@ -1,4 +1,4 @@
-"""What a verb needs of a workspace, and the options that choose one.
+"""What a verb needs of a workspace, the options that choose one, and how it is opened.
 
 The workspace of a verb is `--root`, else the git worktree around the current folder, else the current folder. Paths in
 arguments are relative to the current folder.
@@ -7,19 +7,24 @@ arguments are relative to the current folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from pilotfish.surfaces.cli.completion import folders
+from pilotfish.surfaces.cli.completion import folders, hosts
 from pilotfish.system.worktree import top_of
 
 if TYPE_CHECKING:
-    from pilotfish.api.answers import Answer, DiagnosticsAnswer, Error, Feedback
+    from pilotfish.api.answers import Answer, DiagnosticsAnswer, Feedback
     from pilotfish.api.questions import Operation
     from pilotfish.api.status import Snapshot
     from pilotfish.config.schema import TouchKind
+    from pilotfish.service.check_answer import CheckEvent, CheckRequest
+
+T = TypeVar("T")
 
 NO_DAEMON = "PILOTFISH_NO_DAEMON"
 """The variable that does what `--no-daemon` does; also the key under which a click context remembers that option."""
@@ -35,6 +40,32 @@ root_option = click.option(
     help="The workspace. Default: the git worktree around the current folder, else that folder.",
     shell_complete=folders,
 )
+ASKING_HOST = "pilotfish.host"
+"""The key under which a click context remembers `--host`."""
+
+
+def _remember_host(context: click.Context, _option: click.Parameter, given: str | None) -> None:
+    from pilotfish.hosts.registry import host_names, unknown_host
+
+    if given is not None and given not in host_names():
+        raise unknown_host(given)
+    context.meta[ASKING_HOST] = given
+
+
+def asking_host() -> str | None:
+    """The host with whose eyes the verb looks: the servers of its own files are configured then, too."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(ASKING_HOST)
+
+
+host_option = click.option(
+    "--host",
+    metavar="NAME",
+    expose_value=False,
+    callback=_remember_host,
+    shell_complete=hosts,
+    help="As this host sees it, with the servers of its own files (pi, opencode, llxprt).",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 daemon_option = click.option(
     "--no-daemon",
@@ -45,40 +76,68 @@ daemon_option = click.option(
 )
 
 
-class AskableWorkspace(Protocol):
-    """What a question needs of it."""
-
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
-        """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""
-        ...
-
-    async def warm(self, *paths: str) -> None:
-        """Start the servers of these files and wait until each has answered once."""
-
-
-class OpenWorkspace(AskableWorkspace, Protocol):
-    """A workspace whose servers run in the daemon or in this process."""
+class OpenWorkspace(Protocol):
+    """A workspace whose servers run in the daemon or in this process: each call waits for its answer."""
 
     @property
     def root(self) -> str:
         """The real path of the folder."""
         ...
 
-    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
+    def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer[Any]:
+        """Any operation; fields have their wire names (`filePath`, `newName`), None means absent."""
+        ...
+
+    def warm(self, *paths: str) -> None:
+        """Start the servers of these files and wait until each has answered once."""
+
+    def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """Diagnostics by path; a text in `texts` is checked instead of the file on disk."""
         ...
 
-    async def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
+    def check_files(self, request: CheckRequest, heard: Callable[[CheckEvent], None]) -> DiagnosticsAnswer:
+        """Diagnostics of files and folders; `heard` is told which files, and of each as soon as it is known."""
+        ...
+
+    def after_edit(self, *paths: str, kind: TouchKind, only_new: bool) -> Feedback:
         """The text to append to the result of the tool that changed these files; often empty."""
         ...
 
-    async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
-        """The files that cannot be checked: why their server is missing, or None where no server is for them."""
+    def status(self) -> Snapshot:
+        """All servers of this workspace now, those in trouble first; another thread may ask while a call waits."""
         ...
 
-    async def snapshot(self) -> Snapshot:
-        """All servers of this workspace now, those in trouble first."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a workspace is opened, given its root and the current folder."""
+
+    open: Callable[[str, str], AbstractContextManager[OpenWorkspace]]
+
+
+def with_workspace(root: str | None, work: Callable[[OpenWorkspace], T]) -> T:
+    """Open the workspace of a verb, do `work` in it, close it. Raises `Refused` when the root is not a folder.
+
+    It is opened at the daemon; in this process with `--no-daemon`, or when no daemon can be had.
+    """
+    with _open(root_of(root), os.getcwd()) as workspace:
+        return work(workspace)
+
+
+def _open(root: str, cwd: str) -> AbstractContextManager[OpenWorkspace]:
+    context = click.get_current_context()
+    given = context.find_object(Opening)
+    if given is not None:
+        return given.open(root, cwd)
+    if not context.meta.get(NO_DAEMON) and os.environ.get(NO_DAEMON, "0") in {"", "0"}:
+        from pilotfish.surfaces.cli.daemon_workspace import maybe_connect
+
+        connected = maybe_connect(root, cwd, asking_host())
+        if connected is not None:
+            return connected
+    from pilotfish.library.blocking import open_blocking
+
+    return open_blocking(root, cwd=cwd, host=asking_host())
 
 
 def root_of(root: str | None) -> str:

@@ -4,8 +4,8 @@ It starts nothing and changes nothing. `doctor` starts the servers and says more
 """
 
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import click
 from msgspec import Struct
@@ -15,13 +15,11 @@ from pilotfish.counting import counted
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.sanitise import sanitised
-from pilotfish.servers.launch import Withheld
-from pilotfish.servers.locate import ProgramMissing
-from pilotfish.servers.resolve import Candidate
 from pilotfish.service.workspace import Workspace
+from pilotfish.surfaces.cli.terminal.table import table
 from pilotfish.surfaces.cli.workspace import root_of
-from pilotfish.surfaces.doctor.report import SetupFinding
-from pilotfish.surfaces.doctor.servers import count_languages, servers_of
+from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport, SetupFinding
+from pilotfish.surfaces.doctor.servers import count_languages, language_reports, readiness
 
 MAX_LANGUAGES = 8
 """Lines of languages; the others are counted."""
@@ -29,26 +27,14 @@ MAX_LANGUAGES = 8
 MAX_LINE = 300
 
 
-class ServerState(Struct, frozen=True):
-    """One server of a language. `step` is the command that makes it ready."""
-
-    id: str
-    state: str
-    step: str | None = None
-    optional: bool = False
-
-
-class LanguageState(Struct, frozen=True):
-    language: str
-    files: int
-    servers: tuple[ServerState, ...]
+STATES = {"missing": "is not installed", "withheld": "waits for trust", "ready": "is ready"}
 
 
 class Overview(Struct, frozen=True):
     root: str
     trusted: bool
     enabled: bool
-    languages: tuple[LanguageState, ...]
+    languages: tuple[LanguageReport, ...]
     environment: str | None
     """The Python environment whose packages count, where there are Python files."""
     agents: tuple[SetupFinding, ...]
@@ -59,19 +45,11 @@ class Overview(Struct, frozen=True):
 def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding]) -> Overview:
     """Everything at one moment; reads folders."""
     census = count_languages(workspace)
-    languages = sorted(census.counts, key=lambda language: (-census.counts[language], language))
     return Overview(
         root=workspace.root,
         trusted=workspace.config.trusted,
         enabled=workspace.config.enabled,
-        languages=tuple(
-            LanguageState(
-                language,
-                census.counts[language],
-                tuple(_state(workspace, one) for one in servers_of(workspace, census.examples[language])),
-            )
-            for language in languages
-        ),
+        languages=language_reports(workspace, census, partial(readiness, workspace)),
         environment=_environment(workspace, census.examples["python"]) if "python" in census.counts else None,
         agents=tuple(agents),
         problems=tuple(map(str, loaded.errors)),
@@ -100,7 +78,8 @@ def next_step(overview: Overview) -> str:
     """The one command that helps most."""
     if overview.problems:
         return "pilotfish config check"
-    needed = [one.step for language in overview.languages for one in language.servers if one.step and not one.optional]
+    code = [one for language in overview.languages for one in language.servers if not one.optional]
+    needed = [one.advice[0] for one in code if one.advice]
     if needed:
         return needed[0]
     unwired = [agent.advice[0] for agent in overview.agents if agent.advice]
@@ -109,27 +88,20 @@ def next_step(overview: Overview) -> str:
     return "pilotfish check" if overview.languages else "pilotfish demo"
 
 
-def _languages(languages: Sequence[LanguageState]) -> Iterator[str]:
+def _languages(languages: Sequence[LanguageReport]) -> Iterator[str]:
     if not languages:
         yield "No file here has a language server."
         return
     code = [one for one in languages if any(not server.optional for server in one.servers)]
     shown = code[:MAX_LANGUAGES]
-    width = max((len(one.language) for one in shown), default=0)
-    for one in shown:
-        states = ", ".join(f"{server.id} {server.state}" for server in one.servers)
-        yield _line(f"{one.language:{width}}  {counted(one.files, 'file')}: {states}")
+    for line in table([(one.language, f"{counted(one.files, 'file')}: {_states(one.servers)}") for one in shown]):
+        yield _line(line)
     if len(languages) > len(shown):
         yield f"{counted(len(languages) - len(shown), 'more language')}: pilotfish doctor"
 
 
-def _state(workspace: Workspace, candidate: Candidate) -> ServerState:
-    spec, optional = candidate.spec, not candidate.spec.serves_code
-    if isinstance(workspace.located(candidate), ProgramMissing):
-        return ServerState(spec.id, "is not installed", workspace.install_hint(spec), optional)
-    if isinstance(workspace.admitted(candidate), Withheld):
-        return ServerState(spec.id, "waits for trust", f"pilotfish trust {shlex.quote(workspace.root)}", optional)
-    return ServerState(spec.id, "is ready", optional=optional)
+def _states(servers: Sequence[ServerReport]) -> str:
+    return ", ".join(f"{server.id} {STATES[server.state]}" for server in servers)
 
 
 def _environment(workspace: Workspace, path: AbsPath) -> str:
@@ -146,7 +118,7 @@ def _line(text: str) -> str:
 def overview_of(root: str, environment: Mapping[str, str] = os.environ) -> Overview:
     """Raises `Refused` when the root is no folder."""
     from pilotfish.surfaces.cli.project import workspace_of
-    from pilotfish.surfaces.doctor.wiring import wiring
+    from pilotfish.surfaces.doctor.setup import wiring
 
     workspace, loaded = workspace_of(root, environment)
     return look(workspace, loaded, tuple(wiring(root, environment)))

@@ -5,21 +5,18 @@ where there is one; all of them are listed again at the end. A missing server fo
 the code of the project is checked without it.
 """
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
-from pilotfish.surfaces.cli.terminal.units import latency
+from pilotfish.surfaces.cli.terminal.table import latency
 from pilotfish.system.ports import confinement_text
 
 Grading = Literal["ok", "note", "todo"]
-
-CAMEL = re.compile(r"_(\w)")
 
 MAX_LINE = 1000
 """Code points of one line: some repeat the words of a server or a file (T32)."""
@@ -31,13 +28,13 @@ MAX_FOLDERS = 3
 """Folders that were searched, in the text."""
 
 
-class ServerReport(Struct, frozen=True):
-    """One server at one root, and what happened when it was started."""
+class ServerReport(Struct, frozen=True, rename="camel"):
+    """One server at one root, and what happened when it was started; `ready`: it was not."""
 
     id: str
     name: str
     root: str
-    state: Literal["works", "broken", "missing", "withheld"]
+    state: Literal["ready", "works", "broken", "missing", "withheld"]
     path: str | None = None
     version: str | None = None
     initialize_ms: int | None = None
@@ -63,14 +60,14 @@ class ServerReport(Struct, frozen=True):
     def grade(self) -> Grading:
         if self.is_footnote:
             return "note"
-        return "ok" if self.state == "works" and not self.incomplete else "todo"
+        return "ok" if self.state in {"ready", "works"} and not self.incomplete else "todo"
 
     @property
     def is_footnote(self) -> bool:
         return self.optional and self.state == "missing"
 
 
-class LanguageReport(Struct, frozen=True):
+class LanguageReport(Struct, frozen=True, rename="camel"):
     """A language that files here are written in."""
 
     language: str
@@ -79,7 +76,7 @@ class LanguageReport(Struct, frozen=True):
     servers: tuple[ServerReport, ...]
 
 
-class SetupFinding(Struct, frozen=True):
+class SetupFinding(Struct, frozen=True, rename="camel"):
     """A result about anything but servers."""
 
     subject: str
@@ -88,7 +85,7 @@ class SetupFinding(Struct, frozen=True):
     advice: tuple[str, ...] = ()
 
 
-class DoctorReport(Struct, frozen=True):
+class DoctorReport(Struct, frozen=True, rename="camel"):
     version: str
     system: str
     root: str
@@ -105,7 +102,7 @@ class DoctorReport(Struct, frozen=True):
 
 def report_json(report: DoctorReport) -> dict[str, Any]:
     """Names are camel case, as everywhere on our wires."""
-    return {"ok": report.is_well, **_camel_case(msgspec.to_builtins(report))}
+    return {"ok": report.is_well, **msgspec.to_builtins(report)}
 
 
 def report_lines(report: DoctorReport) -> Iterator[str]:
@@ -139,6 +136,8 @@ def _footnotes(report: DoctorReport) -> Iterator[str]:
 
 def _server_lines(server: ServerReport) -> Iterator[str]:
     match server.state:
+        case "ready":
+            message = f"{server.id} is ready"
         case "works":
             version = f" {server.version}" if server.version else ""
             message = f"{server.id}{version} starts in {latency(server.initialize_ms)}"
@@ -185,15 +184,6 @@ def _todos(report: DoctorReport) -> Iterator[str]:
     for finding in report.findings:
         if finding.grade == "todo":
             yield finding.advice[0] if finding.advice else f"{finding.subject}: {finding.message}"
-
-
-def _camel_case(value: Any) -> Any:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value).items()
-        return {CAMEL.sub(lambda found: found[1].upper(), name): _camel_case(inner) for name, inner in fields}
-    if isinstance(value, list | tuple):
-        return [_camel_case(inner) for inner in cast("Sequence[Any]", value)]
-    return value
 
 
 def _clean(line: str) -> str:

@@ -77,16 +77,22 @@ async def languages_of(
         unique = {(one.spec.id, one.root): one for candidates in chosen.values() for one in candidates}
         for candidate in unique.values():
             tasks.start_soon(examine, candidate)
-    found = tuple(
+    return language_reports(workspace, census, lambda one: reports[one.spec.id, one.root]), census.unserved
+
+
+def language_reports(
+    workspace: Workspace, census: Census, report_of: Callable[[Candidate], ServerReport]
+) -> tuple[LanguageReport, ...]:
+    """The languages, those with the most files first."""
+    return tuple(
         LanguageReport(
             language,
             census.counts[language],
             named(census.examples[language], workspace.root),
-            tuple(reports[one.spec.id, one.root] for one in chosen[language]),
+            tuple(map(report_of, servers_of(workspace, census.examples[language]))),
         )
         for language in sorted(census.counts, key=lambda language: (-census.counts[language], language))
     )
-    return found, census.unserved
 
 
 def count_languages(workspace: Workspace) -> Census:
@@ -116,6 +122,12 @@ def servers_of(workspace: Workspace, path: AbsPath) -> tuple[Candidate, ...]:
 
 
 async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) -> ServerReport:
+    known = readiness(workspace, candidate)
+    return await _start(workspace, candidate, spawn, known) if known.state == "ready" else known
+
+
+def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
+    """Whether the server could be started; it is not."""
     spec, located = candidate.spec, workspace.located(candidate)
     blank = ServerReport(spec.id, spec.name, candidate.root, "missing", optional=not spec.serves_code)
     if isinstance(located, ProgramMissing):
@@ -128,10 +140,9 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
         case Gated(path, reason):
             return replace(blank, state="withheld", path=path, problem=reason, advice=(_trust(workspace),))
         case ProgramFound(path):
-            restricted = workspace.restriction(spec)
+            restricted = workspace.restriction(spec, candidate.root)
             incomplete = restricted is not None and restricted.incomplete
-            known = replace(blank, path=path, given_up=allowed.given_up, incomplete=incomplete)
-            return await _start(workspace, candidate, spawn, known)
+            return replace(blank, state="ready", path=path, given_up=allowed.given_up, incomplete=incomplete)
 
 
 def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:

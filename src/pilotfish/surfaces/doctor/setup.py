@@ -3,15 +3,25 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from msgspec.structs import replace
 
 from pilotfish.config.load import Loaded
+from pilotfish.config.places import user_places
 from pilotfish.config.trust import Stale, Trusted
 from pilotfish.counting import counted
 from pilotfish.errors import Code, Failure
+from pilotfish.hosts.registry import load_hosts
+from pilotfish.hosts.shared.changes import read_state
+from pilotfish.hosts.shared.host_spec import HostSpec, Where
+from pilotfish.hosts.shared.installed import is_installed
+from pilotfish.hosts.shared.programs import installed_programs
+from pilotfish.hosts.shared.receipts import Receipts
 from pilotfish.ipc.client import Terms, open_link
 from pilotfish.paths import DEPENDENCY_FOLDERS
-from pilotfish.surfaces.cli.terminal.units import duration
+from pilotfish.surfaces.cli.terminal.table import duration
 from pilotfish.surfaces.doctor.report import SetupFinding
 
 INOTIFY = "/proc/sys/fs/inotify"
@@ -28,17 +38,14 @@ FEW_INSTANCES = 64
 MAX_FOLDERS = 200_000
 """Folders that are counted."""
 
-HostFindings = Callable[[], Iterable[SetupFinding]]
-"""What is known of the hosts on this machine."""
 
-
-def findings(loaded: Loaded, environment: Mapping[str, str], wiring: HostFindings) -> tuple[SetupFinding, ...]:
+def findings(loaded: Loaded, environment: Mapping[str, str]) -> tuple[SetupFinding, ...]:
     return (
         *_configuration(loaded),
         *_trust(loaded),
-        _daemon(environment),
+        *_daemon(environment),
         *_watches(loaded.config.root),
-        *wiring(),
+        *wiring(loaded.config.root, environment),
     )
 
 
@@ -72,20 +79,24 @@ def _trust(loaded: Loaded) -> Iterator[SetupFinding]:
         yield SetupFinding("trust", "ok", "not trusted; no settings are ignored")
 
 
-def _daemon(environment: Mapping[str, str]) -> SetupFinding:
+def _daemon(environment: Mapping[str, str]) -> Iterator[SetupFinding]:
     try:
         with open_link(terms=Terms(environment, start=False)) as link:
             about = link.request("about")
     except Failure as failure:
         if failure.code is Code.NOT_FOUND:
-            return SetupFinding("daemon", "ok", "not running; it starts with the first edit or question")
-        advice = (failure.hint,) if failure.hint else ()
-        return SetupFinding("daemon", "todo", failure.message, advice)
+            yield SetupFinding("daemon", "ok", "not running; it starts with the first edit or question")
+        else:
+            yield SetupFinding("daemon", "todo", failure.message, (failure.hint,) if failure.hint else ())
+        return
     if about["superseded"]:
         step = "pilotfish daemon stop"
-        return SetupFinding("daemon", "note", "older than this program; it ends when no client is connected", (step,))
-    sessions = counted(len(about["sessions"]), "session")
-    return SetupFinding("daemon", "ok", f"running for {duration(round(about['seconds'] * 1000))}, {sessions}")
+        yield SetupFinding("daemon", "note", "older than this program; it ends when no client is connected", (step,))
+    else:
+        sessions = counted(len(about["sessions"]), "session")
+        yield SetupFinding("daemon", "ok", f"running for {duration(round(about['seconds'] * 1000))}, {sessions}")
+    for line in about.get("unread", ()):
+        yield SetupFinding("hooks", "todo", line)
 
 
 def _watches(root: str) -> Iterator[SetupFinding]:
@@ -107,12 +118,13 @@ def _watches(root: str) -> Iterator[SetupFinding]:
 
 
 def _folders(root: str) -> int:
-    count = 0
-    for folder, names, _ in os.walk(root):
-        names[:] = [name for name in names if name not in DEPENDENCY_FOLDERS and name != ".git"]
-        count += bool(folder)
-        if count >= MAX_FOLDERS:
-            break
+    # Not by `os.walk`, which calls itself: folders may lie in each other deeper than that goes.
+    count, left = 0, [root]
+    while left and count < MAX_FOLDERS:
+        count += 1
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            inner = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            left += [entry.path for entry in inner if entry.name not in DEPENDENCY_FOLDERS and entry.name != ".git"]
     return count
 
 
@@ -122,3 +134,48 @@ def _number(name: str) -> int | None:
             return int(file.read())
     except (OSError, ValueError):
         return None
+
+
+# --- Hosts ---------------------------------------------------------------------------------------------------------
+
+
+def wiring(root: str, environment: Mapping[str, str]) -> Iterator[SetupFinding]:
+    """One finding for each host that is on this machine, or wired.
+
+    It reads files and starts nothing; `pilotfish setup --status` sends a real event through each host's hook.
+    """
+    places = user_places(environment)
+    where = Where("global", places.home, places.config, root, environment, installed_programs(environment))
+    receipts = Receipts(os.path.join(places.state, "setup"))
+    found = [finding for host in load_hosts().values() if (finding := _host(host, where, receipts)) is not None]
+    yield from found
+    if not found:
+        yield SetupFinding("hosts", "note", "no coding agent was found on this machine")
+
+
+def _host(host: HostSpec, where: Where, receipts: Receipts) -> SetupFinding | None:
+    step = f"pilotfish setup {host.name}"
+    try:
+        states = {scope: _states(host, replace(where, scope=scope), receipts) for scope in host.scopes}
+    except Failure as failure:
+        return SetupFinding(host.title, "note", failure.message) if is_installed(host, where, receipts) else None
+    wired = [scope for scope, found in states.items() if "wired" in found]
+    outdated = [scope for scope, found in states.items() if "outdated" in found]
+    if outdated:
+        again = f"{step} --project" if outdated == ["project"] else step
+        return SetupFinding(host.title, "todo", "wired by another installation or version", (again,))
+    if any("missing" in states[scope] for scope in wired):
+        return SetupFinding(host.title, "todo", "only some of its files are wired", (step,))
+    if wired and not is_installed(host, where, receipts):
+        return SetupFinding(host.title, "note", "wired, and not installed")
+    if wired:
+        return SetupFinding(host.title, "ok", f"wired ({', '.join(wired)})")
+    if not is_installed(host, where, receipts):
+        return None
+    return SetupFinding(host.title, "note", "installed and not wired", (step,))
+
+
+def _states(host: HostSpec, where: Where, receipts: Receipts) -> list[str]:
+    """The state of each file; of the ways in which the host may call us, the one that is in use."""
+    said = [[read_state(file, receipts) for file in host.files(replace(where, way=way))] for way in host.ways]
+    return list(max(said, key=lambda states: states.count("wired")))

@@ -53,29 +53,22 @@ def _examined(root: str) -> tuple[DoctorReport, Loaded]:
 
     import anyio
 
-    from pilotfish.config.load import Catalogue, ConfigRequest, load
     from pilotfish.library.workspace import computer
-    from pilotfish.model import AbsPath
-    from pilotfish.servers.catalogue import builtin_layer, canonical_id
-    from pilotfish.service.workspaces import ClientSession, Workspaces
+    from pilotfish.surfaces.cli.project import workspace_of
     from pilotfish.surfaces.doctor.report import DoctorReport
     from pilotfish.surfaces.doctor.servers import languages_of
     from pilotfish.surfaces.doctor.setup import findings
-    from pilotfish.surfaces.doctor.wiring import wiring
     from pilotfish.version import VERSION
 
-    shell = computer(os.environ)
-    workspaces = Workspaces(shell.places, os.environ)
-    workspace = workspaces.of(ClientSession("doctor", AbsPath(root), AbsPath(root)))
-    loaded = load(ConfigRequest(root, shell.places, Catalogue(builtin_layer(), canonical_id)))
-    languages, unserved = anyio.run(languages_of, workspace, shell.spawn, _say)
+    workspace, loaded = workspace_of(root)
+    languages, unserved = anyio.run(languages_of, workspace, computer(os.environ).spawn, _say)
     report = DoctorReport(
         version=VERSION,
         system=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         root=workspace.root,
         trusted=workspace.config.trusted,
         languages=languages,
-        findings=findings(loaded, os.environ, lambda: wiring(root, os.environ)),
+        findings=findings(loaded, os.environ),
         unserved=unserved,
     )
     return report, loaded

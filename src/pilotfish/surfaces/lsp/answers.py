@@ -1,7 +1,8 @@
 """What a client asks: requests of the language server protocol, answered by our own operations."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw
@@ -10,11 +11,12 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Answer, Diagnostic, DiagnosticsAnswer, ItemReference, State, is_empty, of_severities
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused, Unavailable
+from pilotfish.ipc.messages import read_params
 from pilotfish.model import AbsPath
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.positions import Text
-from pilotfish.protocol.wire import JsonObject
+from pilotfish.protocol.wire import JsonObject, TextDocumentPositionParams
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.lsp import shapes
@@ -24,14 +26,11 @@ from pilotfish.surfaces.lsp.messages import (
     QUESTIONS,
     DocumentParams,
     ItemParams,
-    PositionParams,
     QueryParams,
     QuestionParams,
     RenameParams,
     document_path,
-    read,
 )
-from pilotfish.surfaces.lsp.places import read_places
 from pilotfish.surfaces.lsp.shapes import FilePlaces, paths_in, position_in
 
 _Render = Callable[[Any, FilePlaces], object]
@@ -72,46 +71,37 @@ class LspAnswers:
         """Waits until the diagnostics of what was touched before are published."""
 
     async def at_position(self, operation: Operation, params: Raw) -> object:
-        given = read(params, QuestionParams)
-        path, text = await self._document(given.text_document.uri)
-        line, character = position_in(text, given.position)
-        declaration = given.context.include_declaration
-        asked = Question(
-            operation=operation, file_path=path, line=line, character=character, include_declaration=declaration
-        )
-        return await self._ask(asked)
+        given = read_params(params, QuestionParams)
+        asked = Question(operation=operation, include_declaration=given.context.include_declaration)
+        return await self._ask_at(given, asked)
 
     async def about_item(self, operation: Operation, params: Raw) -> object:
         try:
-            item = decode(read(params, ItemParams).item.data, ItemReference)
+            item = decode(read_params(params, ItemParams).item.data, ItemReference)
         except Malformed:
             raise Refused(Code.INVALID_INPUT, "this item did not come from textDocument/prepareCallHierarchy") from None
         return await self._ask(Question(operation=operation, call_hierarchy_item=item))
 
     async def document_symbols(self, params: Raw) -> object:
-        path, _ = await self._document(read(params, DocumentParams).text_document.uri)
+        path, _ = await self._document(read_params(params, DocumentParams).text_document.uri)
         return await self._ask(Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path))
 
     async def workspace_symbols(self, params: Raw) -> object:
-        return await self._ask(Question(operation=Operation.WORKSPACE_SYMBOL, query=read(params, QueryParams).query))
+        return await self._ask(
+            Question(operation=Operation.WORKSPACE_SYMBOL, query=read_params(params, QueryParams).query)
+        )
 
     async def prepare_rename(self, params: Raw) -> object:
-        given = read(params, PositionParams)
+        given = read_params(params, TextDocumentPositionParams)
         _, text = await self._document(given.text_document.uri)
         return shapes.word_at(text, given.position)
 
     async def rename(self, params: Raw) -> object:
-        given = read(params, RenameParams)
-        path, text = await self._document(given.text_document.uri)
-        line, character = position_in(text, given.position)
-        return await self._ask(
-            Question(
-                operation=Operation.RENAME, file_path=path, line=line, character=character, new_name=given.new_name
-            )
-        )
+        given = read_params(params, RenameParams)
+        return await self._ask_at(given, Question(operation=Operation.RENAME, new_name=given.new_name))
 
     async def diagnostics(self, params: Raw) -> JsonObject:
-        path, _ = await self._document(read(params, DocumentParams).text_document.uri)
+        path, _ = await self._document(read_params(params, DocumentParams).text_document.uri)
         # A client that pulls after an edit may look at nothing that comes later.
         await self._published()
         files = self._wanted(await self._service.check(self._client, (path,)))
@@ -141,6 +131,11 @@ class LspAnswers:
             _require_fresh(answer)
         return files
 
+    async def _ask_at(self, given: TextDocumentPositionParams, question: Question) -> object:
+        path, text = await self._document(given.text_document.uri)
+        line, character = position_in(text, given.position)
+        return await self._ask(replace(question, file_path=path, line=line, character=character))
+
     async def _ask(self, question: Question) -> object:
         """Raises `Unavailable` where nobody answered, or where nothing was found and not all were asked."""
         answer = await self._service.ask(replace(question, limit=MAX_LIMIT), self._client)
@@ -157,6 +152,15 @@ class LspAnswers:
         if not self._documents.is_saved(path, text.string):
             raise Unavailable(Code.UNSUPPORTED, UNSAVED.format(name=os.path.basename(path)))
         return path, text
+
+
+async def read_places(service: Service, client: ClientSession, paths: Iterable[str]) -> FilePlaces:
+    """By path as given; relative ones count from the root of the workspace, and what may not be read is left out."""
+    texts = dict[str, Text]()
+    for path in dict.fromkeys(paths):
+        with suppress(Refused):
+            texts[path] = await service.text_of(client, os.path.join(client.root, path))
+    return FilePlaces(client.root, texts)
 
 
 def _require_fresh(answer: Answer[Any]) -> None:

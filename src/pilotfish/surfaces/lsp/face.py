@@ -12,26 +12,24 @@ import anyio
 from msgspec import Raw
 
 from pilotfish.ipc.client_sessions import OpenSession
+from pilotfish.ipc.messages import read_params
 from pilotfish.ipc.upgrades import Upgraded
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside
 from pilotfish.protocol.rpc import ErrorCode, ResponseError
-from pilotfish.protocol.wire import JsonObject
+from pilotfish.protocol.wire import DidChangeWatchedFilesParams, DidOpenParams, JsonObject
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel, MethodTable, NotificationTable, Notify
 from pilotfish.surfaces.lsp.answers import METHODS, LspAnswers
-from pilotfish.surfaces.lsp.capabilities import INITIALIZE_RESULT
 from pilotfish.surfaces.lsp.documents import OpenDocuments
 from pilotfish.surfaces.lsp.messages import (
     DELETED,
+    INITIALIZE_RESULT,
     ChangeParams,
     DocumentParams,
     InitializeParams,
-    OpenParams,
-    WatchedParams,
     document_path,
-    read,
 )
 from pilotfish.surfaces.lsp.publish import Publisher
 from pilotfish.system.ports import ByteStream
@@ -96,7 +94,7 @@ class LspFace:
     async def _initialize(self, params: Raw) -> JsonObject | ResponseError:
         if self._client is not None:
             return ResponseError(ErrorCode.INVALID_REQUEST, "initialize was sent before")
-        client = self._open(read(params, InitializeParams).root)
+        client = self._open(read_params(params, InitializeParams).root)
         self._service.conversations.begin(client)
         self._client = client
         self._publisher = Publisher(self._service, client, self._documents, self._notify)
@@ -122,21 +120,21 @@ class LspFace:
     # --- Documents ----------------------------------------------------------------------------------------------------
 
     def _opened(self, params: Raw) -> None:
-        document = read(params, OpenParams).text_document
+        document = read_params(params, DidOpenParams).text_document
         self._report(document.uri, document.text)
 
     def _changed(self, params: Raw) -> None:
-        change = read(params, ChangeParams)
+        change = read_params(params, ChangeParams)
         self._report(change.text_document.uri, change.whole_text)
 
     def _saved(self, params: Raw) -> None:
-        self._touch(document_path(read(params, DocumentParams).text_document.uri))
+        self._touch(document_path(read_params(params, DocumentParams).text_document.uri))
 
     def _closed(self, params: Raw) -> None:
-        self._documents.close(document_path(read(params, DocumentParams).text_document.uri))
+        self._documents.close(document_path(read_params(params, DocumentParams).text_document.uri))
 
     def _watched(self, params: Raw) -> None:
-        changes = read(params, WatchedParams).changes[:MAX_WATCHED]
+        changes = read_params(params, DidChangeWatchedFilesParams).changes[:MAX_WATCHED]
         for file in changes:
             if file.type == DELETED:
                 self._documents.close(document_path(file.uri))

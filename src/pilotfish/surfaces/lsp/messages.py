@@ -1,21 +1,25 @@
 """What a client says: the parameters of its messages, and the questions that they mean. Pure.
 
-Fields that we do not use are not read, and whatever may be absent has a default.
+Fields that we do not use are not read, and whatever may be absent has a default. Our answer to `initialize` is the same
+to every client: texts are synchronised whole, because they are only compared with the disk.
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
 
-from msgspec import Raw, field
+from msgspec import Raw
 
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.uris import path_of
-from pilotfish.protocol.wire import ContentChange, TextDocumentIdentifier, TextDocumentItem, Wire, WirePosition
-
-T = TypeVar("T")
+from pilotfish.protocol.wire import (
+    ContentChange,
+    JsonObject,
+    TextDocumentIdentifier,
+    TextDocumentPositionParams,
+    Wire,
+)
+from pilotfish.version import VERSION
 
 QUESTIONS: Mapping[str, Operation] = {
     "textDocument/definition": Operation.DEFINITION,
@@ -28,6 +32,9 @@ QUESTIONS: Mapping[str, Operation] = {
 }
 """Requests about a position in a document."""
 
+DELETED = 3
+"""`FileChangeType.Deleted`."""
+
 HIERARCHY: Mapping[str, Operation] = {
     "callHierarchy/incomingCalls": Operation.INCOMING_CALLS,
     "callHierarchy/outgoingCalls": Operation.OUTGOING_CALLS,
@@ -35,14 +42,34 @@ HIERARCHY: Mapping[str, Operation] = {
 """Requests about an item that we gave."""
 
 
-class Folder(Wire, frozen=True):
-    uri: str
+WHOLE_TEXT = 1
+"""`TextDocumentSyncKind.Full`."""
+
+INITIALIZE_RESULT: JsonObject = {
+    "capabilities": {
+        "positionEncoding": "utf-16",
+        "textDocumentSync": {"openClose": True, "change": WHOLE_TEXT, "save": {"includeText": False}},
+        "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": True},
+        "definitionProvider": True,
+        "declarationProvider": True,
+        "typeDefinitionProvider": True,
+        "implementationProvider": True,
+        "referencesProvider": True,
+        "hoverProvider": True,
+        "documentSymbolProvider": True,
+        "workspaceSymbolProvider": True,
+        "callHierarchyProvider": True,
+        "renameProvider": {"prepareProvider": True},
+    },
+    "serverInfo": {"name": "pilotfish", "version": VERSION},
+}
 
 
 class InitializeParams(Wire, frozen=True):
     root_uri: str | None = None
     root_path: str | None = None
-    workspace_folders: list[Folder] | None = None
+    workspace_folders: list[TextDocumentIdentifier] | None = None
+    """Of a folder we read what we read of a document: its address."""
 
     @property
     def root(self) -> AbsPath | None:
@@ -52,16 +79,12 @@ class InitializeParams(Wire, frozen=True):
         return found or (AbsPath(self.root_path) if self.root_path else None)
 
 
-class OpenParams(Wire, frozen=True):
-    text_document: TextDocumentItem
-
-
 class DocumentParams(Wire, frozen=True):
     text_document: TextDocumentIdentifier
 
 
 class ChangeParams(DocumentParams, frozen=True):
-    content_changes: list[ContentChange] = field(default_factory=list[ContentChange])
+    content_changes: tuple[ContentChange, ...] = ()
 
     @property
     def whole_text(self) -> str | None:
@@ -70,19 +93,15 @@ class ChangeParams(DocumentParams, frozen=True):
         return None if last is None or last.range is not None else last.text
 
 
-class PositionParams(DocumentParams, frozen=True):
-    position: WirePosition
-
-
 class ReferenceContext(Wire, frozen=True):
     include_declaration: bool = True
 
 
-class QuestionParams(PositionParams, frozen=True):
+class QuestionParams(TextDocumentPositionParams, frozen=True):
     context: ReferenceContext = ReferenceContext()
 
 
-class RenameParams(PositionParams, frozen=True):
+class RenameParams(TextDocumentPositionParams, frozen=True):
     new_name: str = ""
 
 
@@ -98,27 +117,6 @@ class GivenItem(Wire, frozen=True):
 
 class ItemParams(Wire, frozen=True):
     item: GivenItem
-
-
-DELETED = 3
-"""`FileChangeType.Deleted`."""
-
-
-class WatchedFile(Wire, frozen=True):
-    uri: str
-    type: int = 0
-
-
-class WatchedParams(Wire, frozen=True):
-    changes: list[WatchedFile]
-
-
-def read(params: Raw, shape: type[T]) -> T:
-    """The parameters of a message. Raises `Refused`."""
-    try:
-        return decode(params, shape)
-    except Malformed as malformed:
-        raise Refused(Code.INVALID_INPUT, f"cannot read the parameters: {malformed}") from None
 
 
 def document_path(uri: str) -> AbsPath:

@@ -16,12 +16,12 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
 from pilotfish.model import Diagnostic as ModelDiagnostic
 from pilotfish.protocol.uris import uri_of
-from pilotfish.protocol.wire import JsonObject
+from pilotfish.protocol.wire import WireDiagnostic
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import Notify
+from pilotfish.surfaces.lsp.answers import read_places
 from pilotfish.surfaces.lsp.documents import UNSAVED, OpenDocuments
-from pilotfish.surfaces.lsp.places import read_places
 from pilotfish.surfaces.lsp.shapes import diagnostics
 from pilotfish.system.real_path import real_path
 
@@ -47,7 +47,7 @@ class Publisher:
         self._touched: set[AbsPath] = set()
         """Every file that the client has touched: of these it hears everything."""
         self._left: Mapping[AbsPath, tuple[ModelDiagnostic, ...]] = {}
-        self._published: dict[AbsPath, list[JsonObject]] = {}
+        self._published: dict[AbsPath, list[WireDiagnostic]] = {}
 
     def touch(self, *paths: AbsPath) -> None:
         self._waiting |= dict.fromkeys(paths)
@@ -96,10 +96,10 @@ class Publisher:
             return True
         if self._documents.is_to_be_told(path):
             message = UNSAVED.format(name=os.path.basename(path))
-            await self._notify("window/showMessage", {"type": WARNING, "message": message})
+            self._notify("window/showMessage", {"type": WARNING, "message": message})
             if self._published.get(path):
                 # What was published is about another text. Where nothing was, an empty list would be a verdict.
-                await self._send(path, [])
+                self._send(path, [])
         return False
 
     async def _publish(self, touched: Iterable[AbsPath]) -> None:
@@ -115,7 +115,7 @@ class Publisher:
                 places = await read_places(self._service, self._client, [path])
                 listed = diagnostics(path, found, places)
                 if path in asked or listed != self._published.get(path, []):
-                    await self._send(path, listed)
+                    self._send(path, listed)
 
     async def _all_of(self, path: AbsPath) -> tuple[Diagnostic, ...] | None:
         """All diagnostics of a file; None without a verdict."""
@@ -133,6 +133,6 @@ class Publisher:
         severities = self._service.workspaces.of(self._client).config.feedback.severities
         return tuple(diagnostic_of(one) for one in found if one.severity in severities)
 
-    async def _send(self, path: AbsPath, listed: list[JsonObject]) -> None:
+    def _send(self, path: AbsPath, listed: list[WireDiagnostic]) -> None:
         self._published[path] = listed
-        await self._notify("textDocument/publishDiagnostics", {"uri": uri_of(path), "diagnostics": listed})
+        self._notify("textDocument/publishDiagnostics", {"uri": uri_of(path), "diagnostics": listed})

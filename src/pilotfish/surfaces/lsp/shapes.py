@@ -7,7 +7,6 @@ file is at hand. A file outside the workspace is never read, and its characters 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct, to_builtins
 
@@ -28,7 +27,17 @@ from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME
 from pilotfish.operations.symbols import KINDS
 from pilotfish.protocol.positions import Text, position_from_wire, position_to_wire, range_to_wire
 from pilotfish.protocol.uris import path_of, uri_of
-from pilotfish.protocol.wire import JsonObject, WirePosition
+from pilotfish.protocol.wire import (
+    JsonObject,
+    WireDiagnostic,
+    WireHierarchyItem,
+    WireLocation,
+    WirePlace,
+    WirePosition,
+    WireRange,
+    WireSymbol,
+    WireTextEdit,
+)
 from pilotfish.sanitise import sanitised
 
 SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
@@ -52,16 +61,13 @@ class FilePlaces(Struct, frozen=True):
         """Of a path as answers have it: relative, absolute, or the URI of something that is no file."""
         return path if _is_uri(path) else uri_of(AbsPath(os.path.join(self.root, path)))
 
-    def range(self, path: str, extent: Extent) -> JsonObject:
+    def range(self, path: str, extent: Extent) -> WireRange:
         text = self.texts.get(path)
         start = Position(extent.line - 1, extent.character - 1)
         end = Position(extent.end_line - 1, extent.end_character - 1)
         if text is None:
             return _range(start.line, start.character, end.line, end.character)
-        return to_builtins(range_to_wire(Range(start, end), text, Encoding.UTF16))
-
-    def location(self, at: Location) -> JsonObject:
-        return {"uri": self.uri(at.path), "range": self.range(at.path, at)}
+        return range_to_wire(Range(start, end), text, Encoding.UTF16)
 
 
 def paths_in(data: object) -> Iterator[str]:
@@ -91,21 +97,21 @@ def word_at(text: Text, at: WirePosition) -> JsonObject | None:
     if word is None:
         return None
     extent = Range(Position(place.line, word.start()), Position(place.line, word.end()))
-    return {"range": to_builtins(range_to_wire(extent, text, Encoding.UTF16)), "placeholder": word[0]}
+    return {"range": range_to_wire(extent, text, Encoding.UTF16), "placeholder": word[0]}
 
 
 # --- Diagnostics ------------------------------------------------------------------------------------------------------
 
 
-def diagnostics(path: str, found: Iterable[Diagnostic], places: FilePlaces) -> list[JsonObject]:
+def diagnostics(path: str, found: Iterable[Diagnostic], places: FilePlaces) -> list[WireDiagnostic]:
     return [
-        {
-            "range": places.range(path, one),
-            "severity": SEVERITIES[one.severity],
-            **({} if one.code is None else {"code": sanitised(one.code, MAX_NAME)}),
-            "source": sanitised(one.source or one.server, MAX_NAME),
-            "message": sanitised(one.message, MAX_MESSAGE),
-        }
+        WireDiagnostic(
+            places.range(path, one),
+            sanitised(one.message, MAX_MESSAGE),
+            SEVERITIES[one.severity],
+            None if one.code is None else sanitised(one.code, MAX_NAME),
+            source=sanitised(one.source or one.server, MAX_NAME),
+        )
         for one in found
     ]
 
@@ -113,8 +119,8 @@ def diagnostics(path: str, found: Iterable[Diagnostic], places: FilePlaces) -> l
 # --- Answers ----------------------------------------------------------------------------------------------------------
 
 
-def locations(found: Sequence[Location], places: FilePlaces) -> list[JsonObject]:
-    return [places.location(at) for at in found]
+def locations(found: Sequence[Location], places: FilePlaces) -> list[WireLocation]:
+    return [WireLocation(places.uri(at.path), places.range(at.path, at)) for at in found]
 
 
 def hover(found: Hover | None) -> JsonObject | None:
@@ -123,16 +129,12 @@ def hover(found: Hover | None) -> JsonObject | None:
     return {"contents": {"kind": "markdown", "value": "\n\n---\n\n".join(found.contents)}}
 
 
-def symbol_list(found: Sequence[Symbol], places: FilePlaces) -> list[JsonObject]:
+def symbol_list(found: Sequence[Symbol], places: FilePlaces) -> list[WireSymbol]:
     """`SymbolInformation[]`."""
+    places_of = [WirePlace(places.uri(one.path), places.range(one.path, one)) for one in found]
     return [
-        {
-            "name": one.name,
-            "kind": _kind(one.kind),
-            "location": places.location(one),
-            **({} if one.container is None else {"containerName": one.container}),
-        }
-        for one in found
+        WireSymbol(one.name, _kind(one.kind), location=place, container_name=one.container)
+        for one, place in zip(found, places_of, strict=True)
     ]
 
 
@@ -157,7 +159,7 @@ def symbol_tree(found: Sequence[Symbol], places: FilePlaces) -> list[JsonObject]
     return roots
 
 
-def hierarchy_items(found: Sequence[HierarchyItem], places: FilePlaces) -> list[JsonObject]:
+def hierarchy_items(found: Sequence[HierarchyItem], places: FilePlaces) -> list[WireHierarchyItem]:
     return [_item(item, places) for item in found]
 
 
@@ -180,48 +182,43 @@ def workspace_edit(changes: Changes, places: FilePlaces) -> JsonObject:
     return {"changes": {places.uri(one.path): _text_edits(one.diff or "") for one in changes.files}}
 
 
-def _item(item: HierarchyItem, places: FilePlaces) -> JsonObject:
+def _item(item: HierarchyItem, places: FilePlaces) -> WireHierarchyItem:
     name = places.range(item.location.path, item.location)
     text = places.texts.get(item.location.path)
     reference = {key: value for key, value in to_builtins(item).items() if key in _REFERENCE}
-    return {
-        "name": item.name,
-        "kind": item.kind if 0 < item.kind < len(KINDS) else VARIABLE,
-        "uri": item.uri,
-        "range": _around(name, item.range.start.line + 1, item.range.end.line + 1, text),
-        "selectionRange": name,
-        **({} if item.detail is None else {"detail": item.detail}),
-        "data": reference,
-    }
+    around = _around(name, item.range.start.line + 1, item.range.end.line + 1, text)
+    kind = item.kind if 0 < item.kind < len(KINDS) else VARIABLE
+    return WireHierarchyItem(item.name, item.uri, around, name, kind, item.detail, data=reference)
 
 
 _REFERENCE = frozenset(ItemReference.__struct_encode_fields__)
 
 
-def _around(name: JsonObject, first: int | None, last: int | None, text: Text | None) -> JsonObject:
+def _around(name: WireRange, first: int | None, last: int | None, text: Text | None) -> WireRange:
     """The whole lines of a declaration, whose name is in there."""
-    first_line = min(name["start"]["line"], name["start"]["line"] if first is None else first - 1)
-    last_line = max(name["end"]["line"], name["end"]["line"] if last is None else last - 1)
+    first_line = min(name.start.line, name.start.line if first is None else first - 1)
+    last_line = max(name.end.line, name.end.line if last is None else last - 1)
     if text is None or last_line >= text.line_count:
         return _range(first_line, 0, last_line + 1, 0)
     end = position_to_wire(Position(last_line, len(text.line(last_line))), text, Encoding.UTF16)
     return _range(first_line, 0, end.line, end.character)
 
 
-def _text_edits(diff: str) -> list[JsonObject]:
-    edits, is_new = list[JsonObject](), False
+def _text_edits(diff: str) -> list[WireTextEdit]:
+    extents, texts, is_new = list[WireRange](), list[str](), False
     # Lines end at \n in a diff: the \r of a Windows line belongs to it.
     for line in diff.split("\n")[2:]:
         if hunk := _HUNK.match(line):
             first, count = int(hunk[1]), int(hunk[2] or 1)
             start = first - 1 if count else first
-            edits.append({"range": _range(start, 0, start + count, 0), "newText": ""})
+            extents.append(_range(start, 0, start + count, 0))
+            texts.append("")
         elif line.startswith("\\") and is_new:
-            edits[-1]["newText"] = edits[-1]["newText"].removesuffix("\n")
+            texts[-1] = texts[-1].removesuffix("\n")
         elif line.startswith(("+", " ")):
-            edits[-1]["newText"] += line[1:] + "\n"
+            texts[-1] += line[1:] + "\n"
         is_new = line.startswith(("+", " "))
-    return edits
+    return [WireTextEdit(extent, text) for extent, text in zip(extents, texts, strict=True)]
 
 
 def _kind(word: str) -> int:
@@ -232,5 +229,5 @@ def _is_uri(path: str) -> bool:
     return ":" in path and not path.startswith("/") and path_of(path) is None and "://" in path
 
 
-def _range(first: int, character: int, last: int, end: int) -> dict[str, Any]:
-    return {"start": {"line": first, "character": character}, "end": {"line": last, "character": end}}
+def _range(first: int, character: int, last: int, end: int) -> WireRange:
+    return WireRange(WirePosition(first, character), WirePosition(last, end))

@@ -21,20 +21,21 @@ from mcp.shared.exceptions import MCPError
 
 from pilotfish.api.answers import Answer, Feedback, of_severities
 from pilotfish.api.questions import Operation, Touch
-from pilotfish.config.defaults import SAME_SEVERITIES
 from pilotfish.config.effective import Config
+from pilotfish.config.schema import SAME_SEVERITIES, TouchKind
 from pilotfish.errors import Bug, Code, Failure, Unavailable
 from pilotfish.ipc.client_sessions import OpenSession
 from pilotfish.operations.schemas import Format, Schema, ToolSet, tool_schemas
+from pilotfish.protocol.codec import encode
 from pilotfish.protocol.uris import path_of
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.mcp.eras import serve_eras
-from pilotfish.surfaces.mcp.hook_tool import hook_result, touch_of
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.progress import reporting
+from pilotfish.surfaces.mcp.prompts import listed_prompts, prompt_of
 from pilotfish.surfaces.mcp.roots import ClientRoots
 from pilotfish.surfaces.mcp.streams import IncomingMessages, OutgoingMessages, message_streams
 from pilotfish.surfaces.mcp.tools import (
@@ -47,6 +48,7 @@ from pilotfish.surfaces.mcp.tools import (
     operation_of,
     refusal,
     result,
+    said,
 )
 from pilotfish.system.ports import ByteStream
 from pilotfish.version import VERSION
@@ -92,6 +94,12 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     async def called(context: Context, params: types.CallToolRequestParams) -> JsonObject:
         return await of(context).call_tool(context, params)
 
+    async def prompts(_context: Context, _params: types.PaginatedRequestParams) -> types.ListPromptsResult:
+        return listed_prompts()
+
+    async def prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return prompt_of(params)
+
     async def moved(context: Context, params: types.NotificationParams) -> None:
         await of(context).roots_changed(context, params)
 
@@ -100,6 +108,8 @@ def sdk_server(of: Callable[[Context], "McpClient"]) -> Server[Any]:
     server.middleware[:] = [_whole_arguments]
     server.add_request_handler("tools/list", types.PaginatedRequestParams, listed)
     server.add_request_handler("tools/call", types.CallToolRequestParams, called)
+    server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts)
+    server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompt)
     server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, moved)
     return server
 
@@ -261,3 +271,31 @@ def _path(arguments: Mapping[str, object]) -> str | None:
         if isinstance(uri, str):
             return path_of(uri)
     return None
+
+
+MAX_FILES = 100
+"""Of one edit; of a larger patch the first ones are checked."""
+
+KINDS: Mapping[object, TouchKind] = {"edit": "edit", "write": "write", "patch": "patch"}
+
+NAMES = ("filePath", "file_path", "path", "files", "paths")
+"""Names under which hosts send the changed files."""
+
+
+def touch_of(arguments: Mapping[str, object]) -> Touch:
+    """The edit that a hook reports; without files where it names none."""
+    paths: list[str] = []
+    for name in NAMES:
+        value = arguments.get(name)
+        several = cast("list[object]", value) if isinstance(value, list) else [value]
+        paths += [path for path in several if isinstance(path, str) and path]
+    usual: TouchKind = "patch" if len(paths) > 1 else "edit"
+    return Touch(tuple(dict.fromkeys(paths[:MAX_FILES])), KINDS.get(arguments.get("kind"), usual))
+
+
+def hook_result(arguments: Mapping[str, object], text: str) -> JsonObject:
+    """The result of the call: the feedback, or nothing at all."""
+    if arguments.get("format") == "hook":
+        wrapped = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}} if text else {}
+        text = encode(wrapped).decode()
+    return said(text)

@@ -16,11 +16,12 @@ from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
 from pilotfish.operations.render import place_text, state_line
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
+from pilotfish.surfaces.cli.terminal.table import table
 
 SEVERITIES = ("error", "warning", "information", "hint")
 
 MAX_LISTED = 100
-"""DiagnosticsAnswer that are listed; `--all` lists every one."""
+"""Diagnostics listed by default; `--all` lists all."""
 
 TABLES_FROM = 10
 """With fewer findings, the list itself is the summary."""
@@ -122,10 +123,8 @@ def _table(
     for path, found in findings:
         counts.setdefault(name_of(path, found), Counter())[found.severity] += 1
     rows = sorted(counts.items(), key=lambda row: (-row[1]["error"], -row[1]["warning"], row[0]))
-    cells = [(_counts(count), name) for name, count in rows[:TABLE_ROWS]]
-    width = max(len(count) for count, _ in cells)
     yield title
-    yield from (f"  {count:<{width}}  {name}" for count, name in cells)
+    yield from table([(f"  {_counts(count)}", name) for name, count in rows[:TABLE_ROWS]])
     if len(rows) > TABLE_ROWS:
         yield f"  … and {len(rows) - TABLE_ROWS} more"
 
@@ -139,7 +138,7 @@ def _summary(answer: DiagnosticsAnswer, counted: Mapping[str, Sequence[Diagnosti
         hit = sum(any(map(listing.is_listed, items)) for items in counted.values())
         head = f"{click.style(_counts(listed), bold=True)} in {hit} of {_many(len(counted), 'file')}."
     else:
-        what = "problems" if not others else f"{_plural(listing.least)}"
+        what = "problems" if not others else _plural(listing.least)
         head = click.style(f"No {what}{'' if fresh else ' found so far'}", fg="green" if fresh else "yellow")
         head += f" in {_many(len(counted), 'file')}."
     return f"{head} {_counts(others)} not listed (--all lists every one)." if others else head

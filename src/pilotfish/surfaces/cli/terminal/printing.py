@@ -5,12 +5,14 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import click
+import msgspec
 from msgspec import Struct
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer
+from pilotfish.operations.answers import answer_of
 from pilotfish.operations.cleaning import MAX_MESSAGE, structured
 from pilotfish.operations.render import text_of
 from pilotfish.protocol.notebooks import NotANotebook, code_of, is_notebook
@@ -19,7 +21,7 @@ from pilotfish.sanitise import sanitised_lines
 from pilotfish.surfaces.cli.terminal.answers import Screen, answer_lines
 from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, check_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import is_refused
-from pilotfish.surfaces.cli.terminal.relative_paths import relative_to
+from pilotfish.system.real_path import real_path
 
 MIN_COLUMNS = 40
 """On a narrower terminal lines wrap."""
@@ -44,6 +46,8 @@ def print_answer(answer: Answer[Any], root: str, *, as_json: bool) -> None:
 def print_all(printed: Printed) -> None:
     if printed.output is not None:
         click.echo(printed.output)
+        # Whoever reads the other end of a pipe need not wait for more.
+        sys.stdout.flush()
     if printed.error is not None:
         click.echo(printed.error, err=True)
 
@@ -106,3 +110,35 @@ class SourceLines:
                 return Text(code_of(text) if is_notebook(path) else text)
         except (OSError, NotANotebook):
             return None
+
+
+PATHS = frozenset({"path", "newPath"})
+
+
+def relative_to(cwd: str, answer: Answer[Any], root: str) -> Answer[Any]:
+    """The same answer, every path inside the workspace relative to `cwd`; diffs stay relative to the root."""
+    here = real_path(cwd)
+    if here == root or answer.data is None:
+        return answer
+
+    def moved(path: str) -> str:
+        # A URI such as `jdt://…` has a colon before its first slash.
+        is_inside = not os.path.isabs(path) and ":" not in path.partition("/")[0]
+        return os.path.relpath(os.path.join(root, path), here) if is_inside else path
+
+    def walked(value: object) -> object:
+        if isinstance(value, list | tuple):
+            return [walked(item) for item in cast("list[object]", value)]
+        if not isinstance(value, dict):
+            return value
+        members = cast("dict[str, object]", value)
+        return {
+            name: moved(item) if name in PATHS and isinstance(item, str) else walked(item)
+            for name, item in members.items()
+        }
+
+    plain = cast("dict[str, object]", walked(msgspec.to_builtins(answer)))
+    if isinstance(answer.data, dict):
+        by_path = cast("dict[str, object]", plain["data"])
+        plain["data"] = {moved(path): items for path, items in by_path.items()}
+    return answer_of(plain)

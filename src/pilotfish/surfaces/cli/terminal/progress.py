@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
-import anyio
 import click
 
+from pilotfish.errors import Failure
 from pilotfish.surfaces.cli.workspace import OpenWorkspace
-from pilotfish.system.tasks import owned_tasks
 
 BAR_AFTER_SECONDS = 1.0
 SPINNER_AFTER_SECONDS = 1.5
@@ -29,12 +29,19 @@ class ProgressBar:
     """
 
     def __init__(
-        self, total: int, stack: ExitStack, in_pipes: str | None = None, now: Callable[[], float] = time.monotonic
+        self,
+        total: int,
+        stack: ExitStack,
+        in_pipes: str | None = None,
+        now: Callable[[], float] = time.monotonic,
+        write: Callable[[str], None] | None = None,
     ) -> None:
-        self._total = total
+        """`write` takes the lines, for a standard error that is another process's."""
+        self.total = total
         self._stack = stack
         self._in_pipes = in_pipes
         self._now = now
+        self._write = write
         self._done = 0
         self._update: Callable[[int], None] | None = None
         """Of the bar, once it is there."""
@@ -44,7 +51,7 @@ class ProgressBar:
         self._done += 1
         if self._update is not None:
             self._update(1)
-        elif self._total > 1 and self._now() >= self._line_at:
+        elif self.total > 1 and self._now() >= self._line_at:
             self._show()
 
     @contextmanager
@@ -55,13 +62,13 @@ class ProgressBar:
         yield
 
     def _show(self) -> None:
-        if sys.stderr.isatty():
-            bar = click.progressbar(length=self._total, label="checking", file=sys.stderr)
+        if self._write is None and sys.stderr.isatty():
+            bar = click.progressbar(length=self.total, label="checking", file=sys.stderr)
             self._update = self._stack.enter_context(bar).update
             self._update(self._done)
-        elif self._in_pipes is not None and MANY <= self._total > self._done:
+        elif self._in_pipes is not None and MANY <= self.total > self._done:
             self._line_at = self._now() + LINE_SECONDS
-            click.echo(self._in_pipes.format(self._done, self._total), err=True)
+            (self._write or partial(click.echo, err=True))(self._in_pipes.format(self._done, self.total))
 
 
 @contextmanager
@@ -70,27 +77,30 @@ def progress_bar(total: int, in_pipes: str | None = None) -> Generator[ProgressB
         yield ProgressBar(total, stack, in_pipes)
 
 
-@asynccontextmanager
-async def spinner(workspace: OpenWorkspace) -> AsyncGenerator[None]:
+@contextmanager
+def spinner(workspace: OpenWorkspace) -> Generator[None]:
     """While the block runs, name the servers that it waits for; the line is erased at the end."""
     if not sys.stderr.isatty():
         yield
         return
+    from threading import Timer
+
     shown = ""
 
-    async def show() -> None:
+    def show() -> None:
         nonlocal shown
-        await anyio.sleep(SPINNER_AFTER_SECONDS)  # noqa: TID251 -- a person's patience, cancelled by the answer
-        rows = [row for row in (await workspace.snapshot()).rows if row.spawning_roots or row.connected_roots]
-        who = ", ".join(row.server_id for row in rows) or "language servers"
-        shown = f"waiting for {who} …"
-        click.echo(shown, nl=False, err=True)
+        with suppress(Failure):  # the answer, or the reason why there is none, follows
+            rows = [row for row in workspace.status().rows if row.spawning_roots or row.connected_roots]
+            who = ", ".join(row.server_id for row in rows) or "language servers"
+            shown = f"waiting for {who} …"
+            click.echo(shown, nl=False, err=True)
 
-    async with owned_tasks() as tasks:
-        tasks.start_soon(show)
-        try:
-            yield
-        finally:
-            tasks.cancel_scope.cancel()
-            if shown:
-                click.echo(f"\r{' ' * len(shown)}\r", nl=False, err=True)
+    timer = Timer(SPINNER_AFTER_SECONDS, show)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown:
+            click.echo(f"\r{' ' * len(shown)}\r", nl=False, err=True)

@@ -5,16 +5,19 @@ from typing import Any, assert_never
 
 from msgspec import Struct, to_builtins
 
+from pilotfish.counting import counted
+from pilotfish.sanitise import sanitised
 from pilotfish.servers.explain import Explained
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramLocation, ProgramMissing
 from pilotfish.servers.proven import Proof, why_listed
 from pilotfish.servers.spec import ServerSpec
+from pilotfish.surfaces.cli.terminal.table import cut, table
 
 HEADINGS = ("SERVER", "STATE", "SHOWN", "LANGUAGES", "PATH, OR HOW TO INSTALL IT")
 MAX_LANGUAGES = 40
 """Characters of the languages' column: a few servers know two dozen."""
 
-GAP = "  "
+MAX_CELL = 1000
 
 
 class ListedServer(Struct, frozen=True):
@@ -57,22 +60,19 @@ def is_wanted(spec: ServerSpec, word: str) -> bool:
 
 def table_lines(rows: Sequence[ListedServer], width: int | None) -> Iterator[str]:
     """A line for each server under a heading, none wider than `width`, and a line that counts them."""
-    cells = [HEADINGS, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS) - 1)]
-    for line in cells:
-        padded = [cell.ljust(size) for cell, size in zip(line, widths, strict=False)]
-        yield _cut(GAP.join((*padded, line[-1])).rstrip(), width)
+    yield from table([HEADINGS, *(_cells(row) for row in rows)], width)
     installed = sum(row.state == "installed" for row in rows)
-    yield _cut(f"{len(rows)} server{'s' * (len(rows) != 1)}, {installed} installed", width)
+    yield cut(f"{counted(len(rows), 'server')}, {installed} installed", width)
 
 
 def choice_lines(word: str, choice: Sequence[Explained], width: int | None) -> Iterator[str]:
     """What would be used for a language here, and why."""
     yield ""
-    yield _cut(f"For {word} here:", width)
-    size = max(len(one.server) for one in choice)
-    for one in choice:
-        yield _cut(f"  {one.server.ljust(size)}  {'used' if one.is_used else 'not used'}: {one.why}", width)
+    yield cut(f"For {_clean(word)} here:", width)
+    yield from table(
+        [(f"  {_clean(one.server)}", f"{'used' if one.is_used else 'not used'}: {_clean(one.why)}") for one in choice],
+        width,
+    )
 
 
 def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
@@ -82,10 +82,10 @@ def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
         return
     yield ""
     if proof is None:
-        yield _cut(f"{row.spec.id} is listed: no run of ours has shown that it works ({why_listed(row.spec)}).", width)
+        yield cut(f"{row.spec.id} is listed: no run of ours has shown that it works ({why_listed(row.spec)}).", width)
         return
-    yield _cut(f"{row.spec.id} {proof.version} was proven on {proof.date}, {proof.machine}:", width)
-    yield _cut("  an error that comes and goes, a restart after kill -9, an end that leaves no process", width)
+    yield cut(f"{row.spec.id} {proof.version} was proven on {proof.date}, {proof.machine}:", width)
+    yield cut("  an error that comes and goes, a restart after kill -9, an end that leaves no process", width)
     memory = "" if proof.memory_mib is None else f", {proof.memory_mib} MiB"
     facts = {
         "fresh is": proof.freshness,
@@ -98,7 +98,7 @@ def proof_lines(row: ListedServer, width: int | None) -> Iterator[str]:
     }
     for name, value in facts.items():
         if value:
-            yield _cut(f"  {name.ljust(10)}  {value}", width)
+            yield cut(f"  {name.ljust(10)}  {value}", width)
 
 
 def rows_json(rows: Sequence[ListedServer], choice: Sequence[Explained] = ()) -> dict[str, Any]:
@@ -107,8 +107,9 @@ def rows_json(rows: Sequence[ListedServer], choice: Sequence[Explained] = ()) ->
 
 
 def _cells(row: ListedServer) -> tuple[str, ...]:
-    languages = _cut(", ".join(row.spec.languages), MAX_LANGUAGES)
-    return (row.spec.id, row.state, row.shown, languages, _where(row.located) or row.install or "")
+    languages = cut(", ".join(row.spec.languages), MAX_LANGUAGES)
+    cells = (row.spec.id, row.state, row.shown, languages, _where(row.located) or row.install or "")
+    return tuple(map(_clean, cells))
 
 
 def _row_json(row: ListedServer) -> dict[str, Any]:
@@ -136,7 +137,6 @@ def _where(located: ProgramLocation) -> str | None:
     return None if isinstance(located, ProgramMissing) else located.path
 
 
-def _cut(text: str, width: int | None) -> str:
-    """`text` on one line of at most `width` columns."""
-    plain = "".join(character if character.isprintable() else "?" for character in text)
-    return plain if width is None or len(plain) <= width else plain[: max(width - 1, 0)] + "…"
+def _clean(text: str) -> str:
+    """Of the user's configuration, which may hold anything."""
+    return sanitised(text, MAX_CELL)

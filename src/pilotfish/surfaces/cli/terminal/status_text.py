@@ -4,12 +4,13 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from pilotfish.api.status import ServerRow, Snapshot, Totals
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
-from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
+from pilotfish.surfaces.cli.terminal.table import cut, duration, latency, memory, table
 from pilotfish.system.ports import confinement_text
 
 WORDS = {
@@ -97,40 +98,43 @@ def relative(root: str, workspace: str) -> str:
     return sanitised(root if shown.startswith("..") else shown, MAX_LINE)
 
 
-def cut(line: str, width: int | None) -> str:
-    """`line`, and `…` for what does not fit."""
-    if width is None or columns(line) <= width:
-        return line
-    while line and columns(line) > width - 1:
-        line = line[:-1]
-    return line.rstrip() + "…" if width > 0 else ""
-
-
 def _table(rows: Sequence[ServerRow], snapshot: Snapshot, width: int | None) -> Iterator[str]:
-    cells = [HEADINGS, *(_cells(row, snapshot.root) for row in rows)]
-    widths = [max(columns(line[place]) for line in cells) for place in range(len(HEADINGS) - 1)]
-    for number, line in enumerate(cells):
-        padded = [cell + " " * (size - columns(cell)) for cell, size in zip(line, widths, strict=False)]
-        yield cut("  ".join((*padded, line[-1])).rstrip(), width)
-        if number and (why := trouble(rows[number - 1], snapshot.generated_at)):
+    heading, *lines = table([HEADINGS, *(_cells(row, snapshot.root) for row in rows)], width)
+    yield heading
+    for line, row in zip(lines, rows, strict=True):
+        yield line
+        if why := trouble(row, snapshot.generated_at):
             yield cut(f"  {why}", width)
 
 
 def _cells(row: ServerRow, workspace: str) -> tuple[str, ...]:
-    state = WORDS[state_of(row)]
+    alive = alive_facts(row, workspace) or AliveFacts()
+    return (row.server_id, WORDS[state_of(row)], alive.pids, alive.memory, alive.uptime, alive.latency, alive.roots)
+
+
+class AliveFacts(Struct, frozen=True):
+    """What is shown of the running instances of a server, all together."""
+
+    pids: str = ""
+    memory: str = ""
+    uptime: str = ""
+    latency: str = ""
+    roots: str = ""
+
+
+def alive_facts(row: ServerRow, workspace: str) -> AliveFacts | None:
+    """None where no instance runs."""
     alive = [instance for instance in row.instances if instance.pid is not None]
     if not alive:
-        return (row.server_id, state, "", "", "", "", "")
+        return None
     measured = [instance.memory_mib for instance in alive if instance.memory_mib is not None]
     answered = [instance.last_latency_ms for instance in alive if instance.last_latency_ms is not None]
-    return (
-        row.server_id,
-        state,
-        ",".join(str(instance.pid) for instance in alive),
-        memory(sum(measured) if measured else None),
-        duration(max(instance.uptime_ms or 0 for instance in alive)),
-        latency(max(answered, default=None)),
-        ", ".join(relative(instance.root, workspace) for instance in alive),
+    return AliveFacts(
+        pids=",".join(str(instance.pid) for instance in alive),
+        memory=memory(sum(measured) if measured else None),
+        uptime=duration(max(instance.uptime_ms or 0 for instance in alive)),
+        latency=latency(max(answered, default=None)),
+        roots=", ".join(relative(instance.root, workspace) for instance in alive),
     )
 
 

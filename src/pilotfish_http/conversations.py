@@ -26,10 +26,10 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
 from pilotfish.surfaces.mcp.tools import asked, asks_for_project
 from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
+from pilotfish_http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
 
 HOST = "http"
 """The host name of these client sessions."""

@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.ipc.messages import read_params
-from pilotfish.ipc.upgrades import Upgraded
+from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.http.context import HttpAddress, HttpContext
-from pilotfish.surfaces.http.failures import body_of
 from pilotfish.system.ports import BrokenPipe, Stalled
+from pilotfish_http.context import HttpAddress
+from pilotfish_http.failures import body_of
 
 
 class ServeParams(Struct, frozen=True):
@@ -29,10 +29,14 @@ class ServeParams(Struct, frozen=True):
     port: int = 0
 
 
+def upgrade_of(context: DaemonContext) -> Upgrade:
+    return Serving(context).upgrade
+
+
 class Serving:
     """One server at a time: there is one token file."""
 
-    def __init__(self, context: HttpContext) -> None:
+    def __init__(self, context: DaemonContext) -> None:
         self._context = context
         self._address: str | None = None
 
@@ -82,6 +86,6 @@ def _require_http() -> None:
 
 
 def _surface() -> ModuleType:
-    from pilotfish.surfaces.http import application as http_surface
+    from pilotfish_http import application as http_surface
 
     return http_surface

@@ -15,10 +15,10 @@ from pilotfish.service.service import Service
 from pilotfish.service.status.activity import activity, feedback_shown
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.http.shapes import Everything, NamedServer, ServerLog, SessionShown, WorkspaceState
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import Clock
 from pilotfish.system.tasks import owned_tasks
+from pilotfish_http.shapes import Everything, NamedServer, ServerLog, SessionShown, WorkspaceState
 
 LOOK_SECONDS = 2.0
 """Memory and reported diagnostics change without an event: they are refreshed this often."""

@@ -8,7 +8,7 @@ from pilotfish.errors import Code, Unavailable
 from pilotfish.ipc.client import Terms
 from pilotfish.surfaces.cli.project import only_project
 from pilotfish.surfaces.cli.running_daemon import NOT_RUNNING, running_daemon, snapshot
-from pilotfish.surfaces.cli.terminal.units import latency
+from pilotfish.surfaces.cli.terminal.table import latency
 
 
 class DaemonSource(Struct, frozen=True):

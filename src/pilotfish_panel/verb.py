@@ -28,7 +28,7 @@ def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click 
     """
     from pilotfish.errors import Code, Unavailable
     from pilotfish.surfaces.cli.project import servers_in_use
-    from pilotfish.surfaces.panel.source import DaemonSource
+    from pilotfish_panel.source import DaemonSource
 
     used = None if everything else servers_in_use(os.path.abspath(root_of(root)))
     source = DaemonSource(root, used=used)
@@ -37,7 +37,7 @@ def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click 
         click.echo("\n".join(summary(snapshot)))
         return
     try:
-        from pilotfish.surfaces.panel.app import PanelApp
+        from pilotfish_panel.app import PanelApp
     except ImportError:
         hint = "Install it with: pip install 'pilotfish[panel]'. `pilotfish status` shows the same as text."
         raise Unavailable(Code.UNSUPPORTED, "the panel needs the textual package", hint=hint) from None

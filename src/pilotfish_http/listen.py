@@ -16,9 +16,9 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
+from pilotfish_http.guard import AsgiReceive, AsgiScope, AsgiSend, Guard
 
 if TYPE_CHECKING:
     import asyncio

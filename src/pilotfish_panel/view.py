@@ -4,20 +4,30 @@ Everything that comes from a server or a file is sanitised here (T32).
 """
 
 import textwrap
+import time
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from pilotfish.api.status import Exchange, Instance, InstanceDetails, ServerRow, Snapshot
+from pilotfish.api.status import (
+    Activity,
+    ChangedLines,
+    Exchange,
+    FeedbackShown,
+    FileReport,
+    Instance,
+    InstanceDetails,
+    ServerRow,
+    Snapshot,
+)
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
 from pilotfish.service.status.snapshot import state_of
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.cli.terminal.status_text import WORDS, cut, relative, totals_line, trouble
-from pilotfish.surfaces.cli.terminal.units import duration, latency, memory
-from pilotfish.surfaces.panel.pages import TITLES, diagnostics_lines, feedback_lines, log_lines
-from pilotfish.surfaces.panel.state import Panel, RestartServer, selected, visible
+from pilotfish.surfaces.cli.terminal.status_text import WORDS, alive_facts, relative, totals_line, trouble
+from pilotfish.surfaces.cli.terminal.table import cut, duration, latency, memory
+from pilotfish_panel.state import Panel, RestartServer, selected, visible
 
 Style = Literal["plain", "title", "dim", "selected", "broken", "starting", "active", "idle", "warning", "question"]
 
@@ -159,16 +169,12 @@ def _row(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) 
 
 
 def _facts(row: ServerRow, panel: Panel) -> str:
-    alive = [instance for instance in row.instances if instance.pid is not None]
-    if not alive:
+    alive = alive_facts(row, panel.snapshot.root if panel.snapshot else "")
+    if alive is None:
         return sanitised(row.unavailable or "", MAX_TEXT) if state_of(row) == "unavailable" else ""
-    measured = [instance.memory_mib for instance in alive if instance.memory_mib is not None]
-    answered = [instance.last_latency_ms for instance in alive if instance.last_latency_ms is not None]
-    facts = [memory(sum(measured) if measured else None), latency(max(answered, default=None))]
     counts = row.diagnostics
-    facts += [f"{counts.error}E {counts.warning}W"] if counts else []
-    roots = ", ".join(relative(instance.root, panel.snapshot.root if panel.snapshot else "") for instance in alive)
-    return "  ".join((*facts, roots))
+    found = [f"{counts.error}E {counts.warning}W"] if counts else []
+    return "  ".join((alive.memory, alive.latency, *found, alive.roots))
 
 
 def _details(row: ServerRow, details: Sequence[InstanceDetails] | None, snapshot: Snapshot) -> Iterator[str]:
@@ -268,3 +274,66 @@ def _exactly(text: str, width: int) -> str:
     """`text` in exactly `width` columns: cut, or padded."""
     fitted = cut(text, width)
     return fitted + " " * (width - columns(fitted))
+
+
+# --- The views besides the list of servers ---------------------------------------------------------------------------
+
+
+TITLES = {"diagnostics": "Diagnostics", "feedback": "What agents were told", "log": "Log"}
+
+
+def diagnostics_lines(activity: Activity) -> Iterator[str]:
+    """By file, the worst first."""
+    if not activity.files:
+        yield "no diagnostics in the files that servers have seen"
+    for file in activity.files:
+        yield f"{sanitised(file.path, MAX_TEXT)}: {_counts(file)}"
+        for said in file.diagnostics:
+            message = sanitised(said.message.replace("\n", " "), MAX_TEXT)
+            yield f"  {said.line}: {said.severity}: {message} ({said.server})"
+        if file.more:
+            yield f"  … and {file.more} more"
+    if activity.more_files:
+        yield f"… and {counted(activity.more_files, 'more file')}"
+
+
+def feedback_lines(activity: Activity) -> Iterator[str]:
+    """The newest first: the edit, then what its agent read."""
+    if not activity.feedback:
+        yield "no edits yet"
+    for shown in activity.feedback:
+        yield from _feedback(shown)
+        yield ""
+
+
+def log_lines(lines: tuple[str, ...]) -> Iterator[str]:
+    if not lines:
+        yield "it has written nothing"
+    yield from (sanitised(line, MAX_TEXT) for line in lines)
+
+
+def _counts(file: FileReport) -> str:
+    severities = [said.severity for said in file.diagnostics]
+    found = [(name, severities.count(name)) for name in ("error", "warning")]
+    others = len(severities) - sum(number for _, number in found) + file.more
+    return ", ".join(counted(number, name) for name, number in (*found, ("other", others)) if number)
+
+
+def _feedback(shown: FeedbackShown) -> Iterator[str]:
+    at = time.strftime("%H:%M:%S", time.localtime(shown.at / 1000))
+    files = ", ".join(sanitised(relative(path, shown.root), MAX_TEXT) for path in shown.paths)
+    feedback = shown.feedback
+    facts = f"{feedback.introduced} new, {feedback.fixed} fixed, {latency(feedback.duration_ms)}"
+    yield f"{at} {shown.host or 'a client'} {files}: {feedback.state}, {facts}"
+    for change in shown.changes:
+        yield from _change(change)
+    for line in (feedback.text or "nothing was told: this edit caused no error").splitlines():
+        yield f"  {sanitised(line, MAX_TEXT)}"
+
+
+def _change(change: ChangedLines) -> Iterator[str]:
+    yield f"  {sanitised(change.path, MAX_TEXT)}:{change.line}"
+    yield from (f"  - {line}" for line in change.old)
+    yield from (f"  + {line}" for line in change.new)
+    if change.more:
+        yield f"  … and {counted(change.more, 'more line')}"

@@ -1,7 +1,7 @@
 """MCP over streamable HTTP: the SDK's transport around the tools of `mcp.server`, behind the guard.
 
 A client with an MCP session is one connection, as over standard input; without one, each request is a connection.
-Only `http.mcp` imports this module, when the first client connects.
+Only `pilotfish_http.mcp` imports this module, when the first client connects.
 """
 
 from collections import OrderedDict
@@ -19,10 +19,10 @@ from pilotfish.ipc.client_sessions import KEPT_SECONDS, Caller, ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
 from pilotfish.service.workspaces import ClientSession
-from pilotfish.surfaces.http.admission import MAX_BODY
-from pilotfish.surfaces.http.guard import AsgiMessage, AsgiReceive, AsgiScope, AsgiSend
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import Context, McpClient, sdk_server
+from pilotfish_http.admission import MAX_BODY
+from pilotfish_http.guard import AsgiMessage, AsgiReceive, AsgiScope, AsgiSend
 
 MAX_SESSIONS = 64
 """Clients with an MCP session; one person has a handful."""

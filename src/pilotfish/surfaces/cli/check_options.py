@@ -10,7 +10,7 @@ SEVERITIES = ("error", "warning", "information", "hint")
 FORMATS = ("text", "json", "sarif", "github")
 
 
-class CheckRequest(Struct, frozen=True):
+class CheckOptions(Struct, frozen=True):
     """What to check, and what to print."""
 
     paths: tuple[str, ...]

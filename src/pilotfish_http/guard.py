@@ -14,9 +14,9 @@ import anyio
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Bug, Code, Failure
 from pilotfish.protocol.codec import encode
-from pilotfish.surfaces.http.admission import MAX_BODY, Objection, head_of, is_open, objection
-from pilotfish.surfaces.http.failures import body_of, status_of
-from pilotfish.surfaces.http.keys import AccessKeys
+from pilotfish_http.admission import MAX_BODY, Objection, head_of, is_open, objection
+from pilotfish_http.failures import body_of, status_of
+from pilotfish_http.keys import AccessKeys
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,9 @@ from pilotfish.api.answers import Answer
 from pilotfish.api.status import Restarted
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
-from pilotfish.surfaces.http.metrics import MEDIA_TYPE
-from pilotfish.surfaces.http.shapes import (
+from pilotfish.version import VERSION
+from pilotfish_http.metrics import MEDIA_TYPE
+from pilotfish_http.shapes import (
     ID,
     MAX_ID,
     AskedFrom,
@@ -23,7 +24,6 @@ from pilotfish.surfaces.http.shapes import (
     Trouble,
     Whereabouts,
 )
-from pilotfish.version import VERSION
 
 SHAPES = (
     AskedFrom, Everything, LoadedServers, Move, NamedServer, Restarted, ServerLog, Trouble, Whereabouts, Answer[Any],

@@ -4,28 +4,28 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from pilotfish.errors import Code, Unavailable
-from pilotfish.ipc.upgrades import Upgraded
-from pilotfish.surfaces.http.admission import own_names
-from pilotfish.surfaces.http.context import HttpAddress, HttpContext
-from pilotfish.surfaces.http.conversations import HttpConversations
-from pilotfish.surfaces.http.guard import Guard
-from pilotfish.surfaces.http.keys import AccessKeys
-from pilotfish.surfaces.http.listen import bound, listening
-from pilotfish.surfaces.http.mcp import McpEndpoint, home_of
-from pilotfish.surfaces.http.metrics import Gauges, metrics_text
-from pilotfish.surfaces.http.overview import Observatory
-from pilotfish.surfaces.http.routes import Parts, application
+from pilotfish.ipc.upgrades import DaemonContext, Upgraded
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
+from pilotfish_http.admission import own_names
+from pilotfish_http.context import HttpAddress, token_file
+from pilotfish_http.conversations import HttpConversations
+from pilotfish_http.guard import Guard
+from pilotfish_http.keys import AccessKeys
+from pilotfish_http.listen import bound, listening
+from pilotfish_http.mcp import McpEndpoint, home_of
+from pilotfish_http.metrics import Gauges, metrics_text
+from pilotfish_http.overview import Observatory
+from pilotfish_http.routes import Parts, application
 
 
 @asynccontextmanager
-async def serving(upgraded: Upgraded, context: HttpContext, port: int) -> AsyncGenerator[HttpAddress]:
+async def serving(upgraded: Upgraded, context: DaemonContext, port: int) -> AsyncGenerator[HttpAddress]:
     """Listen for as long as the block lasts. Raises `Refused` for a port that cannot be used, `Unavailable`."""
     service, sessions = upgraded.service, upgraded.sessions
     listener = bound(port)
     names = own_names(listener.getsockname()[1])
-    keys = AccessKeys(context.token_file)
+    keys = AccessKeys(token_file(context))
     conversations = HttpConversations(service, sessions, context.store)
 
     def metrics() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from pilotfish.surfaces.http.keys import AccessKeys, KeyScope
+from pilotfish_http.keys import AccessKeys, KeyScope
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes: the largest body is the proposed text of a file."""

@@ -3,9 +3,14 @@
 `guard` has admitted every request that comes here, and turns a `Failure` into a response. GET changes nothing (T19).
 """
 
+import base64
+import hashlib
 from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
+import anyio
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,19 +20,17 @@ from starlette.routing import Route, Router
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.operations.cleaning import structured
 from pilotfish.protocol.codec import Malformed, decode, encode
-from pilotfish.surfaces.http.admission import EXCHANGE, LOG, RESTART, SIGN_IN
-from pilotfish.surfaces.http.conversations import HttpConversations, question_in
-from pilotfish.surfaces.http.events import Events
-from pilotfish.surfaces.http.failures import body_of, status_of
-from pilotfish.surfaces.http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
-from pilotfish.surfaces.http.keys import AccessKeys
-from pilotfish.surfaces.http.metrics import MEDIA_TYPE
-from pilotfish.surfaces.http.openapi import document
-from pilotfish.surfaces.http.overview import Observatory
-from pilotfish.surfaces.http.page import page
-from pilotfish.surfaces.http.shapes import ABSOLUTE, AskedFrom, Move, NamedServer
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
+from pilotfish_http.admission import EXCHANGE, LOG, RESTART, SIGN_IN
+from pilotfish_http.conversations import HttpConversations, question_in
+from pilotfish_http.failures import body_of, status_of
+from pilotfish_http.guard import AsgiApplication, AsgiReceive, AsgiScope, AsgiSend
+from pilotfish_http.keys import AccessKeys
+from pilotfish_http.metrics import MEDIA_TYPE
+from pilotfish_http.openapi import document
+from pilotfish_http.overview import Observatory
+from pilotfish_http.shapes import ABSOLUTE, AskedFrom, Move, NamedServer
 
 T = TypeVar("T")
 
@@ -175,3 +178,81 @@ def _read(body: bytes, shape: type[T]) -> T:
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(encode(value), status, headers, "application/json")
+
+
+FOLDER = Path(__file__).with_name("web")
+
+
+class PageDocument(Struct, frozen=True):
+    document: bytes
+    policy: str
+    """The value of `Content-Security-Policy`."""
+
+
+@cache
+def page() -> PageDocument:
+    """Read once."""
+    style, script = (FOLDER / "page.css").read_text("utf-8"), (FOLDER / "page.js").read_text("utf-8")
+    document = (FOLDER / "page.html").read_text("utf-8").replace("{style}", style).replace("{script}", script)
+    policy = (
+        "default-src 'none'; connect-src 'self'; img-src data:; "
+        f"script-src {_digest(script)}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    return PageDocument(document.encode(), policy)
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+STALL_SECONDS = 30.0
+"""For one event to be taken; after that the client is stuck or suspended, and reconnects by itself."""
+
+HEAD = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", b"text/event-stream; charset=utf-8")],
+}
+
+
+class Events:
+    """An ASGI application."""
+
+    def __init__(self, observatory: Observatory) -> None:
+        self._observatory = observatory
+
+    async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
+        await send(HEAD)
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        async with owned_tasks() as tasks:
+            tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
+            with anyio.CancelScope() as patience:
+                await self._tell(send, patience)
+            if patience.cancelled_caught:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            tasks.cancel_scope.cancel()
+
+    async def _tell(self, send: AsgiSend, patience: anyio.CancelScope) -> None:
+        async with self._observatory.watching() as watch:
+            while True:
+                watch.looked()
+                picture = encode(structured(await self._observatory.look()))
+                patience.deadline = current_time() + STALL_SECONDS
+                await send({"type": "http.response.body", "body": _event(picture), "more_body": True})
+                patience.deadline = float("inf")
+                await watch.news()
+
+
+def _event(data: bytes) -> bytes:
+    """JSON has no line breaks of its own, so one line holds it."""
+    return b"event: everything\ndata: " + data + b"\n\n"
+
+
+async def _until_gone(receive: AsgiReceive, everything: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    everything.cancel()

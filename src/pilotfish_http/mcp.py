@@ -14,11 +14,11 @@ from anyio.abc import TaskGroup, TaskStatus
 from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
-from pilotfish.surfaces.http.conversations import HttpConversations
-from pilotfish.surfaces.http.guard import AsgiReceive, AsgiScope, AsgiSend
+from pilotfish_http.conversations import HttpConversations
+from pilotfish_http.guard import AsgiReceive, AsgiScope, AsgiSend
 
 if TYPE_CHECKING:
-    from pilotfish.surfaces.mcp.http import Home, McpOverHttp
+    from pilotfish_http.mcp_sessions import Home, McpOverHttp
 
 
 class McpEndpoint:
@@ -64,6 +64,6 @@ def home_of(conversations: HttpConversations, here: AbsPath) -> "Home":
 
 
 def _sdk() -> ModuleType:
-    from pilotfish.surfaces.mcp import http as mcp_http
+    from pilotfish_http import mcp_sessions
 
-    return mcp_http
+    return mcp_sessions

@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from pilotfish.api.status import Activity, InstanceDetails, Snapshot
 from pilotfish.errors import Failure
-from pilotfish.surfaces.panel.state import (
+from pilotfish_panel.state import (
     Close,
     InspectServer,
     Panel,
@@ -31,7 +31,7 @@ from pilotfish.surfaces.panel.state import (
     pressed,
     read,
 )
-from pilotfish.surfaces.panel.view import PanelLine, Style, lines_of
+from pilotfish_panel.view import PanelLine, Style, lines_of
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 Each server of `KINDS` that is on `PATH` gets a fresh trap repository (`tests/support/traps`): every file that it is for
 is checked, asked about and edited, and then the canaries are counted. The user's variables lead into the repository.
+What it wrote of the home and of the repository, and which secrets of the home it opened, is told as well.
 Three times: in a trusted workspace, which shows that the traps work (the control); in one that is not trusted; and in
 one that is not trusted, with all that the kernel holds it to.
 A server that the catalogue withholds runs all the same, which shows why it is withheld.
@@ -51,7 +52,16 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """The repositories for each server."""
 
-HEADINGS = ("server", "version", "untrusted", "ways", "control", "ran untrusted", "ran confined")
+HEADINGS = (
+    "server",
+    "version",
+    "untrusted",
+    "ways",
+    "control",
+    "ran untrusted",
+    "ran confined",
+    "wrote or read confined",
+)
 PAGE = TOP / "docs" / "SECURITY.md"
 BLOCK = re.compile(r"(<!-- traps -->\n).*?(<!-- end of traps -->)", re.DOTALL)
 
@@ -72,6 +82,8 @@ class Row(Struct, frozen=True):
     form: str
     ways: int
     ran: Mapping[Leash, Sequence[str]]
+    touched: Sequence[str] = ()
+    """What it wrote, and which secrets it read, confined."""
     absent: frozenset[Leash] = frozenset()
     """On which leash the server did not run at all."""
     troubles: Sequence[str] = ()
@@ -80,7 +92,7 @@ class Row(Struct, frozen=True):
     @property
     def is_bad(self) -> bool:
         """Whether the server may run untrusted, and this does not show that it should."""
-        return self.form != "withheld" and self._untrusted != ("0", "0")
+        return self.form != "withheld" and self._untrusted != ("0", "0", "0")
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -91,8 +103,10 @@ class Row(Struct, frozen=True):
 
     @property
     def _untrusted(self) -> tuple[str, ...]:
-        leashes = (Leash.OPEN, Leash.CONFINED)
-        return tuple("did not run" if leash in self.absent else str(len(self.ran[leash])) for leash in leashes)
+        ran = {leash: str(len(self.ran[leash])) for leash in (Leash.OPEN, Leash.CONFINED)}
+        said = {leash: "did not run" if leash in self.absent else count for leash, count in ran.items()}
+        touched = str(len(self.touched)) if Leash.CONFINED not in self.absent else "did not run"
+        return (said[Leash.OPEN], said[Leash.CONFINED], touched)
 
 
 def main() -> int:
@@ -111,7 +125,16 @@ def main() -> int:
             print(f"{server}: not on PATH", file=sys.stderr)
             continue
         row = _row(server, path, options.linger)
-        print(json.dumps({**dict(zip(HEADINGS, row.cells, strict=True)), "ran": row.ran, "troubles": row.troubles}))
+        print(
+            json.dumps(
+                {
+                    **dict(zip(HEADINGS, row.cells, strict=True)),
+                    "ran": row.ran,
+                    "touched": row.touched,
+                    "troubles": row.troubles,
+                }
+            )
+        )
         sys.stdout.flush()
         bad |= row.is_bad
         if options.write:
@@ -121,7 +144,7 @@ def main() -> int:
 
 def _row(server: str, path: str, seconds: float) -> Row:
     ran: dict[Leash, Sequence[str]] = {}
-    version, ways, absent, troubles = "", 0, set[Leash](), list[str]()
+    version, ways, absent, troubles, touched = "", 0, set[Leash](), list[str](), set[str]()
     for leash in Leash:
         with tempfile.TemporaryDirectory() as folder:
             base = Path(os.path.realpath(folder))
@@ -131,10 +154,12 @@ def _row(server: str, path: str, seconds: float) -> Row:
                 user = User(user.workspace, misled(user.environment, trap.root))
                 loosed = anyio.run(partial(let_loose, user, server, trap, leash, forced=True, seconds=seconds))
                 ran[leash], ways = sorted(trap.sprung()), len(trap.ways)
+                if leash is Leash.CONFINED:
+                    touched = trap.home.read() | trap.home.written()
         if loosed.why_not is not None or not loosed.files:
             absent.add(leash)
         troubles += _troubles(leash, loosed)
-    return Row(server, version, _form(server, version), ways, ran, frozenset(absent), troubles)
+    return Row(server, version, _form(server, version), ways, ran, sorted(touched), frozenset(absent), troubles)
 
 
 def _troubles(leash: Leash, loosed: Loosed) -> Iterator[str]:
@@ -152,6 +177,8 @@ def _form(server: str, version: str) -> str:
     spec = load()[server]
     if isinstance(admitted(spec, trusted=False, version=version), Withheld):
         return "withheld"
+    if spec.shown is not None and spec.shown.confined:
+        return "confined"
     return "restricted" if spec.restricted else "as it is"
 
 
@@ -195,8 +222,8 @@ def _write(row: Row) -> None:
 def _rows(table: str) -> Iterator[tuple[str, ...]]:
     for line in table.splitlines():
         cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
-        if len(cells) == len(HEADINGS) and cells[0] in KINDS:
-            yield cells
+        if len(cells) >= len(HEADINGS) - 1 and cells[0] in KINDS:
+            yield (*cells, "not tried")[: len(HEADINGS)]
 
 
 if __name__ == "__main__":

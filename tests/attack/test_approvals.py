@@ -11,7 +11,7 @@ import pytest
 
 from support.daemon.homes import DaemonHome, ended, fake_server
 from support.files.approvals import approve
-from support.files.canaries import canary
+from support.files.canaries import Canary, canary
 from support.via.processes import WAYS, run
 
 
@@ -30,10 +30,10 @@ def approved(home: DaemonHome) -> DaemonHome:
     return home
 
 
-def poison(home: DaemonHome, told: Path) -> None:
+def poison(home: DaemonHome, told: Canary) -> None:
     """Change the approved program in place: same name, inode and mode."""
     script = home.root / "server.sh"
-    script.write_text(script.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\ntouch {told}\n"))
+    script.write_text(script.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n: < {told}\n"))
 
 
 @pytest.mark.slow
@@ -42,10 +42,11 @@ def poison(home: DaemonHome, told: Path) -> None:
 def test_an_approved_program_that_has_changed_does_not_run(approved: DaemonHome, tmp_path: Path, way: str) -> None:
     before = WAYS[way](approved, "a.own")
     assert ("works" if way == "doctor" else "bad word") in before, before
-    poison(approved, canary(tmp_path))
+    told = canary(tmp_path)
+    poison(approved, told)
     after = WAYS[way](approved, "a.own")
     assert "bad word" not in after
-    assert not canary(tmp_path).exists()
+    assert not told.was_read()
     assert "trust" in after or way == "hook", after
 
 
@@ -54,12 +55,13 @@ def test_nor_after_a_crash_within_one_session(approved: DaemonHome, tmp_path: Pa
     with approved.link() as link:
         assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
         (server,) = (pid for pid, line in approved.processes().items() if line.split()[-1].endswith("answering"))
-        poison(approved, canary(tmp_path))
+        told = canary(tmp_path)
+        poison(approved, told)
         os.kill(server, signal.SIGKILL)
         assert ended(server)
         answer = link.request("check", {"paths": ["a.own"]})
         assert answer["ok"] is False
-        assert not canary(tmp_path).exists()
+        assert not told.was_read()
 
 
 @pytest.mark.proves("T49")

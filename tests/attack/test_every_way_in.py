@@ -45,8 +45,10 @@ def trapped(base: Path) -> Generator[tuple[DaemonHome, Trap]]:
         for server in WITHHELD:
             stand_in = tools / load()[server].command[0]
             if not stand_in.exists():
-                stand_in.write_text(f"#!/bin/sh\n: > {trap.canaries}/started-{server}\n")
+                (trap.canaries / f"started-{server}").touch()
+                stand_in.write_text(f"#!/bin/sh\n: < {trap.canaries}/started-{server}\n")
                 stand_in.chmod(0o755)
+        trap.opened.reset()
         variables = misled({**user.environment, "PATH": f"{tools}:/usr/bin:/bin"}, trap.root)
         with no_daemon_left(variables["PILOTFISH_HOME"]):
             yield DaemonHome(trap.root, dict(variables)), trap

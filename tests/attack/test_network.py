@@ -88,15 +88,15 @@ def test_no_types_are_fetched_for_a_javascript_file(tmp_path: Path, ear: Ear, wh
 def test_a_database_server_waits_until_the_user_has_configured_it(home: DaemonHome, tmp_path: Path) -> None:
     told, programs = canary(tmp_path), tmp_path / "programs"
     programs.mkdir()
-    (programs / "postgres-language-server").write_text(f"#!/bin/sh\ntouch {told}\n")
+    (programs / "postgres-language-server").write_text(f"#!/bin/sh\n: < {told}\n")
     (programs / "postgres-language-server").chmod(0o755)
     home.environment["PATH"] = f"{programs}:/usr/bin:/bin"
     home.configure(lsp={})
     home.write("postgres-language-server.jsonc", '{"db": {"host": "db.example"}}')
     home.write("a.sql", "select 1;\n")
     said = "".join(way(home, "a.sql") for way in WAYS.values())
-    assert not told.exists()
+    assert not told.was_read()
     assert "you have not configured it" in said
     home.configure(lsp={"postgres": {"command": ["postgres-language-server", "lsp-proxy"]}})
     run(home, "check", "a.sql")
-    assert told.exists()
+    assert told.was_read()

@@ -24,7 +24,7 @@ from support.servers.evil import ORDER
 from support.servers.real import make_user, require
 from support.via.processes import WAYS, run
 
-CANARY = "open({told!r}, 'a').write('ran')\n"
+CANARY = "open({told!r}).close()\n"
 
 
 def server_of(home: DaemonHome) -> int:
@@ -51,7 +51,7 @@ def test_a_home_inside_the_repository_is_not_the_servers(tmp_path: Path) -> None
     with no_daemon_left(variables["PILOTFISH_HOME"]):
         said = WAYS["check"](home, "a.py")
         assert "not assignable" in said, said
-    assert not told.exists()
+    assert not told.was_read()
 
 
 @pytest.mark.proves("T47", "T48", "T12")
@@ -100,7 +100,7 @@ def test_a_path_without_end_is_cut(home: DaemonHome) -> None:
 def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_path: Path) -> None:
     script, told = home.root / "server.sh", canary(tmp_path)
     line = f"exec {shlex.join(fake_server('answering')['command'])}\n"
-    script.write_text(f"#!/bin/sh\n#{'x' * len(f'touch {told}')}\n{line}")
+    script.write_text(f"#!/bin/sh\n#{'x' * len(f': < {told}')}\n{line}")
     script.chmod(0o755)
     (home.root / ".pilotfish").mkdir()
     entry = {"own": {"command": ["./server.sh"], "extensions": [".own"]}}
@@ -110,18 +110,18 @@ def test_a_change_that_keeps_size_and_time_is_a_change(home: DaemonHome, tmp_pat
     with home.link() as link:
         assert "bad word" in link.request("touched", {"paths": ["a.own"], "kind": "edit"})["text"]
         before = script.stat()
-        script.write_text(f"#!/bin/sh\n touch {told}\n{line}")
+        script.write_text(f"#!/bin/sh\n : < {told}\n{line}")
         os.utime(script, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert (script.stat().st_size, script.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
         assert link.request("check", {"paths": ["a.own"]})["ok"] is False
-    assert not told.exists()
+    assert not told.was_read()
 
 
 @pytest.mark.proves("T49")
 def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: DaemonHome, tmp_path: Path) -> None:
     told, inner = canary(tmp_path), home.root / "inner"
     inner.mkdir()
-    for folder, text in ((home.root, "true"), (inner, f"touch {told}")):
+    for folder, text in ((home.root, "true"), (inner, f": < {told}")):
         (folder / "server.sh").write_text(f"#!/bin/sh\n{text}\n")
         (folder / "server.sh").chmod(0o755)
     (home.root / ".pilotfish").mkdir()
@@ -131,7 +131,7 @@ def test_a_program_of_the_same_name_in_a_folder_below_was_not_approved(home: Dae
     (inner / "a.own").write_text("bad\n")
     approve(str(home.root), home.environment)
     said = "".join(WAYS[way](home, "inner/a.own") for way in ("hook", "check", "check without a daemon", "MCP"))
-    assert not told.exists()
+    assert not told.was_read()
     assert "is not what was approved" in said
 
 
@@ -204,14 +204,14 @@ def test_a_configuration_in_the_repository_is_never_the_users(
     told, inside = canary(tmp_path), home.root / "inside"
     folder = inside / (".config/pilotfish" if variable == "HOME" else "pilotfish")
     folder.mkdir(parents=True)
-    command = ["/bin/sh", "-c", f"touch {told}"]
+    command = ["/bin/sh", "-c", f": < {told}"]
     entry = {"toy": {"command": command, "extensions": [".x"]}}
     rules = {"projectConfigPolicy": "always", "trustedProjectRoots": ["/**"]}
     (folder / "lsp.json").write_text(json.dumps({"lsp": entry, "security": rules}))
     home.write("a.x", "bad\n")
     home.environment[variable] = str(inside)
     said = WAYS[way](home, "a.x")
-    assert not told.exists(), said
+    assert not told.was_read(), said
     assert "the user's file is inside the workspace" in run(home, "config", "check").stdout.decode()
 
 
@@ -235,14 +235,14 @@ def test_a_state_in_the_repository_is_never_ours(tmp_path: Path, value: str, way
     tools = user.workspace / "state" / "tools" / "bin"
     tools.mkdir(parents=True)
     for name in ("basedpyright-langserver", "python3", "node", "git"):
-        (tools / name).write_text(f"#!/bin/sh\ntouch {told}\n")
+        (tools / name).write_text(f"#!/bin/sh\n: < {told}\n")
         (tools / name).chmod(0o755)
     variables = {**user.environment, "PATH": f"{user.environment['PATH']}:/usr/bin:/bin"}
     home = DaemonHome(user.workspace, {**variables, "PILOTFISH_HOME": value.format(root=user.workspace)})
     home.write("a.py", "number: int = 'text'\n")
     with no_daemon_left(home.environment["PILOTFISH_HOME"]):
         said = WAYS[way](home, "a.py")
-    assert not told.exists(), said
+    assert not told.was_read(), said
     assert "not assignable" not in said
 
 
@@ -256,7 +256,7 @@ def test_an_interpreter_that_somebody_put_where_ours_would_be_does_not_run(tmp_p
     made = known.interpreter(AbsPath(str(root)))
     assert made is not None
     honest = Path(made).read_text()
-    for planted, mode in ((f"#!/bin/sh\ntouch {told}\n", 0o700), (honest, 0o777)):
+    for planted, mode in ((f"#!/bin/sh\n: < {told}\n", 0o700), (honest, 0o777)):
         Path(made).write_text(planted)
         Path(made).chmod(mode)
         assert known.interpreter(AbsPath(str(root))) == made

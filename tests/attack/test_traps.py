@@ -16,6 +16,7 @@ from pilotfish.system.confinement import confinable
 from pilotfish.system.ports import confinement_text
 from support.daemon.homes import DaemonHome
 from support.daemon.users import ShellUser, named_server
+from support.files.canaries import canary
 from support.servers.real import make_user
 from support.traps.probing import Leash, let_loose, version_of
 from support.traps.repository import set_trap
@@ -77,14 +78,15 @@ def test_what_ran_code_is_withheld_in_every_version(server: str) -> None:
 @pytest.mark.slow
 def test_what_ran_code_is_not_even_started(home: DaemonHome, tmp_path: Path) -> None:
     user = ShellUser(home)
+    started = canary(tmp_path)
     for server in FOUND:
-        user.plant(load()[server].command[0], f"#!/bin/sh\n: > {tmp_path}/started-{server}\n")
+        user.plant(load()[server].command[0], f"#!/bin/sh\n: < {started}\n")
     (tmp_path / "base").mkdir()
     with set_trap(tmp_path / "base", ["data", "scripts", "rust"], user.root) as trap:
         said = user.run("check", *FOUND.values(), "--json").stdout
         user.run("doctor")
         assert trap.sprung() == set()
-    assert list(tmp_path.glob("started-*")) == []
+    assert not started.was_read()
     errors = json.loads(said)["errors"]
     assert {error["serverId"] for error in errors if error["code"] == "untrusted"} >= set(FOUND)
 
@@ -105,13 +107,13 @@ def test_what_holds_a_server_is_said_by_status_and_when_it_fails(home: DaemonHom
 
 def test_the_table_of_the_traps_says_what_the_catalogue_says() -> None:
     rows = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in _cells(PAGE.read_text())}
-    for server, (version, form, _ways, _trusted, untrusted, confined) in rows.items():
+    for server, (version, form, _ways, _trusted, untrusted, confined, touched) in rows.items():
         spec = load()[server]
         verdict = admitted(spec, trusted=False, version=version)
-        assert form == (
-            "withheld" if isinstance(verdict, Withheld) else "restricted" if spec.restricted else "as it is"
-        )
-        assert form == "withheld" or (untrusted, confined) == ("0", "0")
+        forms = {"withheld": isinstance(verdict, Withheld), "restricted": spec.restricted is not None}
+        held = spec.shown is not None and spec.shown.confined
+        assert form == next((name for name, is_so in forms.items() if is_so), "confined" if held else "as it is")
+        assert form == "withheld" or ((untrusted, confined) == ("0", "0") and touched in {"0", "not tried"})
     assert {spec.id for spec in load().values() if spec.shown is not None} <= rows.keys()
 
 

@@ -13,7 +13,7 @@ from support.process_tree import environment
 from support.servers.real import make_user, require
 from support.via.processes import WAYS
 
-CANARY = "import os, sys; open({told!r}, 'a').write(' '.join(sys.argv) + '\\n')\n"
+CANARY = "open({told!r}).close()\n"
 """Runs at the start of every Python that finds it."""
 
 
@@ -39,7 +39,7 @@ def test_a_module_of_the_repository_is_not_loaded_into_a_real_server(
     victim.environment["PYTHONPATH"] = f".:{victim.root}"
     said = WAYS[way](victim, "a.py")
     assert ("works" if way == "doctor" else "not assignable") in said, said
-    assert not told.exists(), told.read_text()
+    assert not told.was_read()
 
 
 LEADING = {
@@ -84,14 +84,14 @@ def test_a_path_into_the_repository_does_not_decide_which_program_runs(
     told, planted = canary(tmp_path), victim.root / "bin"
     planted.mkdir()
     for name in ("basedpyright-langserver", "node", "python3", "git"):
-        (planted / name).write_text(f"#!/bin/sh\necho $0 >> {told}\n")
+        (planted / name).write_text(f"#!/bin/sh\n: < {told}\n")
         (planted / name).chmod(0o755)
     (tmp_path / "alias").symlink_to(planted)
     entries = (str(planted), "bin", str(tmp_path / "alias"), "/proc/self/cwd/bin", victim.environment["PATH"])
     victim.environment["PATH"] = os.pathsep.join(entries)
     said = WAYS[way](victim, "a.py")
     assert ("works" if way == "doctor" else "not assignable") in said, said
-    assert not told.exists(), told.read_text()
+    assert not told.was_read()
 
 
 @pytest.mark.proves("T48", "REG-4")

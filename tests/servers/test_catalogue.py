@@ -11,12 +11,18 @@ from pilotfish.config.load import Catalogue, ConfigRequest
 from pilotfish.config.load import load as load_config
 from pilotfish.config.places import user_places
 from pilotfish.errors import Bug
-from pilotfish.servers.catalogue import builtin_layer, canonical_id, effective_servers, load
-from pilotfish.servers.language import Language
+from pilotfish.servers.catalogue import (
+    OVERRIDABLE,
+    BadTable,
+    Language,
+    builtin_layer,
+    canonical_id,
+    effective_servers,
+    load,
+    read_spec,
+)
 from pilotfish.servers.matching import language_id
-from pilotfish.servers.reading import OVERRIDABLE, read_spec
 from pilotfish.servers.spec import Manager, PullSupport, Risk, Role, ServerSpec
-from pilotfish.servers.toml_table import BadTable
 
 SPECS = load()
 PYTHON = {"python": Language("python", (".py",), (), ("python",))}
@@ -182,24 +188,51 @@ def test_the_language_id_is_that_of_the_specification(server: str, path: str, ex
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        pytest.param({"colour": "red"}, "x: unknown key colour", id="unknown key"),
-        pytest.param({"name": ""}, "x: name must be present", id="no name"),
-        pytest.param({"name": 3}, "x: name must be a string", id="a number for a string"),
-        pytest.param({"command": "x --stdio"}, "x: command must be a list of strings", id="a string for a list"),
-        pytest.param({"command": ["x", 1]}, "x: command must be a list of strings", id="a number in a list"),
+        pytest.param({"colour": "red"}, "x: Object contains unknown field `colour`", id="unknown key"),
+        pytest.param({"servesCode": True}, "x: unknown key servesCode", id="what follows from the languages"),
+        pytest.param({"name": ""}, "x: Expected `str` of length >= 1 - at `$.name`", id="no name"),
+        pytest.param({"name": 3}, "x: Expected `str`, got `int` - at `$.name`", id="a number for a string"),
+        pytest.param(
+            {"command": "x --stdio"}, "x: Expected `array`, got `str` - at `$.command`", id="a string for a list"
+        ),
+        pytest.param(
+            {"command": ["x", 1]}, "x: Expected `str`, got `int` - at `$.command[1]`", id="a number in a list"
+        ),
         pytest.param({"languages": ["klingon"]}, "x: languages must name tables of languages.toml", id="language"),
         pytest.param({"languages": []}, "x: languages must name tables of languages.toml", id="no language"),
-        pytest.param({"role": "boss"}, "x: role must be one of main, companion", id="unknown role"),
-        pytest.param({"preference": True}, "x: preference must be a positive whole number", id="true for a number"),
-        pytest.param({"preference": 0}, "x: preference must be a positive whole number", id="zero"),
-        pytest.param({"rootRequired": 1}, "x: rootRequired must be true or false", id="one for true"),
-        pytest.param({"settings": []}, "x: settings must be a table", id="a list for a table"),
-        pytest.param({"env": {"A": 1}}, "x: env must be a table of strings", id="a number in the environment"),
-        pytest.param({"install": {"curl": ["x"]}}, "x: install: curl must be one of", id="unknown manager"),
-        pytest.param({"freshness": {"pull": "often"}}, "x: freshness: pull must be one of", id="nested"),
-        pytest.param({"freshness": {"speed": 1}}, "x: freshness: unknown key speed", id="nested unknown key"),
-        pytest.param({"restricted": {}}, "x: restricted: reason must be present", id="restricted without a reason"),
-        pytest.param({"requires": {"below": 7}}, "x: requires: npm must be present", id="requires nothing"),
+        pytest.param({"role": "boss"}, "x: Invalid enum value 'boss' - at `$.rank.role`", id="unknown role"),
+        pytest.param(
+            {"preference": True}, "x: Expected `int`, got `bool` - at `$.rank.preference`", id="true for a number"
+        ),
+        pytest.param({"preference": 0}, "x: Expected `int` >= 1 - at `$.rank.preference`", id="zero"),
+        pytest.param(
+            {"rootRequired": 1}, "x: Expected `bool`, got `int` - at `$.root.rootRequired`", id="one for true"
+        ),
+        pytest.param({"settings": []}, "x: Expected `object`, got `array` - at `$.settings`", id="a list for a table"),
+        pytest.param(
+            {"env": {"A": 1}}, "x: Expected `str`, got `int` - at `$.env[...]`", id="a number in the environment"
+        ),
+        pytest.param(
+            {"install": {"curl": ["x"]}}, "x: Invalid enum value 'curl' - at `key` in `$.install`", id="unknown manager"
+        ),
+        pytest.param(
+            {"freshness": {"pull": "often"}}, "x: Invalid enum value 'often' - at `$.freshness.pull`", id="nested"
+        ),
+        pytest.param(
+            {"freshness": {"speed": 1}},
+            "x: Object contains unknown field `speed` - at `$.freshness`",
+            id="nested unknown key",
+        ),
+        pytest.param(
+            {"restricted": {}},
+            "x: Object missing required field `reason` - at `$.restricted`",
+            id="restricted without a reason",
+        ),
+        pytest.param(
+            {"requires": {"below": 7}},
+            "x: Object missing required field `npm` - at `$.root.requires`",
+            id="requires nothing",
+        ),
     ],
 )
 def test_wrong_data_is_refused_with_its_place(table: dict[str, object], message: str) -> None:

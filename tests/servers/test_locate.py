@@ -11,6 +11,7 @@ import pytest
 from pilotfish.model import AbsPath
 from pilotfish.servers.environment import beside_us, search_path
 from pilotfish.servers.locate import (
+    PLUGINS,
     Gated,
     Lookup,
     Origin,
@@ -19,6 +20,7 @@ from pilotfish.servers.locate import (
     ProgramMissing,
     find_npm_file,
     locate,
+    own_plugins,
     tool_folders,
 )
 
@@ -234,6 +236,20 @@ AUDITED = textwrap.dedent(
             locate(candidate.spec.command[0], root, lookup)
     """
 )
+
+
+@pytest.mark.proves("TRUST-6")
+def test_no_plugin_of_ours_is_looked_for_inside_an_untrusted_workspace() -> None:
+    """Node would look for what the project names in the folders above ours, too: those are the project's."""
+    around, elsewhere = AbsPath(os.path.dirname(PLUGINS)), AbsPath(os.path.join(PLUGINS, "elsewhere"))
+    ours = os.path.join(PLUGINS, "tsserver")
+    assert os.path.isfile(os.path.join(ours, "node_modules/pilotfish-affected/index.js"))
+    found = [
+        own_plugins("tsserver", Lookup((territory,), trusted, ()))
+        for territory in (around, elsewhere)
+        for trusted in (True, False)
+    ]
+    assert found == [ours, os.devnull, ours, ours]
 
 
 @pytest.mark.proves("T8", "T9")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pilotfish.servers.nested_roots import claim
+from pilotfish.servers.roots import claim
 from pilotfish.servers.spec import Grouping
 
 

@@ -44,7 +44,8 @@ print(json.dumps({
     "move out": can(lambda: os.rename(f"{inside}/program", f"{outside}/program3")),
     "read inside": can(lambda: open(f"{inside}/program").read()),
     "create outside": can(lambda: open(f"{outside}/new", "w")),
-    "move outside": can(lambda: os.rename(f"{outside}/new", f"{outside}/folder/new")),
+    "move outside": can(lambda: os.rename(f"{outside}/program", f"{outside}/folder/program")),
+    "read a secret": can(lambda: open(f"{outside}/folder/secret").read()),
     "write in the opened folder": can(lambda: open(f"{inside}/state/new", "w")),
     "connect": can(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)),
     "send": can(lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)),
@@ -66,6 +67,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     for folder in (inside, outside):
         (folder / "program").write_text("#!/bin/sh\nexit 0\n")
         (folder / "program").chmod(0o755)
+    (outside / "folder" / "secret").write_text("secret")
     return inside, outside
 
 
@@ -85,16 +87,31 @@ async def deeds(
 
 async def test_a_confined_server_reads_the_workspace_and_can_do_nothing_else_to_it(places: tuple[Path, Path]) -> None:
     inside, _ = places
-    sealed = Confinement((AbsPath(str(inside)),), (AbsPath(str(inside / "state")),), network=False)
+    sealed = Confinement((AbsPath(str(inside)),), (AbsPath(str(inside / "state")),))
     done, held = await deeds(places, sealed)
     refused = {
         "execute inside", "create inside", "change inside", "remove inside", "link from inside", "move out", "connect",
-        "send",
+        "send", "create outside", "move outside",
     }  # fmt: skip
     assert {deed for deed, result in done.items() if result is not True} == refused
     # Landlock says EXDEV where moving a file to another place would give it more rights.
     assert {str(done[deed]) for deed in refused} <= {REFUSED, "Invalid cross-device link"}
     assert held == ("privileges", "files", "network")
+
+
+async def test_of_a_private_folder_only_what_is_listed_is_read_or_executed(places: tuple[Path, Path]) -> None:
+    inside, outside = (AbsPath(str(place)) for place in places)
+    base = AbsPath(os.path.dirname(inside))
+    held = Confinement((inside,), private=(base,), readable=(inside, AbsPath(f"{outside}/program")))
+    done, _ = await deeds(places, held)
+    assert (done["read inside"], done["execute outside"], done["read a secret"]) == (True, True, REFUSED)
+    assert done["execute inside"] == REFUSED
+
+
+async def test_what_must_be_held_to_its_files_does_not_start_where_it_cannot_be(places: tuple[Path, Path]) -> None:
+    everything = Confinement((AbsPath("/"),), required=True)  # a workspace that holds the programs, too
+    with pytest.raises(ServerFailed, match="could not be started: operation not permitted"):
+        await deeds(places, everything)
 
 
 async def test_a_server_that_needs_the_network_has_it(places: tuple[Path, Path]) -> None:

@@ -14,12 +14,11 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, fields
 
-from pilotfish.config.defaults import HOST_RESTART
-from pilotfish.config.equal_values import EqualValues
 from pilotfish.config.gate import GatedValue
-from pilotfish.config.merge import ConfigSource, Layer, Merged, ValueOrigin
+from pilotfish.config.merge import ConfigSource, EqualValues, Layer, Merged, ValueOrigin
 from pilotfish.config.problems import Problem, ProblemGrade, path_text, shown
 from pilotfish.config.schema import (
+    HOST_RESTART,
     FeedbackSettings,
     PoolSettings,
     RestartPolicy,

@@ -25,9 +25,10 @@ from pilotfish.config.files import UserFile, read_user_file
 from pilotfish.config.jsonc import parse
 from pilotfish.config.places import Places
 from pilotfish.model import AbsPath
-from pilotfish.paths import is_inside
+from pilotfish.paths import ancestors, is_inside
 from pilotfish.system.ownership import is_foreign, is_own_folder, own_home
 from pilotfish.system.real_path import real_path
+from pilotfish.system.source_files import REPOSITORIES
 
 MAX_BYTES = 33_554_432
 """Of a host's file: that of Claude Code holds the history of every project."""
@@ -149,6 +150,25 @@ def territory_of(folder: AbsPath) -> Territory:
         if above == candidate:
             return Territory(folder, folder)
         candidate = above
+
+
+def inner_repository(folder: AbsPath, workspace: AbsPath) -> AbsPath | None:
+    """The repository of a folder, where it is not that of the workspace: one inside it, or none of it at all."""
+    own = territory_of(workspace).repository
+    around = ancestors(folder, own)
+    if not around:
+        return folder
+    has_own = (top for top in around[:-1] if any(os.path.lexists(os.path.join(top, name)) for name in REPOSITORIES))
+    return next(map(AbsPath, has_own), None)
+
+
+def is_host_trusted(repository: AbsPath, places: Places) -> bool:
+    """Whether a host trusts a repository by itself, a worktree of the workspace's for example."""
+    try:
+        said = read_host_trust(repository, places)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return False
+    return said is not None and said.trusted
 
 
 def _judged(record: TrustRecord, places: Places, territory: Territory) -> tuple[bool | None, bool]:

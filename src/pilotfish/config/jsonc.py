@@ -10,8 +10,7 @@ may recurse).
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import NoReturn
 
 from msgspec import Struct
@@ -50,27 +49,48 @@ class BadJson(ValueError):
         self.place = place
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Node(Struct):
+    """A member or an item, and where it is written."""
+
+    start: int
+    """Of its key, if it has one."""
+    value: int
+    end: int = 0
+    comma: int | None = None
+    """The one that follows it."""
+    is_object: bool = False
+    is_array: bool = False
+    children: "dict[str | int, Node]" = {}
+
+
+class Document(Struct, frozen=True):
     """A parsed text, with the place of each value."""
 
     value: Json
-    text: str = field(repr=False)
-    offsets: Mapping[JsonPath, int] = field(repr=False)
+    text: str
+    top: Node
 
     def place(self, path: JsonPath) -> LineColumn:
         """The place of `path`, or of the nearest value around it that has one."""
-        while path and path not in self.offsets:
-            path = path[:-1]
-        return _place(self.text, self.offsets.get(path, 0))
+        node = self.top
+        for step in path:
+            if step not in node.children:
+                break
+            node = node.children[step]
+        return _place(self.text, node.start)
 
 
 def parse(content: bytes) -> Document:
     """Read one document; raises `BadJson`."""
     text = _decoded(content)
-    plain = _blanked(text)
-    value = _loaded(plain)
-    return Document(value, text, _offsets(plain))
+    value = _loaded(_blanked(text))
+    return Document(value, text, tree(text))
+
+
+def tree(text: str) -> Node:
+    """The nodes of a text that is known to be JSON with comments; raises `BadJson` for a key that appears twice."""
+    tokens = (token for token in TOKEN.finditer(text) if token.lastgroup != "comment")
+    return _node(text, tokens, next(tokens))
 
 
 def _decoded(content: bytes) -> str:
@@ -137,36 +157,31 @@ def _loaded(plain: str) -> Json:
     return value
 
 
-def _offsets(plain: str) -> dict[JsonPath, int]:
-    """The offset of each member (its key) and each item of a text that is known to be JSON."""
-    found: dict[JsonPath, int] = {(): len(plain) - len(plain.lstrip())}
-    path: list[str | int | None] = []  # None: an object whose next string is a key
-    for token in TOKEN.finditer(plain):
-        text, start = token.group(), token.start()
-        if path and path[-1] is None and token.lastgroup == "string":
-            path[-1] = json.loads(text)
-            if _frozen(path) in found:
-                raise BadJson(f"the key {text} appears twice in one object", _place(plain, start))
-            found[_frozen(path)] = start
+def _node(text: str, tokens: Iterator[re.Match[str]], first: re.Match[str], start: int | None = None) -> Node:
+    opening = first.group()
+    node = Node(first.start() if start is None else start, first.start(), first.end())
+    node.is_object, node.is_array = opening == "{", opening == "["
+    if not node.is_object and not node.is_array:
+        return node
+    last: Node | None = None
+    for token in tokens:
+        if token.lastgroup == "close":
+            node.end = token.end()
+            break
+        if token.lastgroup == "comma":
+            if last is not None:
+                last.comma = token.start()
             continue
-        if token.lastgroup in {"string", "scalar", "open"}:
-            found.setdefault(_frozen(path), start)
-        match text:
-            case "{":
-                path.append(None)
-            case "[":
-                path.append(0)
-            case "}" | "]":
-                path.pop()
-            case ",":
-                path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
-            case _:
-                pass
-    return found
-
-
-def _frozen(path: list[str | int | None]) -> JsonPath:
-    return tuple(step for step in path if step is not None)
+        key: str | int = len(node.children)
+        begin = token
+        if node.is_object:
+            key = json.loads(token.group())
+            if key in node.children:
+                raise BadJson(f"the key {token.group()} appears twice in one object", _place(text, token.start()))
+            next(tokens)
+            begin = next(tokens)
+        last = node.children[key] = _node(text, tokens, begin, token.start())
+    return node
 
 
 def _place(text: str, offset: int) -> LineColumn:

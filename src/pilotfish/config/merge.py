@@ -12,10 +12,13 @@ settings can); the layers are therefore folded in one direction, from the weakes
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from hashlib import sha256
+from threading import Lock
+from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 
-from pilotfish.config.defaults import PRESETS
+from pilotfish.config.schema import PRESETS
 from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
@@ -137,3 +140,32 @@ def _origins(tree: MergeTree, path: KeyPath) -> Iterable[tuple[KeyPath, ValueOri
         return
     for key, below in tree.items():
         yield from _origins(below, (*path, key))
+
+
+T = TypeVar("T")
+
+
+class EqualValues(Generic[T]):
+    """Interns immutable values by their msgpack encoding, the last `most` used.
+
+    Most workspaces have no configuration of their own, and the daemon has many workspaces.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[bytes, T] = {}
+        self._lock = Lock()
+
+    def one(self, value: T) -> T:
+        """The value that is kept for all that equal it."""
+        try:
+            key = sha256(msgpack.encode(value)).digest()
+        except UnicodeEncodeError:
+            # It names a path that is no text; such a one is its own.
+            return value
+        with self._lock:
+            known = self._known.pop(key, value)
+            self._known[key] = known
+            if len(self._known) > self._most:
+                del self._known[next(iter(self._known))]
+        return known

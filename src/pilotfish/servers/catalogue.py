@@ -10,18 +10,16 @@ or `shebangs` replace what follows from the languages.
 import os
 import tomllib
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.errors import Bug
-from pilotfish.servers.language import Language, language_ids, read_languages
-from pilotfish.servers.reading import OVERRIDABLE, read_spec
-from pilotfish.servers.spec import FileRule, Rank, Risk, Role, RootRule, ServerSpec
-from pilotfish.servers.toml_table import BadTable
+from pilotfish.servers.spec import CatalogueTable, FileRule, Rank, Risk, Role, RootRule, ServerSpec, Words
 
 if TYPE_CHECKING:
     from pilotfish.config.effective import ServerConfig
@@ -29,6 +27,35 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(__file__)
 SUFFIX = ".server.toml"
+
+OVERRIDABLE = (
+    "command", "extensions", "env", "initialization", "settings", "roots", "languageId", "watch", "restart", "timeouts",
+)  # fmt: skip
+"""Keys that a configuration file may set too. In the catalogue these are the lowest layer of the merge."""
+
+ONLY_CONFIGURED = ("restart", "timeouts")
+"""Those of them that a server gets only through the configuration."""
+
+SPREAD: Final[Mapping[str, type[CatalogueTable]]] = {"files": FileRule, "root": RootRule, "rank": Rank}
+"""Parts of a spec whose keys stand in the top table of a file."""
+
+NOT_WRITTEN = frozenset({*SPREAD, "id", "named", "disabled", "servesCode", "announcements"})
+"""Fields of a spec that follow from something else than its file."""
+
+
+class BadTable(ValueError):
+    """The data is wrong; the message names the place."""
+
+
+class Language(CatalogueTable, frozen=True):
+    """One language id of the LSP specification, and the files that have it."""
+
+    id: str = ""
+    extensions: Words = ()
+    names: Words = ()
+    shebangs: Words = ()
+    code: bool = True
+    """False for prose and data: a missing server for these is not reported."""
 
 
 @cache
@@ -39,6 +66,53 @@ def load(folder: str = HERE) -> Mapping[str, ServerSpec]:
         return {server_id: read_spec(server_id, table, languages) for server_id, table in _tables(folder).items()}
     except (BadTable, tomllib.TOMLDecodeError) as error:
         raise Bug(f"the catalogue is wrong: {error}") from error
+
+
+def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[str, Language]) -> ServerSpec:
+    """One table as a spec; raises `BadTable`."""
+    table = {key: value for key, value in values.items() if key not in ONLY_CONFIGURED}
+    if derived := NOT_WRITTEN & table.keys():
+        raise BadTable(f"{server_id}: unknown key {min(derived)}")
+    for name, kind in SPREAD.items():
+        table[name] = {key: table.pop(key) for key in kind.__struct_encode_fields__ if key in table}
+    try:
+        spec = msgspec.convert({**table, "id": server_id}, ServerSpec)
+    except msgspec.ValidationError as error:
+        raise BadTable(f"{server_id}: {error}") from None
+    if not spec.languages or not languages.keys() >= set(spec.languages):
+        raise BadTable(f"{server_id}: languages must name tables of languages.toml")
+    written = [languages[name] for name in spec.languages]
+    return replace(spec, files=_files(spec.files, values, written), serves_code=any(one.code for one in written))
+
+
+def _files(own: FileRule, values: Mapping[str, object], languages: Collection[Language]) -> FileRule:
+    """What follows from the languages, where the server's own table does not replace it."""
+    extensions = own.extensions if "extensions" in values else _joined(one.extensions for one in languages)
+    names = own.names if "fileNames" in values else _joined(one.names for one in languages)
+    shebangs = own.shebangs if "shebangs" in values else _joined(one.shebangs for one in languages)
+    return FileRule(extensions, names, shebangs, {**language_ids(languages, (*extensions, *names)), **own.language_ids})
+
+
+def _joined(groups: Iterable[Words]) -> Words:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def read_languages(tables: Mapping[str, object]) -> Mapping[str, Language]:
+    """All tables of `languages.toml`; raises `BadTable`."""
+    try:
+        read = msgspec.convert(tables, dict[str, Language])
+    except msgspec.ValidationError as error:
+        raise BadTable(f"languages.toml: {error}") from None
+    return {name: replace(language, id=name) for name, language in read.items()}
+
+
+def language_ids(languages: Iterable[Language], keys: Iterable[str]) -> dict[str, str]:
+    """The language id of each extension or name in `keys`: the first language that claims it."""
+    claims: dict[str, str] = {}
+    for language in languages:
+        for key in (*language.extensions, *language.names):
+            claims.setdefault(key, language.id)
+    return {key: claims[key] for key in keys if key in claims}
 
 
 def builtin_layer() -> "dict[str, dict[str, Json]]":

@@ -10,18 +10,16 @@ import json
 import os
 import re
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
 
-from pilotfish.config.jsonc import BadJson, parse
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
-from pilotfish.servers.cache_evidence import DOUBT_NANOSECONDS, Sight, sight
+from pilotfish.servers.manifests import json_value, toml_table
 from pilotfish.servers.spec import Environment, Inputs
-from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
 
 MAX_BYTES = 1024 * 1024
 """Of a configuration file; lock files of package managers are compared by `stat` alone."""
@@ -133,11 +131,13 @@ def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
     for name in inputs.steering:
         file, _, section = name.partition("#")
         sections.setdefault(os.path.join(root, file), []).append(section)
+    for folder in _up(os.path.dirname(root)):
+        sections |= {os.path.join(folder, name): [""] for name in inputs.above}
     waiting = list(sections)
     for number, path in enumerate(waiting):
         meant = tuple(sections.get(path, [""]))
         yield path, lambda path=path, meant=meant: _content(path, meant)
-        if number < MAX_FILES:
+        if inputs.extends and number < MAX_FILES:
             named = (found for member in inputs.extends for found in _named(path, member))
             waiting += [found for found in dict.fromkeys(named) if found not in waiting]
 
@@ -147,6 +147,8 @@ def _content(path: str, sections: Sequence[str]) -> str | None:
     text = DiskTree().read(path, MAX_BYTES)
     if text is None:
         return None
+    if len(text) >= MAX_BYTES:
+        return str(sight(path))
     if "" not in sections and (table := _table(path)) is not None:
         text = json.dumps([_at(table, section.split(".")) for section in sections], sort_keys=True, default=str)
     return _hash(text)
@@ -185,10 +187,7 @@ def _table(path: str) -> object:
     text = DiskTree().read(path, MAX_BYTES)
     if text is None:
         return None
-    try:
-        return tomllib.loads(text) if path.endswith(".toml") else parse(text.encode()).value
-    except (tomllib.TOMLDecodeError, BadJson):
-        return None
+    return toml_table(text) if path.endswith(".toml") else json_value(text)
 
 
 def _at(value: object, members: Sequence[str]) -> object:
@@ -231,7 +230,7 @@ def _listing(folder: str) -> str | None:
                 for entry in entries
                 if entry.name != "__pycache__" and not entry.name.startswith((".", "@"))
             ]
-    except OSError:
+    except (OSError, ValueError):
         return None
     return _hash(repr(sorted(rows)))
 

@@ -2,8 +2,8 @@
 
 A placeholder is a whole string of a command, of the initialization options, of the settings or of a variable, never a
 part of one (T13): `${root}`, `${rootUri}`, `${rootName}`, `${state}` (a private folder for this server and root),
-`${pid}` (ours), `${npm:package/file}` (a file of an npm package) and `${program:name}` (the path of a program that is
-not the project's, else its bare name).
+`${pid}` (ours), `${npm:package/file}` (a file of an npm package), `${program:name}` (the path of a program that is not
+the project's, else its bare name) and `${plugins:name}` (a folder of plugins of ours for this kind of server).
 For Python there are `${python}` (an interpreter that is not the project's), `${pythonEnvironment}` (a program of ours
 that answers as the interpreter of the project's environment would; `${python}` where there is no environment),
 `${pythonPackages}` (the folders of that environment's packages, a list) and `${pythonPrefix}` (its folder).
@@ -11,7 +11,7 @@ A variable whose placeholder has no value is not set.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import cast
 
 from msgspec import Struct
@@ -45,16 +45,21 @@ class Unfilled(Exception):
     """A placeholder has no value; the message names it."""
 
 
-def admitted(spec: ServerSpec, *, trusted: bool, version: str | None = None) -> Allowed | Withheld:
+def admitted(
+    spec: ServerSpec, *, trusted: bool, version: str | None = None, held: Container[str] = ("files",)
+) -> Allowed | Withheld:
     """Starting a server is running the project, unless that version was shown to run nothing of it (T7, T46).
 
     `version` is that of the installed program, empty when it cannot be told; None when there is no program.
     A command that the user named is the user's own decision, as far as the server only parses.
+    `held` is what the system holds a confined server to (`system.confinement.confinable`).
     """
     if trusted:
         return Allowed(spec)
     if spec.restricted is None and spec.risk is Risk.RUNS_PROJECT_CODE:
         return Withheld(f"{spec.name} runs code of the project, which is not trusted")
+    if spec.shown is not None and spec.shown.confined and "files" not in held:
+        return Withheld(f"{spec.name} writes files that a project names, nothing here keeps it from that (Landlock)")
     if not spec.rank.named and (doubt := _doubt(spec, version)):
         return Withheld(f"{doubt}, and this one is not trusted")
     if spec.restricted is None:

@@ -17,12 +17,16 @@ from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import PROGRAM_FOLDERS, ancestors
-from pilotfish.servers.leading import lies_in
+from pilotfish.servers.environment import lies_in
 from pilotfish.system.ownership import is_foreign
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
     from pilotfish.system.ports import Identity
+
+
+PLUGINS = AbsPath(os.path.join(os.path.dirname(__file__), "plugins"))
+"""Plugins of ours for servers, in one folder for each kind of server."""
 
 
 class Origin(StrEnum):
@@ -160,3 +164,12 @@ def _judged(path: AbsPath, origin: Origin, lookup: Lookup) -> ProgramLocation:
     from pilotfish.system.ports import Identity  # Only what is found needs it, and `servers` finds little.
 
     return ProgramFound(path, origin, Identity(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size))
+
+
+def own_plugins(kind: str, lookup: Lookup) -> str:
+    """The folder of our plugins for a kind of server; none below an untrusted workspace.
+
+    Node looks for a plugin in `node_modules` of the folders above, too, and a project may name one that is there.
+    """
+    folder = AbsPath(os.path.join(PLUGINS, kind))
+    return folder if lookup.trusted or not lies_in(folder, lookup.territory) else os.devnull

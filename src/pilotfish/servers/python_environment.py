@@ -16,13 +16,13 @@ import os
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
 
 from pilotfish.model import AbsPath
+from pilotfish.servers.manifests import toml_table
 from pilotfish.servers.tree import ProjectTree
 from pilotfish.system.real_path import real_path
 
@@ -172,10 +172,7 @@ def _pyproject(folder: AbsPath, tree: ProjectTree) -> Mapping[str, object] | Non
     text = tree.read(os.path.join(folder, "pyproject.toml"), MAX_BYTES)
     if text is None:
         return None
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return {}
+    return toml_table(text) or {}
 
 
 def _project_name(table: Mapping[str, object]) -> str | None:
@@ -238,7 +235,7 @@ def _settings(text: str | None) -> dict[str, str] | None:
 
 
 def _version(text: str | None) -> tuple[int, int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", text or "")
+    found = re.match(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?!\d)", text or "")
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
 
@@ -266,4 +263,4 @@ def _mapped(finder: str) -> Iterator[str]:
         return
     for name, path in cast("dict[object, object]", mapping).items() if isinstance(mapping, dict) else ():
         if isinstance(name, str) and isinstance(path, str) and os.path.basename(path).partition(".")[0] == name:
-            yield os.path.dirname(path)
+            yield os.path.dirname(path.replace("\0", ""))

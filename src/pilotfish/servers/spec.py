@@ -1,20 +1,34 @@
 """What is known about one language server: a frozen value, made from the catalogue and the user's configuration.
 
 The code knows no server by name. Whatever one of them needs is a field here.
-`servers.reading` makes it from a table of the catalogue, `servers.catalogue` lays the configuration over it.
+A field is a key of the catalogue's tables in camel case; `field(name=…)` where the file has another word for it.
+`servers.catalogue` reads the tables, refuses any other key, and lays the configuration over them.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 if TYPE_CHECKING:
     from pilotfish.protocol.wire import Json
+else:
+    # msgspec reads no type that contains itself; what a TOML or JSON file holds is JSON anyway.
+    Json = Any
+
+Word = Annotated[str, Meta(min_length=1)]
+Words = tuple[Word, ...]
+Positive = Annotated[int, Meta(ge=1)]
+JsonTable = Mapping[str, Json]
+TextMap = Mapping[str, str]
 
 ORDINARY_PREFERENCE = 50
 """For a server that has no rival to be weighed against."""
+
+
+class CatalogueTable(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A closed table of the catalogue: another key is an error."""
 
 
 class Role(StrEnum):
@@ -104,26 +118,28 @@ class Phases(StrEnum):
     """Until `experimental/serverStatus` says `quiescent`."""
 
 
-class OnDemand(Struct, frozen=True):
+class OnDemand(CatalogueTable, frozen=True):
     """A `workspace/executeCommand` that answers with the diagnostics of one file. `shape` says how to read it."""
 
-    command: str
-    requests: tuple[str, ...]
-    shape: str
-    hints: tuple[str, ...] = ()
+    command: Word
+    requests: Words
+    shape: Word
+    hints: Words = ()
     """The requests whose findings are all hints: whoever does not want any need not ask."""
-    project: str | None = None
+    project: Word | None = None
     """The request that names the project of an open file. With it, files that are not open can be asked about."""
-    project_files: tuple[str, ...] = ()
+    project_files: Words = ()
     """The names of files that make a folder a project."""
-    reread: str | None = None
+    reread: Word | None = None
     """The request that makes it read a file again that is not open. Without it, what it has read of such a file is as
     new as its own watchers: they tell late, and of a write through a memory mapping never."""
-    reread_all: str | None = None
+    reread_all: Word | None = None
     """The same for all files, and for those that are new or gone."""
+    affected: Word | None = None
+    """The request of a plugin of ours that names the files which edits may have broken, see `server_affected`."""
 
 
-class Freshness(Struct, frozen=True):
+class Freshness(CatalogueTable, frozen=True):
     """How to know that this server's diagnostics are those of the text just sent. None: not known, watch and learn."""
 
     pull: PullSupport | None = None
@@ -131,9 +147,9 @@ class Freshness(Struct, frozen=True):
     """A pull for a file that is not open is answered with what the file has on disk. Others answer with nothing, as if
     it were clean."""
     phases: Phases = Phases.UNKNOWN
-    ask_first: str | None = None
+    ask_first: Word | None = None
     """A request about the file that makes it read the newest text: a pull before that is answered with an older one."""
-    barrier: str | None = None
+    barrier: Word | None = None
     """A request that is answered only after the diagnostics of everything sent before it."""
     waits_for_work: bool = True
     """False: its diagnostics do not wait for the work that it tells of, not even for that at its start."""
@@ -142,37 +158,37 @@ class Freshness(Struct, frozen=True):
     it was opened, or as it is on disk."""
     publishes_unchanged: bool | None = None
     """False: an edit that changes no diagnostic is followed by silence."""
-    debounce_ms: int | None = None
+    debounce_ms: Positive | None = None
     """The server's own pause before it publishes: what comes sooner after a change is about an older text."""
     debounces_opens: bool = True
     """False: of a file that was opened it speaks at once, and what it says there must stay for half of that pause."""
     on_save_only: bool = False
     """It checks nothing before `didSave`."""
-    save_progress: str | None = None
+    save_progress: Word | None = None
     """`didSave` starts a second check that publishes; it is over when the progress whose token starts so has ended."""
     restarts_check: bool = False
     """It may end that check to begin it anew, for reasons of its own: an end is the last one only after a while."""
-    compiler: str | None = None
+    compiler: Word | None = None
     """The source of what that second check finds: it words what the server's own analysis had found by itself."""
-    answers_after: str | None = None
+    answers_after: Word | None = None
     """A save, or a change on disk, starts a check of all that depends on it, and what it answers is of the last such
     check that has ended: it is asked once the progress whose token starts so has ended."""
     dependents_after_save: bool = False
     """Files that depend on the changed one are checked again only after `didSave`."""
     cancels_on_change: bool = False
     """It gives up a question when some document is opened or changed, and says that we had cancelled it."""
-    on_demand: OnDemand | None = None
-    did_change_extra: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    on_demand: OnDemand | None = field(default=None, name="onDemandCommand")
+    did_change_extra: JsonTable = {}
     """Members beside the standard ones of `didChange`, an extension of this server."""
-    cannot_check: tuple[str, ...] = ()
+    cannot_check: Words = ()
     """Messages by which the server says that it does not check: an empty answer after one does not mean clean."""
-    remedy: str | None = None
+    remedy: Word | None = None
     """What a person does about such a message."""
-    failed_check: tuple[str, ...] = ()
+    failed_check: Words = ()
     """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
-    not_checked: str | None = None
+    not_checked: Word | None = None
     """What it does not check however long one waits: its verdict is partial, and says so."""
-    late_imports: str | None = None
+    late_imports: Word | None = None
     """A pattern of imports whose group is a relative path: a changed file outside of its root it takes in late."""
 
 
@@ -191,52 +207,55 @@ class ScopeKind(StrEnum):
     """It publishes what changed in any file of the project before its own check of a saved file is over."""
 
 
-class ProjectScope(Struct, frozen=True):
+class ProjectScope(CatalogueTable, frozen=True):
     """How far the server sees after a change. Where it lacks what the kind needs, candidates are checked."""
 
     kind: ScopeKind = ScopeKind.CANDIDATES
-    command: str | None = None
+    command: Word | None = None
     """Of `project-command`; a server that does not list it is too old for it."""
-    progress: str | None = None
+    progress: Word | None = None
     """Of `project-push`: the check after a save is over when the progress whose token starts so has ended."""
     starts_with_open: bool = False
     """Of `project-push`: it judges the open files first, and does not say when it has judged the others. What it says
     is of the whole project once it has spoken of one that is not open."""
-    stops_at: str | None = None
-    """What it does not check because of an error elsewhere; said where the whole project was judged."""
 
 
-class Restricted(Struct, frozen=True):
+class Restricted(CatalogueTable, frozen=True):
     """What makes the server safe in a workspace that is not trusted. `reason` says what is given up."""
 
-    reason: str
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
-    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
+    reason: Word
+    env: TextMap = {}
+    initialization: JsonTable = {}
+    settings: JsonTable = {}
     incomplete: bool = False
     """Without what is given up it does not find every error: its verdict is partial."""
 
 
-class LocalSchemas(Struct, frozen=True):
+class LocalSchemas(CatalogueTable, frozen=True):
     """What keeps the server from fetching schemas that files name, unless the user allows it (T52)."""
 
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
-    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
-    announcements: tuple[str, ...] = ()
+    env: TextMap = {}
+    initialization: JsonTable = {}
+    settings: JsonTable = {}
+    announcements: Words = ()
     """Notifications without parameters, sent after `initialized`."""
 
 
-class Shown(Struct, frozen=True):
+class Shown(CatalogueTable, frozen=True):
     """The versions, from the first to the last, that ran nothing of the trap repository (`tests/traps.py`).
 
     They may run where nobody trusts the workspace: as they are, or restricted where there is a restriction.
     """
 
-    first: str
-    last: str
+    first: Word
+    last: Word
     network: bool = False
     """Whether it is of no use there without a network."""
+    confined: bool = False
+    """Whether it was shown only where the system holds it to its files: it writes what a project's file names."""
+    commands: tuple[str, ...] = ()
+    """Commands of its code actions that answer with edits and do nothing else. Any other may run the project: gopls
+    runs tests by one."""
 
 
 class Environment(StrEnum):
@@ -246,10 +265,10 @@ class Environment(StrEnum):
     NODE = "node"
 
 
-class Imports(Struct, frozen=True):
+class Imports(CatalogueTable, frozen=True):
     """How the server says that an import cannot be resolved, and what must be installed for that."""
 
-    unresolved: tuple[str, ...] = ()
+    unresolved: Words = ()
     """Codes of such diagnostics."""
     environment: Environment | None = None
 
@@ -263,129 +282,131 @@ class LoadedFiles(StrEnum):
     """Those that were opened and what these import, as far as is known."""
 
 
-class ProjectRequests(Struct, frozen=True):
+class ProjectRequests(CatalogueTable, frozen=True):
     """Requests of `workspace/executeCommand` about projects. `shape` says how the answers are read."""
 
-    command: str
-    files: str
+    command: Word
+    files: Word
     """Lists the files of the project that a file belongs to."""
-    symbols: str
+    symbols: Word
     """Finds symbols in every project that is open, where `workspace/symbol` looks in one."""
-    shape: str
+    shape: Word
 
 
-class Completeness(Struct, frozen=True):
+class Completeness(CatalogueTable, frozen=True):
     """Whether a server knows the whole project when it is asked for every use of something."""
 
     loads: LoadedFiles = LoadedFiles.OPENED
-    needs: tuple[str, ...] = ()
+    needs: Words = ()
     """The files by which a project says what belongs to it; without one, only opened files are loaded."""
-    narrowed_by: tuple[str, ...] = ()
+    narrowed_by: Words = ()
     """Markers of a project that may leave files out: what is loaded is then not known."""
-    skipped_paths: str | None = None
+    skipped_paths: Word | None = None
     """A pattern of paths, relative to the root, that it may not load."""
-    skipped_lines: str | None = None
+    skipped_lines: Word | None = None
     """A pattern of a line by which a file says that it is only part of some builds."""
-    types_in_strings: str | None = None
+    types_in_strings: Word | None = None
     """A pattern of what stands before a string that is a type, and is read as one only when the file is checked."""
     requests: ProjectRequests | None = None
 
 
-class Inputs(Struct, frozen=True):
+class Inputs(CatalogueTable, frozen=True):
     """What the server reads besides sources, and notices late or never when it changes: it is then started anew."""
 
-    steering: tuple[str, ...] = ()
+    steering: Words = ()
     """Files that configure it, in its root; `pyproject.toml#tool.pyright` is one section of a file."""
-    extends: tuple[str, ...] = ()
+    extends: Words = ()
     """Members by which these name others: `extends`, `references.path`."""
     environment: Environment | None = None
     """Where the packages are that it reads."""
     late_libraries: bool = False
     """It takes in a changed source of a library, or outside of its root, some time after it was told."""
-    also_told: tuple[str, ...] = ()
+    also_told: Words = ()
     """Names of files besides its own sources whose changes it wants to be told of."""
-    folders: Mapping[str, str] = field(default_factory=dict[str, str])
+    folders: TextMap = {}
     """Files of the project that name folders with further sources, and the pattern by which: its group is the path."""
+    above: Words = ()
+    """Files that configure it in each folder above its root, too."""
 
 
-class NpmRequirement(Struct, frozen=True):
+class NpmRequirement(CatalogueTable, frozen=True):
     """The server fits only some major versions of a package in the project's `node_modules`.
 
     A project without the package fits `below`, and does not fit `minimum`.
     """
 
-    package: str
-    minimum: int | None = None
-    below: int | None = None
+    package: Word = field(name="npm")
+    minimum: Positive | None = None
+    below: Positive | None = None
 
 
-class DerivedWatch(Struct, frozen=True):
+class DerivedWatch(CatalogueTable, frozen=True):
     """A sidecar that follows from the initialization options: run `command` when the value at `when` is true.
 
     `${argument}` in it stands for the value at `argument`, which must be there.
     """
 
-    command: tuple[str, ...]
-    when: tuple[str, ...]
-    argument: tuple[str, ...]
+    command: Words
+    when: Words
+    argument: Words
 
 
-class FileRule(Struct, frozen=True):
+class FileRule(CatalogueTable, frozen=True):
     """Which files a server serves: by extension, by name or, for a file that no server claims by those, by shebang."""
 
-    extensions: tuple[str, ...]
-    names: tuple[str, ...] = ()
+    extensions: Words = ()
+    names: Words = field(default=(), name="fileNames")
     """Names, globs, or globs with slashes that are matched against the end of the path."""
-    shebangs: tuple[str, ...] = ()
+    shebangs: Words = ()
     """Interpreters without their version: `python` for `#!/usr/bin/env python3`."""
-    language_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    language_ids: TextMap = field(default_factory=dict[str, str], name="languageId")
     """The language id by extension or name, for everything above; what a server needs beyond it stands first."""
 
 
-class RootRule(Struct, frozen=True):
+class RootRule(CatalogueTable, frozen=True):
     """Which folder the server is started for."""
 
-    markers: tuple[str, ...] = ()
+    markers: Words = field(default=(), name="roots")
     """Names, paths or globs below the folder; `pyproject.toml#tool.ruff` is a file that has such a section."""
-    strong: tuple[str, ...] = ()
+    strong: Words = field(default=(), name="strongRoots")
     """Markers that count before the nearer ones of `markers`: the package, not the folder of its tests."""
-    exclusions: tuple[str, ...] = ()
+    exclusions: Words = field(default=(), name="rootExclusions")
     """Markers that, as near to the file as the root or nearer, say that this server is not meant."""
-    strategy: RootStrategy = RootStrategy.NEAREST
-    required: bool = False
+    strategy: RootStrategy = field(default=RootStrategy.NEAREST, name="rootStrategy")
+    required: bool = field(default=False, name="rootRequired")
     """Not a candidate without a marker."""
     grouping: tuple[Grouping, ...] = ()
     requires: NpmRequirement | None = None
 
 
-class Rank(Struct, frozen=True):
+class Rank(CatalogueTable, frozen=True):
     """How a server stands beside the others that serve the same file."""
 
     role: Role = Role.MAIN
-    preference: int = ORDINARY_PREFERENCE
+    preference: Positive = ORDINARY_PREFERENCE
     """Among several main servers that are installed, the lowest is taken."""
-    favoured_by: tuple[str, ...] = ()
+    favoured_by: Words = ()
     """Files by which a project says that it uses this one: it then comes before every preference."""
-    conflicts: tuple[str, ...] = ()
+    conflicts: Words = ()
     """Companions that would only say the same again."""
     named: bool = False
     """The configuration names its command, so it runs: a main server in place of the usual one, a custom one beside."""
 
 
-class ServerSpec(Struct, frozen=True):
+class ServerSpec(CatalogueTable, frozen=True):
     """One server. Time limits and what follows a crash are in its `config.effective.ServerConfig`, and only there."""
 
-    id: str
-    name: str
-    languages: tuple[str, ...]
-    command: tuple[str, ...]
+    id: Word
+    name: Word
+    languages: Words
+    command: Words
     """Empty for a custom server whose command no trusted configuration names."""
-    files: FileRule
-    root: RootRule
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    initialization: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
-    settings: Mapping[str, "Json"] = field(default_factory=dict[str, "Json"])
-    watch: tuple[str, ...] | None = None
+    files: FileRule = FileRule()
+    root: RootRule = RootRule()
+    env: TextMap = {}
+    initialization: JsonTable = {}
+    settings: JsonTable = {}
+    watch: Words | None = None
     derived_watch: DerivedWatch | None = None
     serves_code: bool = True
     """False for prose and data alone: it is used where it is, and not missed where it is not."""
@@ -396,7 +417,7 @@ class ServerSpec(Struct, frozen=True):
     local_schemas: LocalSchemas | None = None
     connects: bool = False
     """It connects to a database that files of the project name: not before the user has configured it (T52)."""
-    announcements: tuple[str, ...] = ()
+    announcements: Words = ()
     """Notifications without parameters, sent after `initialized`."""
     shown: Shown | None = None
     """None: nobody has shown that it runs nothing of an untrusted project."""
@@ -405,18 +426,18 @@ class ServerSpec(Struct, frozen=True):
     imports: Imports = Imports()
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
-    lacks: tuple[str, ...] = ()
+    lacks: Words = ()
     """Methods that this server does not offer in any version: known before it is started."""
-    install: Mapping[Manager, tuple[str, ...]] = field(default_factory=dict[Manager, tuple[str, ...]])
-    needs: tuple[str, ...] = ()
+    install: Mapping[Manager, Words] = {}
+    needs: Words = ()
     """Programs that it needs beside itself, in words for people."""
-    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+    helpers: TextMap = {}
     """Those of them that `pilotfish install` can install, and the package of each on PyPI."""
-    version_args: tuple[str, ...] = ()
-    death_signs: tuple[str, ...] = ()
+    version_args: Words = ()
+    death_signs: Words = ()
     """What it logs when a process that does its work has died while it lives on and answers with nothing."""
-    aliases: tuple[str, ...] = ()
+    aliases: Words = ()
     """What other tools call this server in their configuration."""
-    unproven: str | None = None
+    unproven: Word | None = None
     """Why no run of ours has shown it, where that is more than that no registry carries it."""
     disabled: bool = False

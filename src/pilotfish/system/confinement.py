@@ -4,9 +4,10 @@ Used in the child of `supervisor`, between `fork` and `execve`, and therefore fr
 privilege is needed. What a kernel does not offer is left out, and `confine` says what holds:
 
 - `privileges`: no set-user-id program gives it more rights (`PR_SET_NO_NEW_PRIVS`).
-- `files`: it can neither execute nor change anything below the sealed folders (Landlock). Landlock only knows what is
-  allowed, so everything beside the sealed folders and the folders above them is listed. What comes into one of the
-  folders above later is not allowed either; nor can anything be created directly in them.
+- `files`: it changes only what lies in folders of its own, executes nothing below the sealed folders, and reads
+  nothing of the private ones (the user's home) but what is listed (Landlock). Landlock only knows what is allowed, so
+  everything beside those folders and the folders above them is listed. What comes into one of the folders above later
+  is not allowed either. The names of files are not hidden, their contents are.
 - `network`: it gets no sockets but local ones (seccomp), nor `io_uring`, which would make some unseen.
 
 A script that some interpreter outside reads is no execution for the kernel: this is the second line of defence, and
@@ -29,9 +30,11 @@ LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 4
 LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
 
-EXECUTE, WRITE_FILE, REFER, TRUNCATE = 1 << 0, 1 << 1, 1 << 13, 1 << 14
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REFER, TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 13, 1 << 14
 REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))
 """REMOVE_DIR, REMOVE_FILE, and MAKE of every kind of file."""
+DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom")
+"""What everybody may write to."""
 CONNECT_AND_BIND_TCP = 3
 SCOPE_ABSTRACT_SOCKETS = 1
 
@@ -66,25 +69,25 @@ def confinable() -> list[str]:
     return found
 
 
-def confine(sealed: list[bytes], opened: list[bytes], *, network: bool) -> list[str]:
-    """Confine this process. Below `sealed`, only what is below `opened` may be changed or executed."""
+def confine(folders: dict[bytes, list[bytes]], *, network: bool) -> list[str]:
+    """Confine this process. `folders` by what they are: `sealed`, `private`, `readable`, `writable`."""
     if not LINUX or _prctl(PR_SET_NO_NEW_PRIVS, 1) != 0:
         return []
     held = ["privileges"]
-    if _seal(sealed, opened, network=network):
+    if _restrict(folders, network=network):
         held.append("files")
     if not network and _close_network():
         held.append("network")
     return held
 
 
-def _seal(sealed: list[bytes], opened: list[bytes], *, network: bool) -> bool:
+def _restrict(folders: dict[bytes, list[bytes]], *, network: bool) -> bool:
     abi = landlock_abi()
-    if not abi or b"/" in sealed:
+    if not abi or b"/" in (*folders[b"sealed"], *folders[b"private"]):
         return False
-    rights = EXECUTE | WRITE_FILE | REMOVE_AND_MAKE
-    rights |= (REFER if abi >= ABI_REFER else 0) | (TRUNCATE if abi >= ABI_TRUNCATE else 0)
-    attributes = struct.pack("=Q", rights)
+    change = WRITE_FILE | REMOVE_AND_MAKE
+    change |= (REFER if abi >= ABI_REFER else 0) | (TRUNCATE if abi >= ABI_TRUNCATE else 0)
+    attributes = struct.pack("=Q", EXECUTE | READ_FILE | READ_DIR | change)
     if abi >= ABI_NETWORK:
         attributes += struct.pack("=Q", 0 if network else CONNECT_AND_BIND_TCP)
     if abi >= ABI_SCOPE:
@@ -93,29 +96,39 @@ def _seal(sealed: list[bytes], opened: list[bytes], *, network: bool) -> bool:
     if ruleset < 0:
         return False
     try:
-        for path in (*_beside(b"/", sealed), *opened):
+        for path, rights in _allowed(folders, change):
             _allow(ruleset, path, rights)
         return _syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0, 0) == 0
     finally:
         os.close(ruleset)
 
 
-def _beside(folder: bytes, sealed: list[bytes]) -> list[bytes]:
-    """Everything below `folder` that is neither sealed nor holds something sealed, each at its highest place."""
-    found: list[bytes] = []
+def _allowed(folders: dict[bytes, list[bytes]], change: int) -> list[tuple[bytes, int]]:
+    """Every place, and what may be done there and below. What it can change it cannot execute."""
+    private, readable, writable = folders[b"private"], folders[b"readable"], folders[b"writable"]
+    sealed = [*folders[b"sealed"], *writable]
+    found = [(b"/", READ_DIR)]
+    found += [(path, READ_FILE) for path in (*_beside(b"/", private), *readable)]
+    found += [(path, EXECUTE) for path in _beside(b"/", [*sealed, *private])]
+    found += [(path, EXECUTE) for top in readable if not _below(top, sealed) for path in _beside(top, sealed)]
+    found += [(path, READ_FILE | change) for path in writable]
+    return [*found, *((device, WRITE_FILE) for device in DEVICES)]
+
+
+def _below(path: bytes, tops: list[bytes]) -> bool:
+    return any(path == top or path.startswith(top + b"/") for top in tops)
+
+
+def _beside(folder: bytes, apart: list[bytes]) -> list[bytes]:
+    """All of `folder` but what is in `apart`, each at its highest place."""
+    if not any(one.startswith(folder.rstrip(b"/") + b"/") for one in apart):
+        return [] if folder in apart else [folder]
     try:
         names = os.listdir(folder)
     except OSError:
-        return found
-    for name in names:
-        path = os.path.join(folder, name)
-        if path in sealed:
-            continue
-        if any(one.startswith(path + b"/") for one in sealed):
-            found += _beside(path, sealed)
-        else:
-            found.append(path)
-    return found
+        return []
+    paths = [os.path.join(folder, name) for name in names]
+    return [place for path in paths if path not in apart for place in _beside(path, apart)]
 
 
 def _allow(ruleset: int, path: bytes, rights: int) -> None:
@@ -129,7 +142,7 @@ def _allow(ruleset: int, path: bytes, rights: int) -> None:
         if stat.S_ISLNK(mode):
             return
         if not stat.S_ISDIR(mode):
-            rights &= EXECUTE | WRITE_FILE | TRUNCATE
+            rights &= EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE
         rule = struct.pack("=Qi", rights, descriptor)
         _syscall(LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_PATH_BENEATH, ctypes.c_char_p(rule), 0)
     finally:

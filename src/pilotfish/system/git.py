@@ -1,15 +1,22 @@
 """What git knows of files, read with nothing of the repository run: committed texts, and which files changed.
 
-`git cat-file` reads an object as it is stored: no filter, no text conversion, no hook, no pager. What is left by which
-a repository could have something run is a partial clone that fetches what is missing, and that is switched off. The
-user's own configuration is not read, so a repository of another user stays closed, as git has it.
+`git cat-file` reads an object as it is stored: no filter, no text conversion, no hook, no pager. By what is left a
+repository could have something run, and that is switched off: a partial clone that fetches what is missing, filters,
+hooks, a monitor of files, and submodules, whose own configuration is not ours to switch off, so none is entered. Where
+we cannot tell which filters there are, git is not run. The user's own configuration is not read, so a repository of
+another user stays closed, as git has it.
 """
 
 import os
+import re
+import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
 
 SECONDS = 2.0
 """An object is read in milliseconds; a network file system may take longer."""
@@ -27,15 +34,46 @@ VARIABLES: Mapping[str, str] = {
     "LC_ALL": "C",
 }
 
-
-LIST_SECONDS = 60.0
+LIST_SECONDS = 30.0
 """For the changes of a whole worktree: git may have to look at every file."""
 
-SAFE: Mapping[str, str] = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
-"""Settings by which a repository could name a program that git runs to list changes; filters come on top."""
+SAFE: Mapping[str, str] = {
+    "core.attributesFile": os.devnull,
+    "core.excludesFile": os.devnull,
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "submodule.recurse": "false",
+}
+"""Settings by which a repository could name a program that git runs to list changes, or a file that it waits for;
+filters come on top."""
 
 FILTER_KEYS: Mapping[str, str] = {"clean": "", "smudge": "", "process": "", "required": "false"}
 """An empty command means: no filter."""
+
+NO_SUBMODULES = "--ignore-submodules=all"
+"""For every command that compares a worktree: git runs `git status` in each submodule, with the submodule's filters."""
+
+OWN_FILES = (
+    "config",
+    "config.worktree",
+    "HEAD",
+    "index",
+    "packed-refs",
+    "info/exclude",
+    "info/attributes",
+    "commondir",
+)
+"""What git reads of a repository before it does anything."""
+
+MAX_CONFIG_BYTES = 256 * 1024
+
+MAX_INCLUDES = 20
+"""Of one repository; git itself follows ten levels."""
+
+_INCLUDED = re.compile(rb"(?im)(?:^|\])[ \t]*path[ \t]*=[ \t]*([^\r\n]*)")
+
+NOTHING_FOUND = 1
+"""What `git config` exits with when no key matches."""
 
 
 def run_git(
@@ -43,31 +81,26 @@ def run_git(
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run git in a folder, with nothing of the repository or the user run. Blocking: for a thread.
 
-    Raises `OSError` where it cannot be started, and `subprocess.TimeoutExpired`.
+    Raises `OSError` where it cannot be started, `Refused` where the repository may not be read, and
+    `subprocess.TimeoutExpired`.
     """
     settings = _settings(git, folder)
-    named = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
-        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return subprocess.run(
-        [git, "-C", folder, *words],
-        input=given or b"",
-        capture_output=True,
-        env={**VARIABLES, **named, **variables, "PATH": os.path.dirname(git)},
-        timeout=LIST_SECONDS,
-        check=False,
-    )
+    if settings is None:
+        raise Refused(Code.INVALID_INPUT, f"the configuration of the repository of {folder} cannot be read")
+    return _run(git, folder, words, {**_named(settings), **variables}, LIST_SECONDS, given)
 
 
 def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
     """Files below a folder that differ from HEAD or are untracked and not ignored; None where git cannot say. Blocking.
 
     Filters of the repository do not run, so a file may be listed that git itself would call unchanged. Deleted files
-    are not listed. Without a commit, every file is new.
+    and submodules are not listed. Without a commit, every file is new.
     """
     settings = _settings(git, folder)
-    differing = ("diff-index", "--name-only", "--relative", "--no-renames", "--diff-filter=d", "-z", "HEAD", "--")
-    names = _listed(git, folder, differing, settings)
+    if settings is None:
+        return None
+    options = ("--name-only", "--relative", "--no-renames", "--diff-filter=d", NO_SUBMODULES, "-z")
+    names = _listed(git, folder, ("diff-index", *options, "HEAD", "--"), settings)
     if names is None:
         names = _listed(git, folder, ("ls-files", "--cached", "-z"), settings)
     others = _listed(git, folder, ("ls-files", "--others", "--exclude-standard", "-z"), settings)
@@ -77,46 +110,139 @@ def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
     return tuple(AbsPath(path) for path in paths if os.path.isfile(path))
 
 
-def _settings(git: str, folder: AbsPath) -> Mapping[str, str]:
-    """`SAFE`, and every filter that the repository defines switched off."""
-    keys = _listed(git, folder, ("config", "--name-only", "-z", "--get-regexp", r"^filter\."), {}) or []
-    filters = {key.rpartition(".")[0] for key in keys}
+def committed_content(git: str, path: AbsPath) -> bytes | None:
+    """What HEAD has of a file; None where it has nothing of it, or nothing can be said. Blocking: for a thread."""
+    folder, name = os.path.split(path)
+    if not _is_readable(folder):
+        return None
+    try:
+        done = _run(git, folder, ("cat-file", "blob", f"HEAD:./{name}"), {}, SECONDS)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 and len(done.stdout) <= MAX_BYTES else None
+
+
+def _settings(git: str, folder: AbsPath) -> Mapping[str, str] | None:
+    """`SAFE`, and every filter that the repository defines switched off; None where we cannot tell which there are."""
+    if not _is_readable(folder):
+        return None
+    words = ("config", "--name-only", "-z", "--get-regexp", r"^filter\.")
+    try:
+        done = _run(git, folder, words, {}, SECONDS)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode not in {0, NOTHING_FOUND}:
+        return None
+    filters = {os.fsdecode(key).rpartition(".")[0] for key in done.stdout.split(b"\0") if key}
     return {**SAFE, **{f"{name}.{key}": value for name in filters for key, value in FILTER_KEYS.items()}}
+
+
+def _named(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Settings as variables of git, which win over the repository's."""
+    named = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return named
 
 
 def _listed(git: str, folder: AbsPath, words: tuple[str, ...], settings: Mapping[str, str]) -> list[str] | None:
     """What git prints, split at NULs."""
-    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(settings.items()):
-        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     try:
-        done = subprocess.run(
-            [git, "-C", folder, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**VARIABLES, **variables, "PATH": os.path.dirname(git)},
-            timeout=LIST_SECONDS,
-            check=False,
-        )
+        done = _run(git, folder, words, _named(settings), LIST_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else None
 
 
-def committed_content(git: str, path: AbsPath) -> bytes | None:
-    """What HEAD has of a file; None where it has nothing of it, or nothing can be said. Blocking: for a thread."""
-    folder, name = os.path.split(path)
+def _run(
+    git: str,
+    folder: str,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    seconds: float,
+    given: bytes | None = None,
+) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [git, "-C", folder, *words],
+        input=given or b"",
+        capture_output=True,
+        env={**VARIABLES, **variables, "PATH": os.path.dirname(git)},
+        timeout=seconds,
+        check=False,
+    )
+
+
+def _is_readable(folder: str) -> bool:
+    """Whether git would wait for nobody there: a FIFO in place of a file, or included by one, blocks it for ever."""
+    for above in ancestors(folder, "/"):
+        place = os.path.join(above, ".git")
+        if os.path.lexists(place):
+            return _is_plain(place)
+    return True
+
+
+def _is_plain(place: str) -> bool:
+    """Of one repository: its own files, and those that its configuration includes."""
+    if not os.path.isdir(place):
+        said = _content(place)
+        if said is None or not said.startswith(b"gitdir:"):
+            return False
+        place = os.path.join(os.path.dirname(place), os.fsdecode(said[len(b"gitdir:") :].strip()))
+    common = os.path.join(place, "commondir")
+    shared = _content(common) if os.path.lexists(common) else b"."
+    if shared is None:
+        return False
+    both = dict.fromkeys((place, os.path.join(place, os.fsdecode(shared.strip()))))
+    files = [os.path.join(one, name) for one in both for name in OWN_FILES]
+    return all(_is_regular(file) for file in files) and _includes_are_plain(
+        [file for file in files if os.path.basename(file).startswith("config") and os.path.exists(file)]
+    )
+
+
+def _includes_are_plain(files: list[str]) -> bool:
+    known = set(files)
+    while files:
+        file = files.pop()
+        text = _content(file)
+        if text is None or len(known) > MAX_INCLUDES:
+            return False
+        for name in _included(text):
+            place = None if name is None else os.path.join(os.path.dirname(file), name)
+            if place is None or not _is_regular(place):
+                return False
+            if os.path.exists(place) and place not in known:
+                known.add(place)
+                files.append(place)
+    return True
+
+
+def _included(config: bytes) -> Iterator[str | None]:
+    """The files that a configuration may include; None for a name that only git can read."""
+    if b"[include" not in config.lower():
+        return
+    if b"\\" in config:  # a name may go on in the next line, or be spelled with escapes
+        yield None
+    for found in _INCLUDED.finditer(config):
+        name = found[1].strip().removeprefix(b'"').removesuffix(b'"')
+        yield None if re.search(rb'^[~%]|[";#]', name) else os.fsdecode(name)
+
+
+def _content(path: str) -> bytes | None:
+    """Of a regular file that is not larger than a configuration is; None otherwise."""
+    with suppress(OSError, ValueError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_CONFIG_BYTES:
+                return stream.read(MAX_CONFIG_BYTES)
+    return None
+
+
+def _is_regular(path: str) -> bool:
+    """Whether a file is one, or is not there at all."""
     try:
-        done = subprocess.run(
-            [git, "-C", folder, "cat-file", "blob", f"HEAD:./{name}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**VARIABLES, "PATH": os.path.dirname(git)},
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 and len(done.stdout) <= MAX_BYTES else None
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False

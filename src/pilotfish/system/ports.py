@@ -15,19 +15,25 @@ from pilotfish.protocol.watching import PathChange, WatchRegistration
 
 
 class Confinement(Struct, frozen=True):
-    """What a program may not do, as far as the system can hold it to that."""
+    """What a program may do, as far as the system can hold it to that. All folders are real."""
 
     sealed: tuple[AbsPath, ...]
-    """Real folders below which it executes and changes nothing, """
-    opened: tuple[AbsPath, ...] = ()
-    """but for what lies in these."""
+    """Folders below which it executes nothing."""
+    writable: tuple[AbsPath, ...] = ()
+    """All that it may change."""
+    private: tuple[AbsPath, ...] = ()
+    """Folders whose files it does not read, """
+    readable: tuple[AbsPath, ...] = ()
+    """but for these."""
     network: bool = False
     """Whether it may connect to other machines."""
+    required: bool = False
+    """It does not start where the system cannot hold it to its files."""
 
 
 HELD = {
     "privileges": "no new privileges",
-    "files": "nothing below the workspace is executed or changed",
+    "files": "nothing is changed, nothing below the workspace is executed, the home is not read",
     "network": "no network",
 }
 """What a system may hold a confined program to, in words."""

@@ -260,9 +260,10 @@ def _order(launch: Launch, token: str) -> bytes:
 def _confining(confinement: Confinement | None) -> Iterator[str]:
     """The confinement in the words of `supervisor.confined`, as variables without a name."""
     if confinement is not None:
-        yield from (f"=sealed={folder}" for folder in confinement.sealed)
-        yield from (f"=opened={folder}" for folder in confinement.opened)
+        for kind in ("sealed", "private", "readable", "writable"):
+            yield from (f"={kind}={folder}" for folder in getattr(confinement, kind))
         yield f"=network={'open' if confinement.network else 'closed'}"
+        yield from ("=required=",) if confinement.required else ()
 
 
 def _start_supervisor(launch: Launch, token: str) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -28,10 +28,23 @@ class Skipped(Struct):
 
 def files_below(folder: AbsPath, skipped: Skipped | None = None) -> Iterator[AbsPath]:
     """Regular files below a real folder, sorted by path; `skipped` collects what was left out."""
-    yield from _walk(folder, rules_above(folder), skipped or Skipped())
+    left = skipped or Skipped()
+    # Not by recursion: folders may lie in each other deeper than Python calls itself.
+    walks = [_entries(folder, rules_above(folder), left)]
+    while walks:
+        entry, rules = next(walks[-1], (None, ()))
+        if entry is None:
+            walks.pop()
+        elif entry.is_dir(follow_symlinks=False):
+            walks.append(_entries(AbsPath(entry.path), rules, left))
+        else:
+            yield AbsPath(entry.path)
 
 
-def _walk(folder: AbsPath, rules: Sequence[IgnoreRules], skipped: Skipped) -> Iterator[AbsPath]:
+def _entries(
+    folder: AbsPath, rules: Sequence[IgnoreRules], skipped: Skipped
+) -> Iterator[tuple["os.DirEntry[str]", Sequence[IgnoreRules]]]:
+    """The files of one folder and the folders to go on with, each with the rules of what is ignored in it."""
     own = read_rules(folder)
     rules = rules if own is None else (*rules, own)
     try:
@@ -44,14 +57,10 @@ def _walk(folder: AbsPath, rules: Sequence[IgnoreRules], skipped: Skipped) -> It
         if (is_folder and _is_left_out(entry.name)) or is_ignored(path, rules):
             if is_folder and entry.name not in REPOSITORIES:
                 skipped.ignored.append(path)
-        elif is_folder:
-            yield from _walk(path, rules, skipped)
-        elif entry.is_symlink():
-            skipped.links.append(path)
-        elif entry.is_file(follow_symlinks=False):
-            yield path
+        elif is_folder or entry.is_file(follow_symlinks=False):
+            yield entry, rules
         else:
-            skipped.special.append(path)
+            (skipped.links if entry.is_symlink() else skipped.special).append(path)
 
 
 def _is_left_out(name: str) -> bool:

@@ -26,6 +26,7 @@ It is a program of its own, and imports next to nothing: start time and memory a
 """
 
 import ctypes
+import errno
 import os
 import select
 import sys
@@ -165,15 +166,20 @@ def become(supervisor: int, folder: bytes, arguments: list[bytes], variables: li
 
 
 def confined(orders: list[bytes]) -> list[bytes]:
-    """Confine this process: `sealed=FOLDER`, `opened=FOLDER`, `network=closed`; return what holds."""
+    """Confine this process: `network=closed`, and `KIND=FOLDER` as `confinement.confine` has them; return what holds.
+
+    With `required=` it raises where the kernel does not hold it to its files.
+    """
     if TYPE_CHECKING:
         from pilotfish.system import confinement
     else:
         import confinement  # beside this file; only servers of untrusted folders pay for it
-    pairs = [order.partition(b"=") for order in orders]
-    sealed = [value for name, _, value in pairs if name == b"sealed"]
-    opened = [value for name, _, value in pairs if name == b"opened"]
-    held = confinement.confine(sealed, opened, network=b"network=closed" not in orders)
+    folders: dict[bytes, list[bytes]] = {b"sealed": [], b"private": [], b"readable": [], b"writable": []}
+    for kind, _, value in (order.partition(b"=") for order in orders):
+        folders.setdefault(kind, []).append(value)
+    held = confinement.confine(folders, network=folders.get(b"network") != [b"closed"])
+    if b"required" in folders and "files" not in held:
+        raise PermissionError(errno.EPERM, "not confined")
     return [word.encode() for word in held]
 
 

@@ -5,7 +5,7 @@ holds it to. One that the catalogue withholds can be let loose all the same, to 
 """
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from enum import StrEnum
 from unittest.mock import patch
@@ -140,8 +140,10 @@ def _unconfined(launch: Launch) -> AbstractAsyncContextManager[Process]:
 def _admitting(*, forced: bool) -> Generator[None]:
     """Where it is forced, let also those run that the catalogue withholds; restricted if they can be."""
 
-    def admit(spec: ServerSpec, *, trusted: bool, version: str | None = None) -> Allowed | Withheld:
-        return admitted(replace(spec, risk=Risk.PARSES, shown=ANY), trusted=trusted, version=version)
+    def admit(
+        spec: ServerSpec, *, trusted: bool, version: str | None = None, held: Container[str] = ()
+    ) -> Allowed | Withheld:
+        return admitted(replace(spec, risk=Risk.PARSES, shown=ANY), trusted=trusted, version=version, held=held)
 
-    with patch("pilotfish.service.workspace.admitted", admit if forced else admitted):
+    with patch("pilotfish.servers.launch.admitted", admit if forced else admitted):
         yield

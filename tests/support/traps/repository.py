@@ -1,9 +1,10 @@
 """Writes trap repositories: every known way to make a tool run something, each with a canary that tells.
 
 `repositories/NAME.txt` is a tree of files. A line `-- PATH` begins a file, `-- PATH *` a program, `-- PATH !` the
-source of a shared library. In a file, `@KIND:WAY@` becomes code that creates the canary of that way: `SH`, `PY`, `JS`
+source of a shared library. In a file, `@KIND:WAY@` becomes code that opens the canary of that way: `SH`, `PY`, `JS`
 (CommonJS), `MJS` (a module), `PL`, `RB`, `LUA`, `PHP`, `C`; `MARK` is the canary's path, `URL` an address that is
-listened at, and `@ROOT@` the repository. What stands before the first file is a remark.
+listened at, `@ROOT@` the repository, and `@HOME@` the user's home, which is watched (`watched_home`). What stands
+before the first file is a remark.
 """
 
 import re
@@ -17,19 +18,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from support.files.canaries import Canaries
+from support.traps.watched_home import WatchedHome, plant_secrets
+
 REPOSITORIES = Path(__file__).parent / "repositories"
 EVERYTHING = "everything"
 
 CODE: Mapping[str, str] = {
-    "SH": ": > {}",
-    "PY": "open('{}', 'w').close()",
-    "JS": "require('fs').writeFileSync('{}', '');",
-    "MJS": "import {{ writeFileSync as mark }} from 'node:fs'; mark('{}', '');",
-    "PL": "open(F, q{{>}}, q{{{}}});",
-    "RB": "File.write('{}', '')",
-    "LUA": "io.open('{}', 'w'):close()",
-    "PHP": "file_put_contents('{}', '');",
-    "C": 'fclose(fopen("{}", "w"));',
+    "SH": ": < {}",
+    "PY": "open('{}').close()",
+    "JS": "require('fs').readFileSync('{}');",
+    "MJS": "import {{ readFileSync as mark }} from 'node:fs'; mark('{}');",
+    "PL": "open(F, q{{<}}, q{{{}}});",
+    "RB": "File.read('{}')",
+    "LUA": "io.open('{}'):close()",
+    "PHP": "file_get_contents('{}');",
+    "C": 'fclose(fopen("{}", "r"));',
     "MARK": "{}",
 }
 VARIABLES: Mapping[str, str] = {
@@ -53,27 +57,36 @@ class Trap(Struct, frozen=True):
     root: Path
     ways: frozenset[str]
     canaries: Path
+    """The folder of files that are opened by what runs: also a server that may write nowhere can do that."""
+    opened: Canaries
     visited: set[str]
     """Ways whose address was asked for."""
+    home: WatchedHome
 
     def sprung(self) -> set[str]:
         """The ways that worked."""
-        return {canary.name for canary in self.canaries.iterdir()} | self.visited
+        return {canary.name for canary in self.opened.opened()} | self.visited
 
 
 @contextmanager
 def set_trap(base: Path, kinds: Iterable[str], root: Path | None = None) -> Generator[Trap]:
     """Write the repository of these kinds below `base`, and listen at the addresses in it."""
-    root, canaries = root or base / "repository", base / "canaries"
+    root, canaries, home = root or base / "repository", base / "canaries", base / "home"
     root.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)
     canaries.mkdir()
     texts = {path: text for kind in (EVERYTHING, *kinds) for path, text in _files(kind)}
     ways = {(found[1], found[2]) for text in texts.values() for found in CANARY.finditer(text)}
+    for _, way in ways:
+        (canaries / way).touch()
+    plant_secrets(home)
     with _listening() as (address, visited):
         for path, text in texts.items():
-            _write(root, path, CANARY.sub(lambda found: _code(found, canaries, address), text))
+            code = CANARY.sub(lambda found: _code(found, canaries, address), text)
+            _write(root, path, code.replace("@HOME@", str(home)))
         has_compiler = shutil.which("cc") is not None
-        yield Trap(root, frozenset(way for kind, way in ways if kind != "C" or has_compiler), canaries, visited)
+        known = frozenset(way for kind, way in ways if kind != "C" or has_compiler)
+        yield Trap(root, known, canaries, Canaries(canaries), visited, WatchedHome(home, root))
 
 
 def misled(environment: Mapping[str, str], root: Path) -> Mapping[str, str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotfish.servers import cache_evidence as evidence
-from pilotfish.servers.cache_evidence import Evidence, Witness
-from pilotfish.servers.tree import DiskTree
+from pilotfish.servers import tree as evidence
+from pilotfish.servers.tree import DiskTree, Evidence, Witness
 
 pytestmark = pytest.mark.proves("REG-3", "P1")
 

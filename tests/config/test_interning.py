@@ -1,6 +1,6 @@
 """Equal values are kept once, and what only looks equal stays apart."""
 
-from pilotfish.config.equal_values import EqualValues
+from pilotfish.config.merge import EqualValues
 from pilotfish.protocol.wire import Json
 
 

@@ -1,0 +1,187 @@
+"""What git has done to a working tree: read from its own files, and from the index and objects where these have moved.
+
+Nothing of a repository is run for it: `git ls-files`, `diff-files` and `ls-tree` read the index, the status of files
+and stored objects, as `system.git` runs them.
+"""
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+
+from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
+from pilotfish.paths import ancestors
+from pilotfish.system.git import run_git
+
+UNFINISHED: Mapping[str, str] = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+}
+"""What git keeps in its folder while it waits for somebody to resolve conflicts."""
+
+INDEX = ":"
+
+MAX_FILE = 4 * 1024 * 1024
+"""Of a log or a reference that is read."""
+
+MAX_PATHS = 2_000
+"""That are given to one git. Of more, the first ones are asked about, and the others count as git's, too."""
+
+
+class GitState(Struct, frozen=True):
+    """Where a working tree stands; two that are equal have nothing of git's between them."""
+
+    folder: AbsPath
+    """The working tree."""
+    head: tuple[int, int] = (0, 0)
+    """Size and time of the log of HEAD."""
+    index: tuple[int, int] = (0, 0)
+    stash: str = ""
+    """The commit of the newest stash."""
+    unfinished: str | None = None
+    """What git is in the middle of."""
+
+
+class GitMove(Struct, frozen=True):
+    """What git did between two states."""
+
+    target: str | None
+    """Where HEAD was put otherwise than by a commit, or `INDEX` where nothing was committed after that; None: it was
+    not."""
+    base: str
+    """The commit of HEAD before."""
+    stashes: frozenset[str]
+    """Commits of stashes that may have been applied."""
+
+
+def git_state(root: AbsPath) -> GitState | None:
+    """Of the working tree that a folder is in; None outside of one. A few looks at files."""
+    for folder in ancestors(root, "/"):
+        git = _git_folder(os.path.join(folder, ".git"))
+        if git is not None:
+            common = _common_folder(git)
+            unfinished = next(
+                (name for file, name in UNFINISHED.items() if os.path.exists(os.path.join(git, file))), None
+            )
+            return GitState(
+                AbsPath(folder),
+                _look(os.path.join(git, "logs", "HEAD")),
+                _look(os.path.join(git, "index")),
+                _read(os.path.join(common, "refs", "stash"), 0).decode(errors="replace").strip(),
+                unfinished,
+            )
+    return None
+
+
+def git_move(before: GitState | None, now: GitState) -> GitMove | None:
+    """What git did meanwhile; None: nothing. Blocking, reads what was added to the log of HEAD."""
+    if before is None or before.folder != now.folder or before == now:
+        return None
+    git = _git_folder(os.path.join(now.folder, ".git"))
+    added = b"" if git is None else _read(os.path.join(git, "logs", "HEAD"), before.head[0])
+    entries = [line.decode(errors="replace") for line in added.splitlines()]
+    moves = [number for number, line in enumerate(entries) if not line.partition("\t")[2].startswith("commit")]
+    stashes = frozenset({before.stash, now.stash} - {""})
+    if now.head[0] < before.head[0]:
+        # The log was rewritten: whatever happened, what is as in the index now is not somebody's own work.
+        return GitMove(INDEX, "HEAD", stashes)
+    base = entries[0].split(" ")[0] if entries else "HEAD"
+    if not moves:
+        return GitMove(None, base, stashes)
+    is_last = moves[-1] == len(entries) - 1
+    return GitMove(INDEX if is_last else entries[moves[-1]].split(" ")[1], base, stashes)
+
+
+def brought_by_git(git: str, state: GitState, move: GitMove, paths: Collection[AbsPath]) -> frozenset[AbsPath]:
+    """Which of these files, all changed since then, have what git put there. Blocking: for a thread.
+
+    After a move of HEAD these are the files that are as git left them; without one, those that are as in the commit
+    from before, which `git restore` and `git stash` bring back, and those that are as in a stash. This errs towards
+    git in one case: somebody who writes by hand just what the commit has.
+    """
+    names = {os.path.relpath(path, state.folder): path for path in list(paths)[:MAX_PATHS]}
+    there = {name: path for name, path in names.items() if os.path.isfile(path)}
+    if move.target == INDEX:
+        found = _as_in_index(git, state, there)
+        # What is gone and not in the index any more was removed with it.
+        found |= (names.keys() - there.keys()) - _listed(git, state, "ls-files", "-z", "--", *names)
+    else:
+        found = _as_in(git, state, move.target or move.base, there)
+    for stash in move.stashes:
+        found |= _as_in(git, state, stash, there)
+    return frozenset(names[name] for name in found) | frozenset(list(paths)[MAX_PATHS:])
+
+
+def _as_in_index(git: str, state: GitState, names: Mapping[str, AbsPath]) -> frozenset[str]:
+    tracked = _listed(git, state, "ls-files", "-z", "--", *names)
+    differing = _listed(git, state, "diff-files", "--ignore-submodules=all", "--name-only", "-z", "--", *names)
+    return frozenset((tracked & names.keys()) - differing)
+
+
+def _as_in(git: str, state: GitState, commit: str, names: Mapping[str, AbsPath]) -> frozenset[str]:
+    """The files with the content that they have in a commit."""
+    rows = _listed(git, state, "ls-tree", "-z", "--full-tree", commit, "--", *names)
+    stored = {name: words.split()[-1] for words, _, name in (row.partition("\t") for row in rows) if words}
+    return frozenset(name for name, blob in stored.items() if name in names and _blob(names[name], len(blob)) == blob)
+
+
+def _listed(git: str, state: GitState, *words: str) -> frozenset[str]:
+    """What git prints, split at NULs; nothing where it fails."""
+    try:
+        done = run_git(git, state.folder, words, {"GIT_LITERAL_PATHSPECS": "1"})
+    except (OSError, ValueError, Refused, subprocess.TimeoutExpired):
+        return frozenset()
+    return frozenset(os.fsdecode(one) for one in done.stdout.split(b"\0") if one and not done.returncode)
+
+
+def _blob(path: AbsPath, digits: int) -> str:
+    """The name of a file's content in a repository; one of 64 digits where it uses SHA-256."""
+    content = _read(path, 0)
+    hashed = hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
+    hashed.update(b"blob %d\0" % len(content) + content)
+    return hashed.hexdigest()
+
+
+def _git_folder(path: str) -> str | None:
+    if os.path.isdir(path):
+        return path
+    named = _read(path, 0).decode(errors="replace")
+    if not named.startswith("gitdir: "):
+        return None
+    folder = os.path.join(os.path.dirname(path), named.removeprefix("gitdir: ").strip())
+    return folder if "\0" not in folder and os.path.isdir(folder) else None
+
+
+def _common_folder(git: str) -> str:
+    """Of a linked working tree, the folder of the repository itself."""
+    named = _read(os.path.join(git, "commondir"), 0).decode(errors="replace").strip()
+    folder = os.path.join(git, named)
+    return folder if named and "\0" not in folder and os.path.isdir(folder) else git
+
+
+def _look(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def _read(path: str, offset: int) -> bytes:
+    """What a regular file has from there on; nothing where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.pread(descriptor, MAX_FILE, offset)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

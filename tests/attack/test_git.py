@@ -1,0 +1,213 @@
+"""A repository that is a trap for git: nothing of it, nor of a submodule in it, runs by a git of ours (T29, T46).
+
+It may come from an archive or a share, `.git` and all.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pilotfish.batch.copies import make_copy
+from pilotfish.batch.diffs import DiffReader
+from pilotfish.errors import Refused
+from pilotfish.model import AbsPath
+from pilotfish.system.git import changed_files, committed_content, run_git
+from support.daemon.homes import DaemonHome
+from support.daemon.users import ShellUser
+from support.files.canaries import Canary
+from support.files.repositories import commit_everything
+from support.files.repositories import run_git as plain_git
+
+pytestmark = pytest.mark.proves("T29", "T46")
+
+GIT = shutil.which("git") or ""
+
+PROGRAMS = (
+    "core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "diff.external",
+    "diff.evil.command", "diff.evil.textconv", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process",
+    "gpg.program", "merge.evil.driver", "sequence.editor", "core.alternateRefsCommand",
+)  # fmt: skip
+"""Settings that name a program."""
+
+HOOKS = ("post-index-change", "pre-commit", "post-checkout", "fsmonitor-watchman", "reference-transaction")
+
+TEXT = "x = 1\n"
+
+
+def make_hostile(folder: Path, program: Path) -> None:
+    """Have every setting of a repository lead to a program, and make a change that git must look at."""
+    for key in PROGRAMS:
+        plain_git(folder, "config", key, str(program))
+    place = Path(plain_git(folder, "rev-parse", "--absolute-git-dir").strip())
+    for hook in HOOKS:
+        shutil.copy(program, place / "hooks" / hook)
+    for file in folder.glob("*.py"):
+        status = file.stat()
+        file.write_text(TEXT.replace("1", "2"))
+        os.utime(file, (status.st_atime, status.st_mtime + 5))
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Iterator[Canary]:
+    made = Canary(tmp_path / "ran")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def trap(tmp_path: Path, ran: Canary) -> Path:
+    """A repository with a populated submodule, both hostile."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n: < {ran}\ncat\n")
+    program.chmod(0o755)
+    top = Path(os.path.realpath(tmp_path)) / "top"
+    for folder in (top / "sub", top):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.py").write_text(TEXT)
+        (folder / ".gitattributes").write_text("*.py filter=evil diff=evil merge=evil\n")
+        commit_everything(folder)
+    (top / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n')
+    commit_everything(top)
+    make_hostile(top / "sub", program)
+    make_hostile(top, program)
+    assert not ran.was_read()
+    return top
+
+
+def copied(root: AbsPath, target: Path) -> None:
+    target.mkdir()
+    make_copy(root, AbsPath(str(target)), "HEAD", GIT)
+
+
+def diffed(root: AbsPath, scratch: Path) -> None:
+    scratch.mkdir()
+    reader = DiffReader(GIT, AbsPath(str(scratch)))
+    reader.begin(root)
+    reader.files("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 2\n+x = 3\n")
+
+
+COMMANDS: dict[str, Callable[[AbsPath, Path], object]] = {
+    "changes": lambda root, _: changed_files(GIT, root),
+    "committed": lambda root, _: committed_content(GIT, AbsPath(f"{root}/a.py")),
+    "committed in the submodule": lambda root, _: committed_content(GIT, AbsPath(f"{root}/sub/a.py")),
+    "changes of the submodule": lambda root, _: changed_files(GIT, AbsPath(f"{root}/sub")),
+    "copy of a commit": lambda root, scratch: copied(root, scratch / "copy"),
+    "diff": lambda root, scratch: diffed(root, scratch / "diffs"),
+}
+"""Every git of ours."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_of_a_repository_runs(command: str, trap: Path, ran: Canary, tmp_path: Path) -> None:
+    COMMANDS[command](AbsPath(str(trap)), tmp_path)
+    assert not ran.was_read()
+
+
+@pytest.mark.parametrize("words", [["status"], ["diff-index", "HEAD"]], ids=" ".join)
+def test_the_trap_works_on_plain_git(words: list[str], trap: Path, ran: Canary) -> None:
+    plain_git(trap, *words)
+    assert ran.was_read()
+
+
+def test_a_submodule_alone_is_a_trap_for_a_git_that_enters_it(tmp_path: Path, trap: Path, ran: Canary) -> None:
+    for key in PROGRAMS:
+        plain_git(trap, "config", "--unset", key)
+    safe = run_git(GIT, AbsPath(str(trap)), ["diff-index", "--ignore-submodules=all", "HEAD"], {})
+    assert (safe.returncode, ran.was_read()) == (0, False)
+    run_git(GIT, AbsPath(str(trap)), ["diff-index", "HEAD"], {})
+    assert ran.was_read()
+
+
+def test_changes_are_still_listed(trap: Path) -> None:
+    assert changed_files(GIT, AbsPath(str(trap))) == (AbsPath(f"{trap}/a.py"),)
+    assert committed_content(GIT, AbsPath(f"{trap}/a.py")) == TEXT.encode()
+
+
+@pytest.mark.parametrize("config", ["[filter\n", '[include]\n\tpath = "~nobody/x"\n'], ids=["broken", "no such user"])
+def test_a_configuration_that_git_cannot_read_leaves_nothing_to_run(
+    config: str, trap: Path, ran: Canary, tmp_path: Path
+) -> None:
+    with (trap / ".git" / "config").open("a") as file:
+        file.write(config)
+    root = AbsPath(str(trap))
+    assert changed_files(GIT, root) is None
+    with pytest.raises(Refused):
+        copied(root, tmp_path / "copy")
+    assert not ran.was_read()
+
+
+def _no_git(*_words: object, **_options: object) -> None:
+    pytest.fail("git was run")
+
+
+BLOCKING = {
+    "included": "[include]\n\tpath = fifo\n",
+    "quoted": '[INCLUDE] path = "fifo"\n',
+    "with a remark": "[include]\n\tpath = fifo ; a remark\n",
+    "in two lines": "[include]\n\tpath = fi\\\nfo\n",
+    "by another": "[include]\n\tpath = other\n",
+    "by condition": '[includeIf "gitdir:**"]\n\tpath = ./fifo\n',
+}
+
+
+@pytest.mark.parametrize("config", BLOCKING.values(), ids=BLOCKING)
+def test_git_is_not_run_where_it_would_wait_for_a_pipe(
+    config: str, trap: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = trap / ".git"
+    os.mkfifo(place / "fifo")
+    (place / "other").write_text("[include]\n\tpath = fifo\n")
+    with (place / "config").open("a") as file:
+        file.write(config)
+    monkeypatch.setattr("subprocess.run", _no_git)
+    root = AbsPath(str(trap))
+    assert changed_files(GIT, root) is None
+    assert committed_content(GIT, AbsPath(f"{root}/a.py")) is None
+    with pytest.raises(Refused):
+        run_git(GIT, root, ["status"], {})
+
+
+@pytest.mark.parametrize("name", ["config", "HEAD", "index", "info/exclude"])
+def test_nor_where_a_file_of_the_repository_is_a_pipe(name: str, trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (trap / ".git" / name).unlink()
+    os.mkfifo(trap / ".git" / name)
+    monkeypatch.setattr("subprocess.run", _no_git)
+    assert changed_files(GIT, AbsPath(str(trap))) is None
+
+
+def test_a_worktree_and_an_included_file_are_read(tmp_path: Path) -> None:
+    top, beside = tmp_path / "top", tmp_path / "beside"
+    top.mkdir()
+    (top / "a.py").write_text(TEXT)
+    commit_everything(top)
+    (top / ".git" / "other").write_text("[user]\n\tname = a\n")
+    plain_git(top, "config", "include.path", "other")
+    plain_git(top, "worktree", "add", "--quiet", str(beside))
+    (beside / "a.py").write_text("x = 2\n")
+    assert changed_files(GIT, AbsPath(str(beside))) == (AbsPath(f"{beside}/a.py"),)
+    assert committed_content(GIT, AbsPath(f"{beside}/a.py")) == TEXT.encode()
+
+
+@pytest.mark.slow
+def test_a_session_that_starts_in_the_trap_runs_nothing_of_it(home: DaemonHome, tmp_path: Path, ran: Canary) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n: < {ran}\ncat\n")
+    program.chmod(0o755)
+    for folder in (home.root / "sub", home.root):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.py").write_text(TEXT)
+        (folder / ".gitattributes").write_text("*.py filter=evil\n")
+        commit_everything(folder)
+    make_hostile(home.root / "sub", program)
+    home.environment["PATH"] = f"{os.path.dirname(GIT)}:{home.environment['PATH']}"
+    event = {"hook_event_name": "SessionStart", "session_id": "a", "source": "startup", "cwd": str(home.root)}
+    done = home.run_hook(json.dumps(event).encode(), "claude-code")
+    assert done.returncode == 0, done
+    user = ShellUser(home)
+    for verb in (["check", "--changed"], ["impact"]):
+        user.run(*verb)
+    assert not ran.was_read()

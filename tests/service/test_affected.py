@@ -11,10 +11,10 @@ from pilotfish.service.diagnostics.project_words import ProjectWords
 pytestmark = pytest.mark.anyio
 
 FILES = {
-    "app/models.py": "class User:\n    def name(self): ...\n\ndef load(): ...\n",
+    "app/models.py": "class User:\n    def nick(self): ...\n\ndef load(): ...\n",
     "app/views.py": "from app.models import load\n\nload()\n",
-    "app/admin.py": "import app.models\n\napp.models.User()\n",
-    "app/names.py": "def show(user):\n    return user.name()\n",
+    "app/admin.py": "import app.models\n\ndef user():\n    return app.models.User()\n",
+    "app/names.py": "def show(user):\n    return user.nick()\n",
     "app/other.py": "print('models')\n",
     "deep/down/far.py": "from app.views import x\n",
 }
@@ -56,14 +56,14 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-async def test_a_renamed_function_affects_those_who_mention_it_and_the_importers(project: Project) -> None:
-    assert await project.edited("app/models.py", "load", "fetch") == ["app/views.py", "app/admin.py"]
+async def test_a_renamed_function_affects_those_who_take_it_and_not_all_who_import_its_module(project: Project) -> None:
+    assert await project.edited("app/models.py", "load", "fetch") == ["app/views.py"]
 
 
-async def test_a_renamed_method_affects_a_file_that_imports_nothing(project: Project) -> None:
-    found = await project.edited("app/models.py", "def name(", "def title(")
-    assert set(found) == {"app/names.py", "app/views.py", "app/admin.py"}
-    assert found[0] == "app/names.py"
+async def test_a_renamed_method_affects_those_who_can_have_such_an_object(project: Project) -> None:
+    (project.root / "app" / "shown.py").write_text("from app.admin import user\n\nuser().nick()\n")
+    # `names.py` says the word, and imports nothing.
+    assert await project.edited("app/models.py", "def nick(", "def title(") == ["app/shown.py"]
 
 
 async def test_a_comment_affects_nobody(project: Project) -> None:
@@ -84,7 +84,7 @@ async def test_what_changes_in_a_file_that_nobody_imports_affects_nobody(project
     ],
 )
 async def test_only_an_import_is_a_way_to_others(project: Project, statement: str, affected: list[str]) -> None:
-    (project.root / "app" / "user.py").write_text(f"{statement}\nshow = 1\n")
+    (project.root / "app" / "user.py").write_text(f"{statement}\nx.show\n")
     found = await project.edited("app/names.py", "show(user)", "show(user, more)")
     assert [name for name in found if name == "app/user.py"] == affected
 
@@ -102,18 +102,19 @@ async def test_a_file_of_python_is_imported_by_its_own_name_whatever_that_is(pro
 
 async def test_what_was_broken_comes_first(project: Project) -> None:
     found = await project.edited("app/models.py", "load", "fetch", broken=("deep/down/far.py",))
-    assert found == ["deep/down/far.py", "app/views.py", "app/admin.py"]
+    assert found == ["deep/down/far.py", "app/views.py"]
 
 
-async def test_a_file_that_is_gone_affects_all_who_mention_what_it_defined(project: Project) -> None:
+async def test_a_file_that_is_gone_affects_all_who_import_it(project: Project) -> None:
     edit = EditedText(project.path("app/models.py"), FILES["app/models.py"], None)
     found = await project.affected.of_edits(AbsPath(str(project.root)), [edit], (".py",), 60.0)
-    assert set(project.names(found)) == {"app/views.py", "app/admin.py", "app/names.py"}
+    assert set(project.names(found)) == {"app/views.py", "app/admin.py"}
 
 
-async def test_the_importers_of_a_broken_file_follow(project: Project) -> None:
-    found = await project.affected.of_broken(AbsPath(str(project.root)), [project.path("app/views.py")], (".py",), 60.0)
-    assert project.names(found) == ["deep/down/far.py"]
+async def test_of_450_importers_none_is_left_out(project: Project) -> None:
+    for number in range(450):
+        (project.root / "app" / f"user{number}.py").write_text("from app.models import load\n")
+    assert len(await project.edited("app/models.py", "load", "fetch")) == 451
 
 
 async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> None:
@@ -122,32 +123,58 @@ async def test_without_an_index_in_time_nothing_is_claimed(project: Project) -> 
     assert found == Affected((), complete=False)
 
 
+async def test_what_cannot_be_parsed_may_import_whatever_it_names(project: Project) -> None:
+    (project.root / "app" / "half.py").write_text("from app.models import (load\n")
+    assert await project.edited("app/models.py", "load", "fetch") == ["app/half.py", "app/views.py"]
+
+
 @pytest.mark.parametrize(
     ("text", "affected"),
     [
-        ("def show(user):\n    return user.name()\n", ["app/user.py"]),
-        ("class Guest:\n    def name(self): ...\n", ["app/user.py"]),
-        ("def show(name):\n    return name\n", []),
+        ("from app.models import User\n\nprint(User().nick())\n", ["app/user.py"]),
+        ("from app.models import User\n\nclass Guest(User):\n    def nick(self): ...\n", ["app/user.py"]),
+        ("from app.models import User\n\ndef show(nickname):\n    return nickname\n", []),
     ],
 )
-async def test_a_variable_of_the_same_name_does_not_see_a_member(
-    project: Project, text: str, affected: list[str]
-) -> None:
+async def test_a_file_is_read_anew_when_it_changes(project: Project, text: str, affected: list[str]) -> None:
     other = project.root / "app" / "user.py"
-    edit = EditedText(
-        project.path("app/models.py"),
-        FILES["app/models.py"],
-        FILES["app/models.py"].replace("name(self)", "name(self, x)"),
-    )
     for said in (text, "", text):
-        # It comes back to an earlier text.
         other.write_text(said)
         project.words.lost(AbsPath(str(project.root)))
-        found = await project.affected.by_visible_names(AbsPath(str(project.root)), [edit], (".py",), 60.0)
-        assert [name for name in project.names(found) if name == "app/user.py"] == (affected if said else [])
+        found = await project.edited("app/models.py", "def load(", "def load(more")
+        assert "app/user.py" not in found
+        found = await project.edited("app/models.py", "def nick(self)", "def nick(self, more)")
+        assert [name for name in found if name == "app/user.py"] == (affected if said else [])
 
 
-async def test_of_what_is_broken_only_what_others_import_is_seen(project: Project) -> None:
-    paths = [project.path(name) for name in ("app/names.py", "app/models.py", "app/views.py")]
-    found = await project.affected.importable(AbsPath(str(project.root)), paths, (".py",), 60.0)
-    assert found == paths[1:]
+TYPESCRIPT = {
+    "src/deep/util.ts": "export const one = 1\n",
+    "src/deep/index.ts": "export * from './util'\n",
+    "src/user.ts": "import { one } from './deep'\n",
+    "src/other.ts": "export const two = 2\n",
+    "src/util.test.ts": "import { one } from './deep/util'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "affected"),
+    [
+        ("src/deep/util.ts", {}, {"src/deep/index.ts", "src/user.ts", "src/util.test.ts"}),
+        ("src/util.test.ts", {}, set[str]()),
+        ("src/other.ts", {"tsconfig.json": '{"paths": {"@two": ["./src/other.ts"]}}'}, TYPESCRIPT.keys()),
+        ("src/other.ts", {"src/other.ts": "declare global { const two: number }\nexport {}\n"}, TYPESCRIPT.keys()),
+        ("src/other.ts", {"src/other.ts": "const two = 2\n"}, TYPESCRIPT.keys()),
+    ],
+    ids=["through files that stay as they are", "nobody imports it", "mapped", "global", "a script"],
+)
+async def test_without_a_parser_whoever_may_import_a_file_is_affected(
+    tmp_path: Path, path: str, more: dict[str, str], affected: set[str]
+) -> None:
+    for name, text in {**TYPESCRIPT, **more}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    text = (tmp_path / path).read_text()
+    edit = EditedText(AbsPath(str(tmp_path / path)), text, f"{text}\n")
+    found = await AffectedFiles(ProjectWords()).of_edits(AbsPath(str(tmp_path)), [edit], (".ts",), 60.0)
+    assert {str(Path(one).relative_to(tmp_path)) for one in found.files} == affected - {path}
+    assert found.complete

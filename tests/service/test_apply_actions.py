@@ -104,6 +104,31 @@ async def test_the_edit_comes_before_the_command_and_what_the_command_asks_for_a
     assert [one.path for one in changes(answer).files] == ["a.fake", "b.fake"]
 
 
+UNTRUSTED: dict[str, Any] = {"security": {}}
+
+
+@pytest.mark.proves("T7")
+@pytest.mark.parametrize("command", ["do", {"command": "do"}], ids=["bare", "of an action"])
+async def test_no_command_runs_where_nobody_trusts_the_workspace(tmp_path: Path, command: object) -> None:
+    """gopls runs the tests of a project by one, and other servers whatever the project names."""
+    async with editing_service(tmp_path, TWO, UNTRUSTED) as service:
+        service.mind.actions = [{"title": "Run tests", "kind": "goTest", "command": command}]
+        code, message = refusal(await service.act("Run tests", apply=True))
+        assert service.heard("workspace/executeCommand") == []
+    assert (code, "not trusted" in message) == (Code.UNTRUSTED, True)
+
+
+@pytest.mark.proves("T7")
+async def test_there_the_edit_of_an_action_is_made_without_its_command(tmp_path: Path) -> None:
+    async with editing_service(tmp_path, TWO, UNTRUSTED) as service:
+        edit = whole(service, "a.fake", "old", "edited")
+        service.mind.actions = [{"title": "Do", "edit": edit, "command": {"command": "do"}}]
+        answer = await service.act("Do", apply=True)
+        assert service.files() == {**TWO, "a.fake": "edited = 1\n"}
+        assert service.heard("workspace/executeCommand") == []
+    assert "not trusted" in str(answer)
+
+
 def whole_of(mind: EditingServer, name: str, before: str, after: str) -> dict[str, Any]:
     return {"documentChanges": [edited(mind.root, name, text_edit(0, 0, len(before), after))]}
 

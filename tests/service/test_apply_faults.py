@@ -12,7 +12,7 @@ import pytest
 from pilotfish.errors import Failure, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Staged
-from pilotfish.service.changes import writing
+from pilotfish.service.changes import transaction
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.files.faulty import Faults, Killed, error, full_disk, gone_bad, injected, kill
 from support.files.folders import IN_MEMORY
@@ -271,13 +271,13 @@ def test_a_transaction_that_is_under_way_is_nobody_elses_to_undo(
 ) -> None:
     """Another process starts in the middle: it sees the lock."""
     seen: list[Recovery] = []
-    original = writing.Writing.commit
+    original = transaction.Writing.commit
 
-    def commit(self: writing.Writing) -> None:
+    def commit(self: transaction.Writing) -> None:
         original(self)
         seen.append(recover(home))
 
-    monkeypatch.setattr(writing.Writing, "commit", commit)
+    monkeypatch.setattr(transaction.Writing, "commit", commit)
     write(root, OLD)
     perform(edits(root), home)
     assert seen == [Recovery()]

@@ -12,7 +12,7 @@ import pytest
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.staged import Staged
-from pilotfish.service.changes import writing
+from pilotfish.service.changes import transaction
 from pilotfish.service.changes.transaction import Recovery, perform, recover
 from support.values.edits import contents, created, deleted, edited, left_in, renamed, staged, text_edit, write
 
@@ -135,14 +135,14 @@ def test_a_file_system_without_links_gets_copies(root: Path, home: AbsPath, monk
 @pytest.mark.proves("T37")
 def test_the_journal_is_private(root: Path, home: AbsPath, monkeypatch: pytest.MonkeyPatch) -> None:
     modes: list[int] = []
-    original = writing.Writing.prepare
+    original = transaction.Writing.prepare
 
-    def prepare(self: writing.Writing, what: Staged) -> None:
+    def prepare(self: transaction.Writing, what: Staged) -> None:
         for folder, _, names in os.walk(home):
             modes.extend(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) for name in (".", *names))
         original(self, what)
 
-    monkeypatch.setattr(writing.Writing, "prepare", prepare)
+    monkeypatch.setattr(transaction.Writing, "prepare", prepare)
     write(root, {"a.py": b"x\n"})
     perform(staged(root, edited(root, "a.py", text_edit(0, 0, 1, "y"))), home)
     assert modes == [0o700, 0o700, 0o600]
@@ -170,9 +170,9 @@ def test_a_file_that_somebody_else_changes_stops_the_whole(
     root: Path, home: AbsPath, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None], moment: str
 ) -> None:
     """Whoever writes at whatever moment, what they wrote is there in the end, and nothing of ours."""
-    original = writing.Writing.prepare
+    original = transaction.Writing.prepare
 
-    def prepare(self: writing.Writing, what: Staged) -> None:
+    def prepare(self: transaction.Writing, what: Staged) -> None:
         original(self, what)
         act(root / "b.py")
 
@@ -182,7 +182,7 @@ def test_a_file_that_somebody_else_changes_stops_the_whole(
     if moment == "before":
         act(root / "b.py")
     else:
-        monkeypatch.setattr(writing.Writing, "prepare", prepare)
+        monkeypatch.setattr(transaction.Writing, "prepare", prepare)
     with pytest.raises(Refused) as refused:
         perform(changes, home)
     assert refused.value.code in {Code.STALE, Code.FILE_MISSING}
@@ -251,14 +251,14 @@ def test_a_folder_swapped_for_a_link_at_the_last_moment_leads_nobody_out_either(
     write(root, {"a.py": b"a\n", "pkg/b.py": b"b\n"})
     write(tmp_path / "outside", {"b.py": b"secret\n"})
     old = contents(root)
-    original = writing.Writing.prepare
+    original = transaction.Writing.prepare
 
-    def prepare(self: writing.Writing, what: Staged) -> None:
+    def prepare(self: transaction.Writing, what: Staged) -> None:
         original(self, what)
         (root / "pkg").rename(root / "was")
         (root / "pkg").symlink_to(tmp_path / "outside")
 
-    monkeypatch.setattr(writing.Writing, "prepare", prepare)
+    monkeypatch.setattr(transaction.Writing, "prepare", prepare)
     change = text_edit(0, 0, 1, "x")
     changes = staged(root, edited(root, "a.py", change), edited(root, "pkg/b.py", change))
     with pytest.raises(Unavailable):

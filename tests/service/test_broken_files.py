@@ -68,10 +68,11 @@ async def test_a_fix_is_followed_by_silence_and_the_next_break_is_told(tmp_path:
 
 
 async def test_an_edit_of_a_comment_checks_nothing_else(tmp_path: Path) -> None:
-    async with service_on(tmp_path, {"one": linker}, config()) as ground:
-        ground.write("lib.rb", "def total\n")
-        ground.write("a.rb", "use total\n")
-        feedback = await edited(ground, "lib.rb", "def total  # total\n")
+    settings = config() | {"lsp": {"one": {"command": ["/bin/true"], "extensions": [".py"]}}}
+    async with service_on(tmp_path, {"one": linker}, settings) as ground:
+        ground.write("lib.py", "def total\n")
+        ground.write("a.py", "use total\n")
+        feedback = await edited(ground, "lib.py", "def total  # total\n")
         assert (feedback.text, feedback.others) == ("", None)
         assert len(ground.sent("one", "textDocument/didOpen")) == 1
 
@@ -98,7 +99,9 @@ async def test_what_is_not_checked_in_time_is_counted_and_the_answer_is_partial(
         assert feedback.state is State.PARTIAL
         assert feedback.others is not None
         assert (feedback.others.checked, feedback.others.candidates, feedback.others.complete) == (1, 2, "no")
-        assert "1 of 2 possibly affected files were not checked yet." in feedback.text
+        # Of what is not finished nothing is said: it follows if it is broken (FMT-10).
+        assert "not checked" not in feedback.text
+        assert "1 of 2 possibly affected files were not checked" in (feedback.reason or "")
 
 
 async def test_what_was_told_is_not_told_again_while_the_other_files_are_awaited(tmp_path: Path) -> None:
@@ -151,9 +154,12 @@ def gossip(script: Script) -> None:
     script.ignore("textDocument/didSave", "textDocument/didClose")
 
 
-async def test_what_a_server_says_of_a_file_that_nobody_asked_about_is_heard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_what_a_server_says_of_a_file_that_nobody_asked_about_is_heard(tmp_path: Path, is_open: bool) -> None:
     async with service_on(tmp_path, {"one": gossip}, config()) as ground:
         ground.write("lib.rb", "value = 'good'\n")
         ground.write("far.rb", "nothing that anybody else mentions\n")
+        if is_open:
+            await ground.touched("far.rb", kind="read")
         assert told(await edited(ground, "lib.rb", "value = 'bad'\n")) == {"far.rb": ["lib is bad"]}
         assert told(await edited(ground, "lib.rb", "value = 'bad again'\n")) == {}

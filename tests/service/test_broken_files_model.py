@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.api.answers import Feedback, State
+from pilotfish.system.clock import WallClock
 from support.servers.linker import linker, told
 from support.servers.script import Script
 from support.services.several import Ground, service_on
@@ -100,7 +101,7 @@ async def test_what_is_told_is_new_and_nothing_is_missing_where_the_answer_is_co
 ) -> None:
     chance = random.Random(seed)
     scenario = partial(unreliable, chance=random.Random(seed), trouble=trouble)
-    async with service_on(tmp_path, {"one": scenario}, CONFIG) as ground:
+    async with service_on(tmp_path, {"one": scenario}, CONFIG, clock=WallClock()) as ground:
         project = Project(ground, chance)
         owed, unmended, claims = Broken(), Broken(), 0
         for step in range(STEPS):

@@ -10,7 +10,7 @@ import pilotfish
 from pilotfish.errors import Code
 from pilotfish.library.workspace import Workspace
 from pilotfish.model import AbsPath
-from pilotfish.servers import cache_evidence as evidence
+from pilotfish.servers import tree as evidence
 from pilotfish.servers.catalogue import load
 from pilotfish.servers.tree import DiskTree
 from support.services.computer import ScriptedShell, scripted_shell

@@ -6,8 +6,8 @@ import pytest
 
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
-from pilotfish.service.questions import find_file
-from pilotfish.service.questions.find_file import Candidates, candidates
+from pilotfish.service.questions import subject
+from pilotfish.service.questions.subject import Candidates, candidates
 from support.servers.complaining import complaining
 from support.services.scripted import scripted_service
 
@@ -51,6 +51,6 @@ async def test_a_bare_name_that_is_unique_is_that_file_and_a_near_miss_gets_the_
         missed = await scripted.service.ask(asked("onyl.fake"), client)
         assert missed.errors[0].code is Code.FILE_MISSING
         assert missed.errors[0].message == "onyl.fake does not exist. Nearest: deep/er/only.fake."
-        monkeypatch.setattr(find_file, "MAX_FILES", 1)
+        monkeypatch.setattr(subject, "MAX_FILES", 1)
         unsure = await scripted.service.ask(asked("only.fake"), client)
         assert unsure.errors[0].message == "only.fake does not exist. Nearest: deep/er/only.fake."

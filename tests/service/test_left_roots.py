@@ -24,7 +24,7 @@ LEFT_SECONDS = 1000.0
 
 async def introduced(ground: Ground, client: ClientSession, text: str) -> int:
     Path(client.root, "a.x").write_text(text)
-    return (await ground.service.touched(Touch(("a.x",), "edit"), client)).introduced
+    return (await ground.service.touched(Touch(("a.x",), "edit", only_new=True), client)).introduced
 
 
 async def test_a_root_that_every_client_has_left_is_begun_afresh(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.preparation import BUDGET_SECONDS, MAX_WAITING, SLOW_SECONDS, Preparation, Prepared
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -84,10 +84,10 @@ async def test_a_client_that_is_gone_is_forgotten_and_the_queue_has_an_end(works
         assert done.names == [str(number) for number in range(MAX_WAITING - 1)]
 
 
-async def until_known(ground: RealService, baselines: Baselines, path: AbsPath) -> None:
+async def until_known(ground: RealService, states: FileStates, path: AbsPath) -> None:
     session = ground.entry("basedpyright").session
     assert session is not None
-    while baselines.text(ground.client, path) is None:
+    while not states.knows(path):
         # It is kept a moment after the server's last word.
         with anyio.move_on_after(0.1):
             await session.changed.wait()
@@ -139,15 +139,15 @@ async def test_files_that_mention_what_was_read_are_known_before_the_edit(tmp_pa
         ground.write("lib.py", "def total() -> int:\n    return 1\n")
         ground.write("other.py", "from lib import total\n\ntotal().older\n")
         ground.write("unrelated.py", "import os\n\nos.older\n")
-        baselines = ground.service.baselines
+        states = ground.service.states
         other = AbsPath(str(ground.root / "other.py"))
         with anyio.fail_after(120):
             # What is found while the watcher still notices these new files is not kept.
-            while baselines.text(ground.client, other) is None:
+            while not states.knows(other):
                 await ground.service.touched(Touch(("lib.py",), "read"), ground.client)
                 with anyio.move_on_after(5):
-                    await until_known(ground, baselines, other)
-        assert baselines.text(ground.client, AbsPath(str(ground.root / "unrelated.py"))) is None
+                    await until_known(ground, states, other)
+        assert not states.knows(AbsPath(str(ground.root / "unrelated.py")))
         ground.write("lib.py", "def sum() -> int:\n    return 1\n")
         feedback = await ground.service.touched(Touch(("lib.py",), "patch", only_new=True), ground.client)
         assert '"total" is unknown import symbol' in feedback.text

@@ -77,6 +77,7 @@ async def test_a_file_is_named_that_no_word_tells_of_once_the_server_has_been_li
         assert (mended.text, mended.fixed, judged(mended)) == ("", 1, "project")
 
 
+@pytest.mark.proves("C92")
 async def test_a_server_that_does_not_answer_in_time_is_not_said_to_have_judged_its_project(
     tmp_path: Path, server: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from pilotfish.model import AbsPath
@@ -94,3 +96,19 @@ async def test_nobody_waits_for_it_longer_than_they_can(project: Project) -> Non
     project.write("a.py", "total\n")
     assert await project.words.mentions(AbsPath(str(project.root)), ["total"], (".py",), 0.0) is None
     assert await project.mentions("total") == {"a.py": 1}
+
+
+async def test_what_changed_is_not_forgotten_when_a_question_is_cut_off(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object, **__: object) -> None:
+        await anyio.sleep_forever()
+
+    b = project.write("b.py", "alpha\n")
+    assert await project.mentions("beta") == {}
+    project.write("b.py", "beta\n")
+    project.words.changed(AbsPath(str(project.root)), [b])
+    with monkeypatch.context() as patched:
+        patched.setattr(anyio.to_thread, "run_sync", never)
+        assert await project.words.mentions(AbsPath(str(project.root)), ["beta"], (".py",), 0.01) is None
+    assert await project.mentions("beta") == {"b.py": 1}

@@ -10,6 +10,8 @@ import pytest
 
 from pilotfish.api.answers import Answer, Diagnostic, State
 from pilotfish.api.questions import Operation, Question
+from pilotfish.errors import Code
+from pilotfish.service.check_answer import CheckRequest
 from support.servers.linker import linker
 from support.services.real import RealService, real_service
 from support.services.several import service_on
@@ -120,3 +122,16 @@ async def test_an_error_of_the_configuration_is_said_as_of_one_file(tmp_path: Pa
         ):
             answer = await ground.service.ask(question, ground.client)
             assert any(note.startswith("the configuration has an error: ") for note in answer.meta.warnings)
+
+
+async def test_where_nothing_can_be_checked_it_answers_and_does_not_raise(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, {"lsp": False}) as ground:
+        ground.write("a.rb", "def total\n")
+        answer = await ground.service.check_project(ground.client)
+        assert (answer.meta.state, answer.errors[0].message) == (State.UNAVAILABLE, "LSP disabled by configuration")
+        files = await ground.service.check_files(ground.client, CheckRequest(("/",)))
+        assert files.errors[0].code is Code.UNSUPPORTED
+    (tmp_path / "other").mkdir()
+    async with service_on(tmp_path / "other", {"one": linker}, LINKED) as ground:
+        whole = await ground.service.check_files(ground.client, CheckRequest(("/",)))
+        assert whole.errors[0].code is Code.INVALID_INPUT

@@ -4,8 +4,9 @@ An edit whose check did not end in time leaves the file *pending*: the check goe
 is *late* until the next event of the conversation, which tells it if it still holds for the text as it is then. Every
 transition is a row of `NEXT`; whatever ends in nothing without having been told is counted under a reason.
 
-A conversation also knows what is not of its making (`inherited`): the diagnostics of each file that it changed or
-broke, without those that it introduced. So what it introduced and left can be told before it ends its turn.
+A conversation also knows what is of its making (`introduced`): the diagnostics that its changes brought, as long as
+each judgement finds them still there. What came from anywhere else is never among them. So it can be told before it
+ends its turn what it has left, and nothing else.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, place
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
 MAX_FILES = 200
@@ -77,8 +78,10 @@ class Debt(Struct, frozen=True):
     """Its text before the first change whose effect on other files is not known."""
     heard: CheckedText | None = None
     """What was told of it although not every server had answered."""
-    base: CheckedText | None = None
-    """The file with the diagnostics that need no telling; None where nobody knows them."""
+    found: CheckedText | None = None
+    """What was found late and is to be told, with the text that it was found in."""
+    certain: bool = True
+    """Whether it is known that a change of the conversation brought it."""
 
 
 class Conversation(Struct):
@@ -88,9 +91,8 @@ class Conversation(Struct):
     told: int = 0
     debts: dict[AbsPath, Debt] = field(default_factory=dict[AbsPath, Debt])
     dropped: Counter[str] = field(default_factory=Counter[str])
-    inherited: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
-    left: dict[AbsPath, tuple[Diagnostic, ...]] = field(default_factory=dict[AbsPath, tuple[Diagnostic, ...]])
-    """What it introduced in these files and was there when each was judged last."""
+    introduced: dict[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    """What it introduced in these files and was there when each was judged last, with the text of then."""
     changed: set[AbsPath] = field(default_factory=set[AbsPath])
     """The files that it changed or broke in this turn."""
     stopped: set[str] = field(default_factory=set[str])
@@ -102,8 +104,7 @@ class Conversation(Struct):
             self,
             debts=dict(self.debts),
             dropped=Counter(self.dropped),
-            inherited=dict(self.inherited),
-            left=dict(self.left),
+            introduced=dict(self.introduced),
             changed=set(self.changed),
             stopped=set(self.stopped),
         )
@@ -123,12 +124,12 @@ class Conversation(Struct):
         if known is not None:
             before = debt.before if known.before is None else known.before
             unfinished = debt.unfinished if known.unfinished is None else known.unfinished
-            debt = replace(debt, before=before, unfinished=unfinished, base=known.base)
+            debt = replace(debt, before=before, unfinished=unfinished, found=known.found, certain=known.certain)
         self._move(path, Fate.TIME_OVER, debt)
 
-    def found(self, path: AbsPath, base: CheckedText | None, *, call: int, edited: bool) -> None:
+    def found(self, path: AbsPath, found: CheckedText, *, call: int, edited: bool, certain: bool = True) -> None:
         """The background found something that the conversation has not heard of."""
-        self._move(path, Fate.FOUND, Debt(Standing.LATE, call, edited=edited, base=base))
+        self._move(path, Fate.FOUND, Debt(Standing.LATE, call, edited=edited, found=found, certain=certain))
 
     def settle(self, path: AbsPath, fate: Fate) -> None:
         """Nothing more is owed about this file."""
@@ -139,6 +140,22 @@ class Conversation(Struct):
 
     def standing(self, standing: Standing) -> dict[AbsPath, Debt]:
         return {path: debt for path, debt in self.debts.items() if debt.standing is standing}
+
+    @property
+    def unjudged(self) -> dict[AbsPath, str]:
+        """Texts before changes that were never judged."""
+        return {path: debt.before for path, debt in self.debts.items() if debt.before is not None}
+
+    @property
+    def settled(self) -> frozenset[AbsPath]:
+        """Files whose own changes were judged, and not yet what these broke elsewhere."""
+        debts = self.debts.items()
+        return frozenset(path for path, debt in debts if debt.before is None and debt.unfinished is not None)
+
+    @property
+    def untold(self) -> dict[AbsPath, CheckedText]:
+        """What was found late and has not been told, by file."""
+        return {path: debt.found for path, debt in self.debts.items() if debt.found is not None and debt.certain}
 
     @property
     def unfinished(self) -> dict[AbsPath, str]:
@@ -161,33 +178,19 @@ class Conversation(Struct):
 
     def judged(self, path: AbsPath, now: CheckedText, change: Comparison, *, edited: bool) -> None:
         """A file has a fresh verdict that the conversation knows of from now on."""
-        known = self.inherited.get(path)
-        introduced: tuple[Diagnostic, ...] = ()
-        if known is not None:
-            since = introduced_since(known, now)
-            introduced, older = since.introduced, since.older
-        elif isinstance(change, Delta):
-            introduced, older = change.introduced, change.older
+        kept = still_there(self.introduced.get(path), now)
+        new = change.introduced if isinstance(change, Delta) else ()
+        mine = tuple(sorted({*kept, *new}, key=place))
+        if edited or mine:
+            self.changed.add(path)
+        if mine and (path in self.introduced or len(self.introduced) < MAX_FILES):
+            self.introduced[path] = CheckedText(now.text, mine)
         else:
-            # Nobody knows what was there before: nothing is called its own.
-            older = now.diagnostics
-        if not edited and known is None and not (isinstance(change, Delta) and change.introduced):
-            return
-        self.changed.add(path)
-        if known is not None or len(self.inherited) < MAX_FILES:
-            self.inherited[path] = CheckedText(now.text, older)
-            self.left[path] = introduced
-
-    def forget(self, path: AbsPath) -> None:
-        """Nothing of this file is of its making."""
-        self.inherited.pop(path, None)
-        self.left.pop(path, None)
+            self.introduced.pop(path, None)
 
     def remaining(self, path: AbsPath, now: CheckedText, severities: Collection[Severity]) -> tuple[Diagnostic, ...]:
         """What it introduced in a file and is there now."""
-        known = self.inherited.get(path)
-        found = () if known is None else introduced_since(known, now).introduced
-        return tuple(one for one in found if one.severity in severities)
+        return tuple(one for one in still_there(self.introduced.get(path), now) if one.severity in severities)
 
     # --- Turns ------------------------------------------------------------------------------------------------------
 
@@ -207,13 +210,22 @@ class Conversation(Struct):
 def untold(now: CheckedText, change: Comparison, heard: CheckedText | None = None) -> tuple[Diagnostic, ...]:
     """What of a change has not been told: what it introduced, or all where nobody knows that."""
     found = change.introduced if isinstance(change, Delta) else change.diagnostics
-    if heard is None:
-        return found
-    fresh = introduced_since(heard, now).introduced
-    return tuple(one for one in found if one in fresh)
+    told = still_there(heard, now)
+    return tuple(one for one in found if one not in told)
 
 
-def introduced_since(inherited: CheckedText, now: CheckedText) -> Delta:
-    change = delta(inherited, now)
-    assert isinstance(change, Delta)  # there is something to compare with
-    return change
+def still_there(known: CheckedText | None, now: CheckedText) -> tuple[Diagnostic, ...]:
+    """Of diagnostics that a file had, those that it has now, as they are now."""
+    if known is None or not known.diagnostics:
+        return ()
+    change = delta(known, now)
+    return change.older if isinstance(change, Delta) else ()
+
+
+def with_late(change: Comparison, found: CheckedText | None, now: CheckedText) -> Comparison:
+    """A change in which what was found late and is still there counts as introduced: it was never told."""
+    if not isinstance(change, Delta):
+        return change
+    late = still_there(found, now)
+    introduced = tuple(sorted({*change.introduced, *late}, key=place))
+    return Delta(introduced, tuple(one for one in change.older if one not in late), change.fixed)

@@ -24,6 +24,8 @@ _LINE_NUMBER = re.compile(r"\b([Ll]ines?) \d+")
 _EXPLANATION = re.compile(r"\n\s*info:.*", re.DOTALL)
 """What is explained below a message may change with other files, and the error is the same."""
 
+_WORD = re.compile(r"\w+|[^\w\s]+")
+
 _FIX_OFFERED = re.compile(r" \(fix(?:es)? available\)")
 """Said once an index is loaded that knows of one, and the error is the same."""
 
@@ -90,8 +92,12 @@ def in_either(first: Comparison, second: Comparison) -> Comparison:
 
 
 def lasting_words(message: str) -> str:
-    """What stays of a message while lines move and what explains it changes."""
-    return _FIX_OFFERED.sub("", _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", message)))
+    """What stays of a message while lines move and what explains it changes, in no order of words.
+
+    TypeScript names the members of a union in the order in which it has met them: `0 | 1 | 2`, later `0 | 2 | 1`.
+    """
+    words = _FIX_OFFERED.sub("", _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", message)))
+    return " ".join(sorted(_WORD.findall(words)))
 
 
 def place(diagnostic: Diagnostic) -> tuple[int, int, Severity, str]:

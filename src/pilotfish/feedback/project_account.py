@@ -40,9 +40,9 @@ def since_said(before: FileAccount, diagnostics: Iterable[Diagnostic], server: s
     left, introduced, older = Counter(before), list[Diagnostic](), list[Diagnostic]()
     for one in sorted(diagnostics, key=place):
         (key,) = said([(one.code, one.message)])
-        if one.server == server and not left[key]:
+        if one.server == server and left[key] <= 0:
             introduced.append(one)
         else:
-            left[key] -= 1
+            left[key] -= one.server == server
             older.append(one)
     return Delta(tuple(introduced), tuple(older), ())

@@ -9,15 +9,19 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from unicodedata import normalize
 from zlib import crc32
 
 from pilotfish.model import AbsPath
 
 _WORD = re.compile(rb"[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*")
-"""As `feedback.changed_names.WORD` for ASCII; of other letters every run counts as one word."""
+"""As an identifier of most languages for ASCII; of other letters every run counts as one word."""
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 """A file that is larger mentions everything: it is a candidate for every question."""
+
+MAX_SEARCHED = 20
+"""Words that are looked for one by one; more are compared with all words of a file at once."""
 
 
 class WordIndex:
@@ -32,6 +36,12 @@ class WordIndex:
 
     def __contains__(self, path: object) -> bool:
         return path in self._words
+
+    def copy(self) -> "WordIndex":
+        """As it is now, whatever is put into this one later."""
+        made = WordIndex()
+        made._words = dict(self._words)
+        return made
 
     def put(self, path: AbsPath, content: bytes) -> None:
         self._words[path] = None if len(content) > MAX_FILE_BYTES else checksums(content)
@@ -49,10 +59,16 @@ class WordIndex:
 
     def holding(self, words: Iterable[int]) -> dict[AbsPath, int]:
         """The same by the checksums of words."""
-        wanted = sorted(words)
+        wanted = frozenset(words)
+        few = sorted(wanted) if len(wanted) <= MAX_SEARCHED else None
         found: dict[AbsPath, int] = {}
         for path, known in self._words.items():
-            count = len(wanted) if known is None else sum(_holds(known, one) for one in wanted)
+            if known is None:
+                count = len(wanted)
+            elif few is None:
+                count = len(wanted.intersection(known))
+            else:
+                count = sum(_holds(known, one) for one in few)
             if count:
                 found[path] = count
         return found
@@ -64,7 +80,13 @@ def checksum(word: str) -> int:
 
 def checksums(content: bytes) -> "array[int]":
     """The distinct words of a text, each as its checksum, in order."""
-    return array("I", sorted({crc32(word) for word in set(_WORD.findall(content))}))
+    found = set(_WORD.findall(content))
+    if not content.isascii():
+        # A name may be spelt in several ways, and a language may take them for the same.
+        found |= set(
+            _WORD.findall(normalize("NFKC", content.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
+        )
+    return array("I", sorted({crc32(word) for word in found}))
 
 
 def _holds(known: "array[int]", wanted: int) -> bool:

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from msgspec import Struct
+
 from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import Change, PathChange
 
@@ -16,27 +18,39 @@ MERGED: Mapping[tuple[Change, Change], Change | None] = {
 """The first change and the next → both together; None: as if nothing had been. Of other pairs the next one stands."""
 
 
-class WrittenFiles:
-    def __init__(self, changes: Mapping[AbsPath, Change] | None = None) -> None:
-        self._changes: dict[AbsPath, Change] = dict(changes or {})
+class Written(Struct, frozen=True):
+    change: Change
+    before: str | None
+    """What was last seen of the file before the first change; None: nobody has looked. Empty: there was no file."""
 
-    def add(self, found: PathChange) -> None:
-        before = self._changes.get(found.path)
-        if before is None:
+
+class WrittenFiles:
+    def __init__(self, changes: Mapping[AbsPath, Written] | None = None) -> None:
+        self._changes: dict[AbsPath, Written] = dict(changes or {})
+
+    def add(self, found: PathChange, before: str | None) -> None:
+        known = self._changes.get(found.path)
+        if known is None:
             if len(self._changes) < MAX_WRITTEN:
-                self._changes[found.path] = found.change
+                self._changes[found.path] = Written(found.change, before)
             return
-        both = MERGED.get((before, found.change), found.change)
+        both = MERGED.get((known.change, found.change), found.change)
         if both is None:
             del self._changes[found.path]
         else:
-            self._changes[found.path] = both
+            self._changes[found.path] = Written(both, known.before)
 
-    def discard(self, path: AbsPath) -> None:
-        self._changes.pop(path, None)
+    def restore(self, changes: Mapping[AbsPath, Written]) -> None:
+        """Put back what was taken: it comes before what was noticed since."""
+        for path, one in changes.items():
+            since = self._changes.get(path)
+            self._changes[path] = one if since is None else Written(since.change, one.before)
+
+    def discard(self, path: AbsPath) -> Written | None:
+        return self._changes.pop(path, None)
 
     def clear(self, *, but: Collection[AbsPath] = ()) -> None:
         self._changes = {path: change for path, change in self._changes.items() if path in but}
 
-    def all(self) -> dict[AbsPath, Change]:
+    def all(self) -> dict[AbsPath, Written]:
         return dict(self._changes)

@@ -54,7 +54,7 @@ MAX_PENDING = 250_000
 MAX_FOLDERS = 2_000
 """Documents whose folder is kept."""
 
-Noticed = Callable[[Sequence[PathChange]], None]
+Noticed = Callable[[AbsPath, Sequence[PathChange]], None]
 """Told of every change below a root."""
 
 
@@ -96,7 +96,7 @@ class DiskChanges:
         ledgers: Ledgers,
         clock: Clock,
         words: ProjectWords | None = None,
-        noticed: Noticed = lambda _changes: None,
+        noticed: Noticed = lambda _root, _changes: None,
     ) -> None:
         self._open_watcher = open_watcher
         self._ledgers = ledgers
@@ -354,7 +354,7 @@ class _Root:
                 found = watcher.recent(member.started)
                 _add(member, found)
                 # Nobody knows whether they are new: to people, they were changed.
-                self._noticed([PathChange(one.path, Change.CHANGED) for one in found])
+                self._noticed(self._path, [PathChange(one.path, Change.CHANGED) for one in found])
         opened = self._covered.folders - before.folders
         written = [found.path for found in watcher.recent(since, opened)] if opened else []
         for member in self._members.values():
@@ -384,7 +384,7 @@ class _Root:
         """To those who follow all changes, whatever a server has registered."""
         self._ledgers.doubt(change.path for change in found)
         self._words.changed(self._path, (change.path for change in found))
-        self._noticed(found)
+        self._noticed(self._path, found)
 
     async def _deliver_all(self) -> None:
         """Returns when every session was sent what was found by now, also by another task."""

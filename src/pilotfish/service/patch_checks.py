@@ -2,12 +2,11 @@
 
 A server goes from one patch straight to the next: files that both leave alone are not touched, and nothing is put back
 in between. A patch is judged by the files that it changes and by all that it may break elsewhere, each compared with
-its state at the base. Where the server accounts for its whole project, it names those files; elsewhere they are found
-by name (`affected`), and the importers of whatever differs follow until nothing more does. A state at the base is had
-when it is first needed, and kept for every later patch.
+its state at the base. Where the server accounts for its whole project, it names those files; elsewhere they are all
+that cannot be proven to be unaffected (`affected`). A state at the base is had when it is first needed, and kept for
+every later patch.
 """
 
-import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -22,11 +21,10 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code
 from pilotfish.feedback.delta import CheckedText, Delta, delta
 from pilotfish.feedback.project_account import Account, changed_files
-from pilotfish.feedback.visible_names import names_seen_at
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, is_special, visible_names_of
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, may_affect
 from pilotfish.service.diagnostics.effort import effort_of
-from pilotfish.service.diagnostics.picture import PROSE
+from pilotfish.service.diagnostics.file_states import PROSE
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
@@ -165,7 +163,7 @@ class PatchChecks:
             return run.verdict()
         await run.patch()
         found = dict[AbsPath, None]()
-        affecting = [edit for edit in edits if edit.after is None or visible_names_of(edit)]
+        affecting = [edit for edit in edits if may_affect(edit)]
         led = [target for target in targets if affecting and states.accounts.get(target.root) is not None]
         searched = [target for target in targets if affecting and target not in led]
         for target in searched:
@@ -177,9 +175,7 @@ class PatchChecks:
             now = await self._reports.whole(client, workspace, target, run.deadline)
             run.is_complete = run.is_complete and now is not None
             found |= dict.fromkeys(changed_files(states.accounts[target.root] or {}, now or {}))
-        differing = await run.judge(found, others=True)
-        for target in searched:
-            await self._follow(run, target, differing)
+        await run.judge(found, others=True)
         return run.verdict()
 
     async def _begin(self, run: "_Run", targets: Sequence[SearchedRoot], states: BaseStates) -> None:
@@ -195,24 +191,9 @@ class PatchChecks:
         if not self._is_followed(target.root):
             self._words.lost(target.root)
             await self._runner.tell_deleted(target.root, [edit.path for edit in edits if edit.after is None])
-        found = await self._affected.by_visible_names(target.root, edits, target.extensions, run.left)
+        found = await self._affected.of_edits(target.root, edits, target.extensions, run.left)
         run.is_complete = run.is_complete and found.complete
         return found.files
-
-    async def _follow(self, run: "_Run", target: SearchedRoot, differing: Sequence[AbsPath]) -> None:
-        """The files that see what differs from the base, and those that see what differs in these, and so on."""
-        while differing and run.left > 0:
-            seen = await self._affected.importable(target.root, differing, target.extensions, run.left)
-            names, opaque = run.names_seen(seen, with_classes=True)
-            if not await self._affected.may_be_asked_for(target.root, names, target.extensions, run.left):
-                names, _ = run.names_seen(seen, with_classes=False)
-            names = {name for name in names if not is_special(name)}
-            following = await self._affected.of_broken(target.root, opaque, target.extensions, run.left)
-            seeing = await self._affected.using(target.root, names, target.extensions, run.left, from_outside=True)
-            run.is_complete = run.is_complete and following.complete and seeing is not None and seeing.complete
-            differing = await run.judge([*following.files, *(seeing.files if seeing else ())], others=True)
-        # The time was over before nothing more differed.
-        run.is_complete = run.is_complete and not differing
 
     async def check(self, run: "_Run", paths: Collection[AbsPath], *, others: bool) -> list[FileVerdict]:
         """The verdicts on files as they are; `others`: not these were changed, but what they may depend on."""
@@ -357,21 +338,6 @@ class _Run:
             if isinstance(change, Delta) and verdict.is_fresh:
                 self._deltas[verdict.path] = change
         return [path for path in new if (found := self._deltas.get(path)) and (found.introduced or found.fixed)]
-
-    def names_seen(self, paths: Sequence[AbsPath], *, with_classes: bool) -> tuple[frozenset[str], list[AbsPath]]:
-        """By which names other files see what differs in these, and the files of which that is not known."""
-        names, opaque = frozenset[str](), list[AbsPath]()
-        for path in paths:
-            verdict, change = self._verdicts.get(path), self._deltas[path]
-            lines = {one.range.start.line for one in change.introduced}
-            seen = None
-            if verdict is not None and not change.fixed:
-                seen = names_seen_at(verdict.text, lines, os.path.splitext(path)[1], with_classes=with_classes)
-            if seen is None:
-                opaque.append(path)
-            else:
-                names |= seen
-        return names, opaque
 
     def _before(self, path: AbsPath) -> CheckedText | None:
         return CheckedText("", ()) if path in self._created else self._bases.get(self._named(path))

@@ -5,9 +5,8 @@ import os
 from collections.abc import Mapping
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.cache_evidence import Evidence, Witness
 from pilotfish.servers.python_environment import Project, PythonEnvironment, find_environment, stand_in
-from pilotfish.servers.tree import DiskTree
+from pilotfish.servers.tree import DiskTree, Evidence, Witness
 from pilotfish.system.ownership import is_private, make_private_folders
 
 

@@ -5,6 +5,7 @@ file, a server or a configuration does.
 """
 
 import logging
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import (
     Answer,
     Diagnostic,
+    DiagnosticsAnswer,
     Effort,
     Feedback,
     State,
@@ -30,7 +32,7 @@ from pilotfish.api.status import Snapshot
 from pilotfish.client.session import Session
 from pilotfish.config.places import Places
 from pilotfish.errors import Failure
-from pilotfish.feedback.delta import Comparison
+from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
@@ -44,13 +46,13 @@ from pilotfish.protocol.watching import PathChange
 from pilotfish.protocol.wire import Json
 from pilotfish.service.changes.apply import ChangeRunner, changes_files
 from pilotfish.service.changes.transaction import Recovery, recover
+from pilotfish.service.check_answer import CheckCount, CheckEvent, CheckRequest
 from pilotfish.service.conversations.conversations import Conversations
 from pilotfish.service.conversations.warm_start import WarmStart
-from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import ProjectCheck
-from pilotfish.service.diagnostics.earlier import Earlier
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback
 from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.likely_files import LikelyFiles
 from pilotfish.service.diagnostics.picture import Picture
@@ -60,20 +62,21 @@ from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
+from pilotfish.service.diagnostics.server_affected import ServerAffected
+from pilotfish.service.diagnostics.texts_before import remember_uncommitted
 from pilotfish.service.disk_changes import CATCH_UP_SECONDS, DiskChanges
 from pilotfish.service.patch_checks import PatchChecks
-from pilotfish.service.project_files import FilesToCheck
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.completeness import ProjectFiles
 from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
-from pilotfish.service.questions.find_file import with_existing_file
+from pilotfish.service.questions.subject import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
 from pilotfish.service.status.recent_feedback import EditedFile, RecentFeedback, ShownFeedback
 from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
-from pilotfish.service.whole_project import PROJECT_SECONDS, Done, WholeProject
+from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
@@ -84,6 +87,9 @@ logger = logging.getLogger(__name__)
 
 CERTAIN = Patience(first=60.0, later=30.0)
 """For a caller who asks for a verdict and not for feedback: what any cold server needs."""
+
+SOON = Patience()
+"""For a caller who asks after each edit: as long as feedback may take."""
 
 QUESTION_SECONDS = 30.0
 """How long a question waits until servers are in step with the disk. It may be the first one to a server that was
@@ -127,22 +133,25 @@ class Service:
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
         self._composer = QuestionComposer(self._questions, self._check_files)
-        self.baselines = Baselines()
+        self.states = FileStates()
         proposal_runner = ProposalRunner(access)
-        reports = ProjectReports(access)
-        project = ProjectCheck(self._runner, proposal_runner, self.baselines, words, self.disk_changes.follows, reports)
+        reports = ProjectReports(access, self.states)
+        asked = ServerAffected(access)
+        self._project = project = ProjectCheck(
+            self._runner, proposal_runner, self.states, words, self.disk_changes.follows, reports, asked
+        )
         self.patch_checks = PatchChecks(self._runner, reports, words, self.disk_changes.follows, self._in_step)
-        self._edit_feedback = EditFeedback(self._runner, self.baselines, Earlier(proposal_runner), project)
+        self._edit_feedback = EditFeedback(self._runner, self.states, proposal_runner, project)
         likely = LikelyFiles(
-            self._runner, self._texts, self.baselines, words, self.disk_changes.follows, self._in_step, reports
+            self._runner, self._texts, self.states, words, self.disk_changes.follows, self._in_step, reports
         )
         self._preparation = Preparation(likely.prepare)
-        self._picture = Picture(access, self._runner, words, self.disk_changes.follows)
-        self._previews = Previews(self._picture, project, proposal_runner, self.baselines)
+        self._picture = Picture(access, self._runner, self.states, words, self.disk_changes.follows)
+        self._previews = Previews(self._picture, project, proposal_runner)
         self._whole_project = WholeProject(self._picture)
         self._warm_start = WarmStart(system.memory)
         self.conversations = Conversations(
-            self._edit_feedback, self.baselines, self._texts, self.workspaces.of, self._warm_start.used
+            self._edit_feedback, self.states, self._texts, self.workspaces.of, self._warm_start.used
         )
         self._journals = system.places.journals
         self._change_runner = ChangeRunner(
@@ -181,14 +190,13 @@ class Service:
             return is_inside(path, root) and not any(is_inside(path, other) for other in used)
 
         self._texts.drop(is_left)
-        self.baselines.drop(is_left)
-        self._picture.drop(is_left)
-        self._edit_feedback.drop(is_left)
+        self.states.drop(is_left)
+        self._project.drop(is_left)
         self.workspaces.drop(lambda known: known.holds(root) and not any(map(known.holds, used)))
 
-    def _noticed(self, changes: Sequence[PathChange]) -> None:
-        self.baselines.outdate({found.path for found in changes})
+    def _noticed(self, root: AbsPath, changes: Sequence[PathChange]) -> None:
         self.conversations.noticed(changes)
+        self.states.note(root, changes)
 
     def _follow_disk(self, session: Session) -> None:
         self.disk_changes.join(session)
@@ -233,7 +241,7 @@ class Service:
         if touch.kind != "read":
             # From here on files may be broken by this edit: their state is no longer the one before it.
             self._preparation.drop(client)
-        with self._preparation.giving_way():
+        with self._preparation.giving_way(interrupt=touch.kind != "read"):
             feedback = await _feedback_or_reason(work)
         if touch.kind == "read":
             self._prepare(touch, client)
@@ -249,7 +257,7 @@ class Service:
             if not workspace.config.enabled:
                 return
             async with owned_tasks() as tasks:
-                tasks.start_soon(self._edit_feedback.remember_uncommitted, workspace, self._texts)
+                tasks.start_soon(remember_uncommitted, self.states, workspace, self._texts)
                 for path in await self._warm_start.files(workspace):
                     if self.pool.has_room_to_spare:
                         await self.touched(Touch((path,), "read"), client)
@@ -290,13 +298,15 @@ class Service:
             read = [admit(path, workspace.boundary).path for path in touch.paths]
             self._preparation.add([Prepared(client, workspace, path, is_read=True) for path in read])
 
-    def _compare(self, client: ClientSession, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
-        """What changed in each file that was checked; a fresh verdict becomes the next baseline."""
-        checked = [verdict for verdict in verdicts if verdict.refused is None]
-        for verdict in checked:
-            # Another client may edit it next, and has no baseline of its own.
-            self._edit_feedback.saw(verdict)
-        return {verdict.path: self.baselines.compare(client, verdict) for verdict in checked}
+    def _compare(self, verdicts: Sequence[FileVerdict]) -> dict[AbsPath, Comparison]:
+        """What changed in each file since it was last checked."""
+        found = dict[AbsPath, Comparison]()
+        for verdict in verdicts:
+            if verdict.refused is None:
+                found[verdict.path] = delta(
+                    self.states.previous(verdict), CheckedText(verdict.text, verdict.diagnostics)
+                )
+        return found
 
     async def ask(self, question: Question, client: ClientSession, workspace: Workspace | None = None) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too.
@@ -343,7 +353,7 @@ class Service:
         written: bool = False,
         patience: Patience = CERTAIN,
         workspace: Workspace | None = None,
-    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+    ) -> DiagnosticsAnswer:
         """The verdict on files: errors, clean, or none and why.
 
         Files in `texts` are judged as if they had those texts, which nobody keeps; so are the others with them.
@@ -362,55 +372,59 @@ class Service:
                 else:
                     verdicts = await self._picture.check(client, workspace, paths, patience)
         except Failure as failure:
-            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
-            return answer_from(Operation.DIAGNOSTICS, None, effort)
-        return self._verdict(client, workspace, verdicts, started)
+            return _failed_check(failure, started)
+        return self._verdict(workspace, verdicts, started)
 
-    async def known(
-        self, client: ClientSession, paths: Sequence[str]
-    ) -> tuple[FilesToCheck, Answer[Mapping[str, tuple[Diagnostic, ...]]]] | None:
-        """The files that `paths` mean, and the verdict on them; None unless it is known of all, and stands."""
-        started = current_time()
-        workspace = await self._in_step(self.workspaces.of(client))
-        chosen, found = await self._whole_project.known(workspace, paths)
-        if len(found) < len(chosen.files) or not found:
-            return None
-        return chosen, self._verdict(client, workspace, tuple(found.values()), started)
-
-    def _verdict(
-        self, client: ClientSession, workspace: Workspace, verdicts: Sequence[FileVerdict], started: float
-    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
-        changes = self._compare(client, verdicts)
+    def _verdict(self, workspace: Workspace, verdicts: Sequence[FileVerdict], started: float) -> DiagnosticsAnswer:
+        changes = self._compare(verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))
+
+    async def check_files(
+        self,
+        client: ClientSession,
+        request: CheckRequest,
+        heard: Callable[[CheckEvent], None] = lambda _: None,
+        *,
+        workspace: Workspace | None = None,
+        seconds: float = math.inf,
+    ) -> DiagnosticsAnswer:
+        """The verdict on files and on all files of folders; `heard` is told which, and of each as soon as it is known.
+
+        After `seconds` it is what is known by then.
+        """
+        started = current_time()
+        try:
+            with self.pool.counters.timed("check"):
+                used = await self._in_step(workspace or self.workspaces.of(client))
+
+                def answer_of(verdict: FileVerdict) -> DiagnosticsAnswer:
+                    return self._verdict(used, [verdict], started)
+
+                return await self._whole_project.check(client, used, request, CERTAIN, seconds, heard, answer_of)
+        except Failure as failure:
+            return _failed_check(failure, started)
 
     async def check_project(
         self,
         client: ClientSession,
         workspace: Workspace | None = None,
-        done: Done | None = None,
+        done: Callable[[int, int], None] = lambda _done, _total: None,
         *,
         seconds: float = PROJECT_SECONDS,
-    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
-        """The verdict on the whole project, as far as it is known in time: the files that have any diagnostics."""
-        started = current_time()
-        with self.pool.counters.timed("check"):
-            workspace = await self._in_step(workspace or self.workspaces.of(client))
-            found = await self._whole_project.check(client, workspace, CERTAIN, seconds, done)
-        changes = self._compare(client, found.verdicts)
-        listed = {path: _listed(change) for path, change in changes.items()}
-        # A caller that reads no more than the beginning reads the errors.
-        found_in = sorted(
-            (path for path in listed if listed[path]), key=lambda path: (not _has_error(listed[path]), path)
-        )
-        data = {named(path, workspace.root): listed[path] for path in found_in}
-        effort = found.effort(started)
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))
+    ) -> DiagnosticsAnswer:
+        """The verdict on the whole project, as far as it is known in time: the files that have any diagnostics.
+
+        `done` is told how many files were checked, of how many.
+        """
+        count = CheckCount(done)
+        request = CheckRequest((client.root,))
+        return count.listed(await self.check_files(client, request, count.add, workspace=workspace, seconds=seconds))
 
     async def _check_files(
         self, client: ClientSession, paths: Sequence[str], workspace: Workspace
-    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+    ) -> DiagnosticsAnswer:
         return await self.check(client, paths, workspace=workspace)
 
     async def preview(
@@ -421,7 +435,7 @@ class Service:
         *,
         patience: Patience = CERTAIN,
         workspace: Workspace | None = None,
-    ) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
+    ) -> DiagnosticsAnswer:
         """The verdict on files if some had other texts, and on the files that this would break."""
         started = current_time()
         try:
@@ -429,8 +443,7 @@ class Service:
                 workspace = await self._in_step(workspace or self.workspaces.of(client))
                 previewed = await self._previews.run(client, workspace, paths, texts, patience)
         except Failure as failure:
-            effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
-            return answer_from(Operation.DIAGNOSTICS, None, effort)
+            return _failed_check(failure, started)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}
         effort = effort_of(previewed.asked, previewed.related, started)
         if previewed.unchecked:
@@ -460,8 +473,9 @@ async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> F
         return Feedback("", State.UNAVAILABLE, milliseconds_since(started), failure.message)
 
 
-def _has_error(found: Sequence[Diagnostic]) -> bool:
-    return any(one.severity == "error" for one in found)
+def _failed_check(failure: Failure, started: float) -> DiagnosticsAnswer:
+    effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
+    return answer_from(Operation.DIAGNOSTICS, None, effort)
 
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:

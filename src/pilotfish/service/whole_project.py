@@ -1,79 +1,103 @@
-"""A check of every file of a project that some server is for (DIAG-13).
+"""A check of files and of all files below folders that some server is for, told file by file (CLI-1, DIAG-13).
 
 What stands is taken from the picture, and the rest is checked a few files at a time until all are done or the time is
-over. What is done by then is told, how much is not is said, and the next check goes on from there.
+over.
 """
 
-from collections.abc import Callable, Sequence
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, field
 
-from pilotfish.api.answers import Effort, Error, error_of
+from pilotfish.api.answers import OURSELVES, DiagnosticsAnswer, Error, error_of
 from pilotfish.counting import counted
-from pilotfish.errors import Code
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath
-from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.paths import is_inside
+from pilotfish.service.check_answer import (
+    CheckedFile,
+    CheckEvent,
+    CheckRequest,
+    FilesToCheck,
+    first_of,
+    merged,
+    relative,
+)
+from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
-from pilotfish.service.project_files import FilesToCheck, select
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
 from pilotfish.system.real_path import real_path
+from pilotfish.system.source_files import Skipped, files_below
 from pilotfish.system.tasks import owned_tasks
 
 PROJECT_SECONDS = 45.0
-"""For one check: many clients of MCP give a call a minute."""
+"""For one check of a project that a model asks for: many clients of MCP give a call a minute."""
 
 AT_ONCE = 8
 """Files under way: more do not make a server faster, and each holds its text."""
 
-NO_FILES = "no file of this project can be checked"
+MAX_SAMPLES = 200
+"""Files of a linked folder that are looked at to see whether a server is for any of them."""
 
-Done = Callable[[int, int], None]
-"""Told how many files were checked, of how many."""
-
-
-class ProjectVerdict(Struct, frozen=True):
-    """What is known of a project."""
-
-    chosen: FilesToCheck
-    verdicts: tuple[FileVerdict, ...]
-
-    @property
-    def unchecked(self) -> int:
-        return len(self.chosen.files) - len(self.verdicts)
-
-    def effort(self, started: float) -> Effort:
-        """How far it was checked: fresh only where every file of it was."""
-        # A file that was deleted meanwhile is no file of the project.
-        asked = [one for one in self.verdicts if one.refused is None or one.refused.code is not Code.FILE_MISSING]
-        found, total = effort_of(asked, (), started), len(self.chosen.files)
-        caveats, warnings = [*found.caveats], self.chosen.skipped
-        if self.unchecked:
-            caveats.append(f"{self.unchecked} of {counted(total, 'file')} were not checked yet; ask again for them")
-        elif total:
-            warnings = [f"the whole project was checked: {counted(total, 'file')}", *warnings]
-        elif not self.chosen.missing:
-            caveats.append(NO_FILES)
-        return Effort(
-            duration_ms=found.duration_ms,
-            server_hits=found.server_hits,
-            errors=tuple(dict.fromkeys([*found.errors, *self.chosen.unreached, *self.chosen.missing])),
-            caveats=tuple(caveats),
-            timed_out=found.timed_out or bool(self.unchecked),
-            warnings=tuple(warnings),
-        )
+Unserved = Callable[[Sequence[str]], Awaitable[Mapping[str, Error | None]]]
+"""The files that cannot be checked: why their server is missing, or None where no server is for them."""
 
 
 class WholeProject:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
 
-    async def known(self, workspace: Workspace, paths: Sequence[str]) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
-        """The files that `paths` mean, and what is known of them and stands."""
+    async def check(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        request: CheckRequest,
+        patience: Patience,
+        seconds: float,
+        heard: Callable[[CheckEvent], None],
+        answer_of: Callable[[FileVerdict], DiagnosticsAnswer],
+    ) -> DiagnosticsAnswer:
+        """What is known of all files after at most `seconds`; the workspace is in step with the disk.
+
+        Raises `Unavailable` after `"lsp": false`, and `Refused` for the whole file system.
+        """
+        workspace.require_enabled()
+        started, answers, chosen = current_time(), dict[str, DiagnosticsAnswer](), FilesToCheck()
+
+        def done(path: str, verdict: FileVerdict) -> None:
+            answers[path] = answer_of(verdict)
+            heard(CheckedFile(path, answers[path]))
+
+        with anyio.move_on_after(seconds) as limit:
+            chosen, standing = await self._known(client, workspace, request)
+            heard(chosen)
+            for path, verdict in standing.items():
+                done(path, verdict)
+            left = [path for path in chosen.files if path not in standing]
+            waiting = iter(left)
+
+            async def work() -> None:
+                for path in waiting:
+                    for verdict in await self._picture.check(client, workspace, [path], patience):
+                        done(path, verdict)
+
+            async with owned_tasks() as tasks:
+                for _ in left[:AT_ONCE]:
+                    tasks.start_soon(work)
+        took, late, skips = milliseconds_since(started), limit.cancelled_caught, request.skip_missing
+        return merged(chosen, answers, workspace.root, duration_ms=took, skip_missing=skips, timed_out=late)
+
+    async def _known(
+        self, client: ClientSession, workspace: Workspace, request: CheckRequest
+    ) -> tuple[FilesToCheck, dict[str, FileVerdict]]:
+        """The files that are meant, and what is known of them and stands."""
         standing: dict[str, FileVerdict] = {}
 
         async def unserved(below: Sequence[str]) -> dict[str, Error | None]:
@@ -83,39 +107,9 @@ class WholeProject:
             # In a thread, because it searches the disk for programs.
             return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
-        chosen = await select(workspace.root, unserved, paths)
+        chosen = await select(workspace.root, client.cwd, unserved, request.paths, request.changed)
         standing |= await self._picture.standing(workspace, chosen.named)
         return chosen, {path: standing[path] for path in chosen.files if path in standing}
-
-    async def check(
-        self, client: ClientSession, workspace: Workspace, patience: Patience, seconds: float, done: Done | None
-    ) -> ProjectVerdict:
-        """Every file below the root of the workspace, as far as there is time; the workspace is in step with the disk.
-
-        Raises `Unavailable` after `"lsp": false`.
-        """
-        workspace.require_enabled()
-        deadline = current_time() + seconds
-        chosen, found = await self.known(workspace, [workspace.root])
-        left = [path for path in chosen.files if path not in found]
-        waiting = iter(left)
-
-        def tell() -> None:
-            if done is not None:
-                done(len(found), len(chosen.files))
-
-        async def work() -> None:
-            for path in waiting:
-                for verdict in await self._picture.check(client, workspace, [path], patience):
-                    found[verdict.path] = verdict
-                tell()
-
-        tell()
-        with anyio.move_on_after(deadline - current_time()):
-            async with owned_tasks() as tasks:
-                for _ in left[:AT_ONCE]:
-                    tasks.start_soon(work)
-        return ProjectVerdict(chosen, tuple(found[path] for path in sorted(found)))
 
 
 def _unserved(workspace: Workspace, paths: Sequence[str]) -> dict[str, Error | None]:
@@ -130,3 +124,82 @@ def _unserved(workspace: Workspace, paths: Sequence[str]) -> dict[str, Error | N
         if not choice.servers:
             found[path] = None if choice.missing is None else error_of(workspace.why_unavailable(choice.missing))
     return found
+
+
+# --- Which files ----------------------------------------------------------------------------------------------------
+
+
+async def select(
+    root: str, cwd: str, unserved: Unserved, paths: Sequence[str], changed: Sequence[str] | None = None
+) -> FilesToCheck:
+    """The files that `paths` name in `cwd`, and those below the folders among them; of `changed` alone, if given.
+
+    Named files keep the names that they were given. Raises `Refused` for the whole file system.
+    """
+    walk = await anyio.to_thread.run_sync(_walk, cwd, paths, changed)
+    samples = [path for inside in walk.odd.values() for path in inside]
+    without = await unserved([*walk.below, *samples])
+    missed = [path for path, inside in walk.odd.items() if any(sample not in without for sample in inside)]
+    reasons = Counter(why for file in walk.below if (why := without.get(file)) is not None)
+    return FilesToCheck(
+        walk.named,
+        tuple(file for file in walk.below if file not in without),
+        tuple(reasons.items()),
+        tuple(_unreached(root, missed, walk.links, walk.unreadable)),
+        tuple(relative(path, root) for path in walk.ignored),
+    )
+
+
+class _Walk(Struct):
+    named: tuple[str, ...]
+    below: list[AbsPath]
+    odd: dict[AbsPath, tuple[AbsPath, ...]] = field(default_factory=dict[AbsPath, tuple[AbsPath, ...]])
+    """Links that lead elsewhere and special files, each with files that it stands for."""
+    links: frozenset[AbsPath] = frozenset()
+    unreadable: tuple[AbsPath, ...] = ()
+    ignored: tuple[AbsPath, ...] = ()
+
+
+def _walk(cwd: str, paths: Sequence[str], changed: Sequence[str] | None) -> _Walk:
+    whole = {path: os.path.join(cwd, path) for path in paths}
+    if changed is not None:
+        places = [AbsPath(real_path(path)) for path in whole.values()]
+        real = (AbsPath(real_path(path)) for path in changed)
+        return _Walk((), [path for path in real if any(is_inside(path, place) for place in places)])
+    named = dict.fromkeys(path for path in paths if not os.path.isdir(whole[path]))
+    if any(real_path(path) == os.sep for path in whole.values()):
+        hint = "Change to the folder of a project, or name files or folders."
+        raise Refused(Code.INVALID_INPUT, f"{os.sep} is the whole file system.", hint=hint)
+    folders = [AbsPath(real_path(whole[path])) for path in paths if path not in named]
+    skipped = Skipped()
+    below = [*dict.fromkeys(file for folder in folders for file in files_below(folder, skipped))]
+    odd: dict[AbsPath, tuple[AbsPath, ...]] = {path: (path,) for path in skipped.special}
+    for link in skipped.links:
+        target = AbsPath(real_path(link))
+        # What is inside of the folders is checked there, under its own name.
+        if not any(is_inside(target, folder) for folder in folders):
+            odd[link] = _samples(link, target)
+    links = frozenset(skipped.links)
+    return _Walk(tuple(named), below, odd, links, tuple(skipped.unreadable), tuple(skipped.ignored))
+
+
+def _samples(link: AbsPath, target: AbsPath) -> tuple[AbsPath, ...]:
+    """Files that a link leads to, as paths through the link; none where it leads nowhere."""
+    if os.path.isdir(target):
+        inside = islice(files_below(target), MAX_SAMPLES)
+        return tuple(AbsPath(os.path.join(link, os.path.relpath(path, target))) for path in inside)
+    return (link,) if os.path.isfile(target) else ()
+
+
+def _unreached(
+    root: str, missed: Sequence[AbsPath], links: Collection[AbsPath], unreadable: Sequence[AbsPath]
+) -> Iterator[Error]:
+    kinds = (
+        ([path for path in missed if path in links], "symbolic link was", "symbolic links were", "followed"),
+        ([path for path in missed if path not in links], "special file was", "special files were", "opened"),
+        (unreadable, "folder was", "folders were", "listed, for want of permission"),
+    )
+    for paths, one, many, done in kinds:
+        if paths:
+            names = first_of([relative(path, root) for path in paths])
+            yield Error(OURSELVES, f"{counted(len(paths), one, many)} not {done}: {names}", Code.UNSUPPORTED)

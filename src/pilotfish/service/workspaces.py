@@ -20,6 +20,7 @@ from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import boundary_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.catalogue import builtin_layer, canonical_id
+from pilotfish.servers.tree import Evidence, looked_at
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.ownership import own_home
@@ -55,15 +56,12 @@ class ClientSession(Struct, frozen=True):
 class _Known(Struct, frozen=True):
     loaded: Loaded
     workspace: Workspace
-    files: tuple[object, ...]
-    programs: tuple[object, ...]
+    files: Evidence
+    programs: Evidence
     """Of the files that were approved: when one changes, the approval must be looked at again (T49)."""
 
     def is_current(self) -> bool:
-        return (
-            signature_of(self.loaded.watched) == self.files
-            and signature_of(self.workspace.approved_files) == self.programs
-        )
+        return self.files.holds() and self.programs.holds()
 
 
 class Workspaces:
@@ -96,10 +94,10 @@ class Workspaces:
         catalogue = Catalogue(builtin_layer(), canonical_id)
         request = ConfigRequest(client.root, self._places, catalogue, client.host, self._handed_over, client.copy_of)
         # Taken before the files are read: a write during the read is then noticed at the next use.
-        files = signature_of(watched_files(request, AbsPath(real_path(client.root))))
+        files = looked_at(watched_files(request, AbsPath(real_path(client.root))))
         loaded = load(request, known.loaded if known else None)
         workspace = self._workspace(client, loaded)
-        made = _Known(loaded, workspace, files, signature_of(workspace.approved_files))
+        made = _Known(loaded, workspace, files, looked_at(workspace.approved_files))
         self._known.put(key, made)
         _log_blocked(loaded, known.loaded.blocked if known else ())
         if known is not None and known.workspace.config.trusted and not made.workspace.config.trusted:
@@ -144,19 +142,3 @@ def _log_blocked(loaded: Loaded, before: tuple[Problem, ...]) -> None:
     for problem in loaded.blocked:
         if problem not in before:
             logger.warning("blocked root=%s %s", loaded.config.root, problem)
-
-
-def signature_of(files: tuple[AbsPath, ...]) -> tuple[object, ...]:
-    """Changes when one of the files does: some ten system calls, of which most find nothing."""
-    return tuple(_identity(file) for file in files)
-
-
-def _identity(file: AbsPath) -> object:
-    if not os.access(file, os.F_OK):
-        # Most do not exist, and an exception of `stat` for each takes three times as long.
-        return None
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

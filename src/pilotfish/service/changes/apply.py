@@ -21,9 +21,8 @@ from pilotfish.operations.edits.changes import preview, to_confirm
 from pilotfish.operations.edits.staged import Staged
 from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.lenient import is_null
-from pilotfish.operations.params import at_position
 from pilotfish.operations.results import View
-from pilotfish.operations.rows import ROWS, Request
+from pilotfish.operations.rows import ROWS, Request, at_position
 from pilotfish.operations.tokens import refuse_bad_name
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange

@@ -21,6 +21,7 @@ from pilotfish.service.changes.edit_proposals import EditProposals, Intent, Job,
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.subject import Subject, require_ok
+from pilotfish.service.workspace import Workspace
 
 
 class _Named(Struct, frozen=True):
@@ -86,7 +87,7 @@ class CodeActions:
             raise ServerFailed(
                 Code.PROTOCOL_ERROR, f"{session.server} sent a malformed list of actions: {malformed}"
             ) from malformed
-        step = await _resolve(session, subject, named.among(found))
+        step = _allowed(await _resolve(session, subject, named.among(found)), candidate, job.workspace)
         plan = EditPlan(()) if step.edit is None else plan_of(session.server, step.edit)
         return ProposedEdit(plan, step.command, () if step.warning is None else (step.warning,))
 
@@ -103,6 +104,18 @@ async def _resolve(session: Session, subject: Subject, action: FoundAction) -> P
     if isinstance(step, Resolve):
         raise Bug("an action was to be resolved twice")
     return step
+
+
+def _allowed(step: Perform, candidate: Candidate, workspace: Workspace) -> Perform:
+    """Without a command that may run the project, where nobody trusts it (T7)."""
+    known = () if candidate.spec.shown is None else candidate.spec.shown.commands
+    if step.command is None or step.command.command in known or workspace.trusts(candidate.root):
+        return step
+    why = f"the command {step.command.command!r} may run code of the workspace, which is not trusted"
+    if step.edit is None:
+        hint = f"Review what it would run, then allow it: pilotfish trust {workspace.root}"
+        raise Refused(Code.UNTRUSTED, f"the action cannot be done: {why}", hint=hint)
+    return Perform(step.edit, None, f"{why}, so it was left out")
 
 
 def _commands(session: Session) -> frozenset[str]:

@@ -10,7 +10,6 @@ import os
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -45,12 +44,12 @@ FolderPlace = tuple[AbsPath, tuple[str, ...]]
 
 
 class Plan(Struct, frozen=True):
-    entries: tuple[JournalEntry, ...] = ()
-    made: tuple[FolderPlace, ...] = ()
+    entries: tuple[JournalEntry, ...]
+    made: tuple[FolderPlace, ...]
     """Folders that are made on the way, each before those in it."""
-    emptied: tuple[FolderPlace, ...] = ()
+    emptied: tuple[FolderPlace, ...]
     """Folders that go when all is done, each before those in it."""
-    roots: tuple[tuple[AbsPath, int], ...] = ()
+    roots: tuple[tuple[AbsPath, int], ...]
     """Each root with its inode: another folder under the same name is none of ours."""
 
 
@@ -89,7 +88,8 @@ class Journal(Struct, frozen=True):
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as opened:
-            return _plan(opened.read())
+            # Not by msgspec alone: names that are no UTF-8 are lone surrogates here.
+            return msgspec.convert(json.loads(opened.read()), Plan)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def lock_abandoned(home: AbsPath) -> Iterator[Journal]:
 
     What others can write is no journal of ours: a variable may have led here into somebody's repository.
     """
-    for token in sorted(_names(home)):
+    for token in sorted(os.listdir(home)) if os.path.isdir(home) else ():
         if not is_private(os.lstat(os.path.join(home, token))):
             continue
         descriptor = _maybe_locked(home, token)
@@ -151,39 +151,9 @@ def _maybe_locked(home: AbsPath, token: str) -> int | None:
     return None
 
 
-def _names(home: AbsPath) -> list[str]:
-    try:
-        return os.listdir(home)
-    except FileNotFoundError:
-        return []
-
-
 def _sync(home: AbsPath) -> None:
     descriptor = os.open(home, FOLDER_FLAGS)
     try:
         sync_folder(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _plan(data: bytes) -> Plan:
-    try:
-        found: Any = json.loads(data)
-        return Plan(
-            entries=tuple(_entry(item) for item in found["entries"]),
-            made=tuple((AbsPath(root), tuple(segments)) for root, segments in found["made"]),
-            emptied=tuple((AbsPath(root), tuple(segments)) for root, segments in found["emptied"]),
-            roots=tuple((AbsPath(root), int(inode)) for root, inode in found["roots"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a plan: {error}") from error
-
-
-def _entry(item: Any) -> JournalEntry:
-    before = item["before"]
-    return JournalEntry(
-        AbsPath(item["root"]),
-        tuple(item["segments"]),
-        None if before is None else Identity(**before),
-        item["after"],
-    )

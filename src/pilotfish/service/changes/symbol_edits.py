@@ -4,12 +4,13 @@ The edit is of whole lines. It is refused when the text of the symbol is not the
 (`digest`), and a symbol that is used is not deleted.
 """
 
+import re
+
 from pilotfish.api.answers import State
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Encoding
-from pilotfish.operations.outlines.sources import Lines, digest_of, lines_of, text_of_lines
-from pilotfish.operations.outlines.uses import grouped
+from pilotfish.operations.outlines.sources import Lines, digest_of, grouped, lines_of, text_of_lines
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.protocol.edits import EditPlan, Resource, TextChange, TextEdit
 from pilotfish.protocol.positions import Text
@@ -18,6 +19,9 @@ from pilotfish.protocol.wire import WirePosition, WireRange
 from pilotfish.service.changes.edit_proposals import EditProposal, Intent, Job, ProposedEdit
 from pilotfish.service.questions.ask import QuestionRunner
 from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+"""Of LSP; `str.splitlines` also cuts at U+2028 and form feeds, which stay as they are."""
 
 EDITS = ("replace", "before", "after", "delete")
 
@@ -80,9 +84,8 @@ class SymbolEdits:
 
 def edit_of(question: Question, lines: Lines, text: Text) -> TextEdit:
     """The edit of whole lines that a question asks for."""
-    new = (question.text or "").rstrip("\n")
     end = "\r\n" if "\r\n" in text.string else "\n"
-    new = end.join(new.splitlines())
+    new = LINE_END.sub(end, (question.text or "").rstrip("\r\n"))
     match question.edit:
         case "replace":
             return TextEdit(_whole(lines, text), new)

@@ -20,31 +20,42 @@ from pilotfish.errors import Refused
 from pilotfish.feedback.conversation import Standing
 from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended, named
-from pilotfish.feedback.written_files import WrittenFiles
+from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.service.conversations.judged_files import command_groups, introduced_in, told_files
+from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.late_checks import LateChecks
-from pilotfish.service.conversations.news import News, late_groups, note_judged, what_is_left
+from pilotfish.service.conversations.news import (
+    News,
+    command_groups,
+    introduced_in,
+    late_groups,
+    note_judged,
+    scope_of,
+    told_files,
+    what_is_left,
+)
 from pilotfish.service.conversations.record import ConversationRecord
-from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.diagnostics.texts_before import committed_text
 from pilotfish.service.recent import Recent
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.texts import Given, Texts, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
+from pilotfish.system.git_state import GitMove, git_state
 
 MAX_CONVERSATIONS = 256
 """As many as there are client sessions."""
 
 MAX_JUDGED = 100
-"""Files changed by commands that one event judges; the others are counted."""
+"""Files changed by commands that one event judges; the next one judges the next."""
 
 LOOK_SECONDS = 1.5
 """What looking for news gets at least, after an edit that has used up its time; servers are warm by then."""
@@ -66,15 +77,15 @@ class Conversations:
     def __init__(
         self,
         edit_feedback: EditFeedback,
-        baselines: Baselines,
+        states: FileStates,
         texts: Texts,
         workspace_of: Callable[[ClientSession], Workspace],
         used: Callable[[Workspace, Sequence[FileVerdict]], None],
     ) -> None:
         self._edit_feedback = edit_feedback
-        self._baselines = baselines
-        self._texts = texts
-        self._late_checks = LateChecks(edit_feedback, baselines, workspace_of)
+        self._states = states
+        self._disk_writes = DiskWrites(states, texts)
+        self._late_checks = LateChecks(edit_feedback, workspace_of)
         self._used = used
         """Told of every file that was judged for an event."""
         self._records: Recent[str, ConversationRecord] = Recent(MAX_CONVERSATIONS)
@@ -106,25 +117,34 @@ class Conversations:
 
     def left(self, client: ClientSession) -> Mapping[AbsPath, tuple[Diagnostic, ...]]:
         """The files that it changed or broke, with what it introduced there, as they were judged last."""
-        return dict(self._record(client).state.left)
+        return {path: known.diagnostics for path, known in self._record(client).state.introduced.items()}
 
     def noticed(self, changes: Iterable[PathChange]) -> None:
-        """These files were changed on disk, by whomever."""
+        """These files were changed on disk, by whomever; what was last seen of them is what they had before."""
         records = self._all()
         for found in changes:
             for record in records:
                 if is_inside(found.path, record.client.root):
-                    record.written.add(found)
+                    seen = self._states.latest_text(found.path)
+                    record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 
     @contextmanager
     def editing(self, touch: Touch, workspace: Workspace) -> Generator[None]:
-        """Within the block, no other event takes what is noticed of these files for the work of a command."""
+        """Within the block, no other event takes what is noticed of these files for the work of a command.
+
+        Nor does any check in the background stand in the way: what such a one had found so far is found again.
+        """
         paths = () if touch.kind == "read" else tuple(_texts_before(touch, workspace))
+        interrupted = [record for record in self._all() if paths and workspace.holds(record.client.root)]
+        for record in interrupted:
+            self._late_checks.stop(record)
         self._edited.update(paths)
         try:
             yield
         finally:
             self._edited -= Counter(paths)
+            for record in interrupted:
+                self._late_checks.go_on(record)
 
     async def touched(
         self,
@@ -140,40 +160,66 @@ class Conversations:
         `given`: the texts of the touch, as `CheckRunner.take` took them.
         """
         if touch.kind == "read":
-            judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
-            self._used(workspace, judged.edited)
-            return ToldEdit(self._edit_feedback.tell(judged, touch, client, workspace, started))
+            return await self._read(touch, client, workspace, started, given)
         record = self._record(client)
         record.idle = False
         call = record.call(counts=touch.counts)
         texts = _texts_before(touch, workspace)
-        self._claim(texts)
-        carried = self._carry(record)
+        move = await self._disk_writes.leave_to_git(record, workspace)
+        if record.git is not None and record.git.unfinished is not None:
+            return await self._without_blame(record, tuple(texts), workspace, started)
+        carried = record.state.unjudged | await self._claim(record, workspace, texts, move)
         texts |= {path: text for path, text in carried.items() if path in texts}
-        news = News()
+        news, state = News(), record.state
         try:
             with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
-                scope = Scope(given=given, carried=carried, unfinished=record.state.unfinished)
+                scope = Scope(given=given, carried=carried, unfinished=state.unfinished, untold=state.untold)
                 news.edit = await self._edit_feedback.judge(touch, client, workspace, started, scope)
                 await self._look(record, workspace, news, {*texts, *news.edit.others.changes}, started)
         except anyio.get_cancelled_exc_class():
             self._owe(record, texts, call)
             raise
-        if news.edit is None:
-            self._owe(record, texts, call)
-            feedback = self._cut_off(workspace, tuple(texts), started)
-        else:
-            feedback = self._edit_feedback.tell(news.edit, touch, client, workspace, started)
-            note_judged(record.state, news.edit, call)
-            record.state.told += told_files(news.edit) if feedback.text else 0
-            self._used(workspace, news.edit.edited)
+        feedback = self._tell_edit(record, touch, workspace, news, texts, call, started)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), _edits(news.edit))
 
+    async def _read(
+        self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, given: Mapping[str, Given]
+    ) -> ToldEdit:
+        for path in _texts_before(touch, workspace):
+            # An edit may come before the check has ended, and this is what it starts from.
+            await self._disk_writes.see(path)
+        judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
+        self._used(workspace, judged.edited)
+        return ToldEdit(self._edit_feedback.tell(judged, touch, client, workspace, started))
+
+    def _tell_edit(
+        self,
+        record: ConversationRecord,
+        touch: Touch,
+        workspace: Workspace,
+        news: News,
+        texts: Mapping[AbsPath, str | None],
+        call: int,
+        started: float,
+    ) -> Feedback:
+        if news.edit is None:
+            self._owe(record, texts, call)
+            return self._cut_off(workspace, tuple(texts), started)
+        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started)
+        note_judged(record.state, news.edit, call)
+        record.state.told += told_files(news.edit) if feedback.text else 0
+        self._used(workspace, news.edit.edited)
+        return feedback
+
     async def reached(self, moment: Moment, client: ClientSession, workspace: Workspace, started: float) -> Feedback:
         """What is to be told at a moment of a conversation that changed no file itself."""
         record = self._record(client)
+        await self._disk_writes.leave_to_git(record, workspace)
+        if record.git is not None and record.git.unfinished is not None:
+            record.written.clear()
+            return Feedback("", State.UNAVAILABLE, milliseconds_since(started), _conflict_line(record.git.unfinished))
         if moment.kind == "prompt" and record.idle:
             # Some hosts report a prompt in the middle of a turn, too: then the turn goes on.
             await self._take_for_granted(record)
@@ -224,7 +270,7 @@ class Conversations:
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
             await self._look_at_turn(apart, workspace, news, started + STOP_SECONDS)
-        return what_is_left(apart.state, news, _form(moment, workspace), feedback.severities, keep=False)
+        return what_is_left(apart.state, news, _form(moment, workspace), feedback.severities)
 
     # --- Judging ----------------------------------------------------------------------------------------------------
 
@@ -242,26 +288,25 @@ class Conversations:
         async with record.telling:
             deadline = max(started + _wait(workspace), current_time() + LOOK_SECONDS)
             known = set(without)
-            written = self._take_written(record, workspace, known, news)
+            written = self._take_written(record, workspace, known)
             pending = record.state.standing(Standing.PENDING) if last else {}
             try:
-                carried = self._carry(record)
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
-                    before: dict[str, str] = {**self._texts_of_created(record, written)}
+                    before: dict[str, str] = {
+                        path: one.before for path, one in written.items() if one.before is not None
+                    }
                     touch = Touch(tuple(paths), "patch", only_new=True, before=before or None)
-                    unfinished = record.state.unfinished
-                    scope = Scope(_until(deadline), others_seconds=LOOK_SECONDS, carried=carried, unfinished=unfinished)
+                    scope = scope_of(record.state, _until(deadline), others_seconds=LOOK_SECONDS)
                     client = record.client
                     news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
                     known.update(paths, news.written.others.changes)
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]
                 if late:
-                    news.late = await self._judge(record, workspace, late, deadline)
+                    news.late = await self._edit_feedback.look(record.client, workspace, late, _until(deadline))
             except BaseException:
                 # Nothing of it was told: it is judged again with the next event.
-                for path, change in written.items():
-                    record.written.add(PathChange(path, change))
+                record.written.restore(written)
                 raise
 
     async def _look_at_turn(
@@ -270,23 +315,14 @@ class Conversations:
         changed = {*record.state.changed}
         if news.written is not None:
             changed |= {one.path for one in news.written.edited} | introduced_in(news.written.others.changes).keys()
-        if news.late is not None:
-            changed |= {one.path for one in news.late.edited}
+        changed |= news.late.keys()
         if changed:
-            news.left = await self._judge(record, workspace, sorted(changed), deadline)
-
-    async def _judge(
-        self, record: ConversationRecord, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
-    ) -> Judged:
-        """These files alone, as they are now."""
-        touch = Touch(tuple(paths), "patch", only_new=True)
-        scope = Scope(_until(deadline), others=False)
-        return await self._edit_feedback.judge(touch, record.client, workspace, current_time(), scope)
+            news.left = await self._edit_feedback.look(record.client, workspace, sorted(changed), _until(deadline))
 
     def _take_written(
-        self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath], news: News
-    ) -> dict[AbsPath, Change]:
-        """The files that commands changed since the last event; of very many, the first ones.
+        self, record: ConversationRecord, workspace: Workspace, without: Collection[AbsPath]
+    ) -> dict[AbsPath, Written]:
+        """The files that commands changed since the last event; of very many, the first ones now and the others later.
 
         What other events edit at this time is left to them.
         """
@@ -294,9 +330,8 @@ class Conversations:
         others = [path for path in found if path in self._edited and path not in without]
         for path in (*without, *others):
             found.pop(path, None)
-        record.written.clear(but=others)
         taken = dict(list(found.items())[:MAX_JUDGED])
-        news.uncounted = len(found) - len(taken)
+        record.written.clear(but=[*others, *(path for path in found if path not in taken)])
         return taken
 
     # --- Telling ----------------------------------------------------------------------------------------------------
@@ -308,15 +343,10 @@ class Conversations:
         wanted = workspace.config.feedback.severities
         if news.written is not None:
             judged, call = news.written, record.state.calls
-            judged.keep()
             note_judged(record.state, judged, call)
             groups += command_groups(judged, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
-            if news.uncounted:
-                notes.append(f"{news.uncounted} more files that were changed by a command are not checked.")
-        if news.late is not None:
-            news.late.keep()
-            groups += late_groups(record.state, news.late, form, wanted)
+        groups += late_groups(record.state, news.late, form, wanted)
         if record.unsaid and workspace.config.feedback.no_verdict == "say":
             notes += self._edit_feedback.late_notes(record.client, workspace, sorted(record.unsaid))
         record.unsaid.clear()
@@ -336,54 +366,59 @@ class Conversations:
 
     def _owe_written(self, record: ConversationRecord, workspace: Workspace) -> None:
         """What commands changed and a stop had no time for is judged in the background: the turn may be over."""
-        before = self._texts_of_created(record, record.written.all())
-        for path in record.written.all():
+        for path, one in record.written.all().items():
             if workspace.serves(path):
-                record.state.owe(path, before.get(path), call=record.state.calls)
+                record.state.owe(path, one.before, call=record.state.calls)
         record.written.clear()
 
     async def _take_for_granted(self, record: ConversationRecord) -> None:
         """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""
-        client, others = record.client, [other for other in self._all() if other is not record]
-        unheard = {path for other in others for path in other.written.all()}
         for path in record.written.all():
-            if self._baselines.text(client, path) is None or path in unheard:
-                continue
-            try:
-                text = (await self._texts.current(path)).text
-            except Refused:
-                text = ""
-            self._edit_feedback.start_from(client, path, text)
-            record.state.forget(path)
+            await self._disk_writes.see(path)
         record.written.clear()
-
-    def _texts_of_created(self, record: ConversationRecord, changes: Mapping[AbsPath, Change]) -> dict[AbsPath, str]:
-        """A file that a command made had no text before."""
-        created = [path for path, change in changes.items() if change is Change.CREATED]
-        return {path: "" for path in created if self._baselines.text(record.client, path) is None}
 
     def _owe(self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], call: int) -> None:
         for path, text in texts.items():
             record.state.owe(path, text, call=call)
         self._late_checks.go_on(record)
 
-    def _carry(self, record: ConversationRecord) -> dict[AbsPath, str]:
-        """Texts before changes that were never judged. What came late is compared with what need not be told."""
-        for path, debt in record.state.debts.items():
-            if debt.base is not None:
-                self._baselines.put(record.client.host, path, debt.base)
-        return {path: debt.before for path, debt in record.state.debts.items() if debt.before is not None}
-
-    def _claim(self, paths: Iterable[AbsPath]) -> None:
-        """An edit changed these files, and no command did."""
-        for record in self._all():
-            for path in paths:
+    async def _claim(
+        self,
+        mine: ConversationRecord,
+        workspace: Workspace,
+        texts: Mapping[AbsPath, str | None],
+        move: GitMove | None,
+    ) -> dict[AbsPath, str]:
+        """An edit changed these files, and no command did; returns what they were before a command that did so, too."""
+        carried = dict[AbsPath, str]()
+        has_moved = move is not None and move.target is not None
+        for path, said in texts.items():
+            written = mine.written.discard(path)
+            if said is None and (has_moved or written is not None):
+                known = None if has_moved or written is None else written.before
+                committed = known if known is not None else await committed_text(workspace, path, "")
+                carried |= {} if committed is None else {path: committed}
+            elif written is not None and written.before is not None and not has_moved:
+                carried[path] = written.before
+            for record in self._all():
                 record.written.discard(path)
+        return carried
+
+    async def _without_blame(
+        self, record: ConversationRecord, paths: Sequence[AbsPath], workspace: Workspace, started: float
+    ) -> ToldEdit:
+        """In the middle of a merge the files are broken by what git has put into them: nothing is told of them."""
+        await self._edit_feedback.look(record.client, workspace, paths, Patience())
+        assert record.git is not None  # the caller looked
+        reason = _conflict_line(record.git.unfinished)
+        is_new, record.conflicted = record.conflicted != record.git.unfinished, record.git.unfinished
+        text = reason if is_new and workspace.config.feedback.no_verdict == "say" else ""
+        return ToldEdit(Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason))
 
     def _record(self, client: ClientSession, *, idle: bool = False) -> ConversationRecord:
         record = self._records.get(client.id)
         if record is None:
-            record = ConversationRecord(client, idle=idle)
+            record = ConversationRecord(client, idle=idle, git=git_state(client.root))
             self._records.put(client.id, record)
         record.client = client
         return record
@@ -412,6 +447,10 @@ def _edits(judged: Judged | None) -> tuple[EditedFile, ...]:
         return ()
     known = ((verdict, judged.before.get(verdict.path)) for verdict in judged.edited)
     return tuple(EditedFile(verdict.path, before, verdict.text) for verdict, before in known if before is not None)
+
+
+def _conflict_line(unfinished: str | None) -> str:
+    return f"git is in the middle of {unfinished}: errors are told again when that is finished."
 
 
 def _until(deadline: float) -> Patience:

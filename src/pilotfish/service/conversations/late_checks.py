@@ -11,12 +11,11 @@ from anyio.abc import TaskGroup
 from pilotfish.api.questions import Touch
 from pilotfish.errors import Failure
 from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
-from pilotfish.feedback.delta import Delta
+from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
-from pilotfish.service.conversations.judged_files import checked_text, without
+from pilotfish.service.conversations.news import checked_text, scope_of
 from pilotfish.service.conversations.record import ConversationRecord
-from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -30,11 +29,8 @@ BACKGROUND = Patience(first=60.0, later=30.0)
 
 
 class LateChecks:
-    def __init__(
-        self, edit_feedback: EditFeedback, baselines: Baselines, workspace_of: Callable[[ClientSession], Workspace]
-    ) -> None:
+    def __init__(self, edit_feedback: EditFeedback, workspace_of: Callable[[ClientSession], Workspace]) -> None:
         self._edit_feedback = edit_feedback
-        self._baselines = baselines
         self._workspace_of = workspace_of
         self._tasks: TaskGroup | None = None
 
@@ -78,10 +74,8 @@ class LateChecks:
         try:
             with scope:
                 workspace = self._workspace_of(record.client)
-                before = {path: debt.before for path, debt in pending.items() if debt.before is not None}
                 touch = Touch(tuple(pending), "patch", only_new=True)
-                seconds, unfinished = BACKGROUND.first or 0.0, record.state.unfinished
-                limits = Scope(BACKGROUND, others_seconds=seconds, carried=before, unfinished=unfinished)
+                limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
                 judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
         except Failure as failure:
             logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
@@ -103,29 +97,29 @@ class LateChecks:
             if state.debts.get(path) != debt:
                 continue
             verdict = verdicts.get(path)
-            if verdict is not None and (verdict.refused is not None or verdict.is_fresh):
+            if verdict is not None and (verdict.refused is not None or verdict.is_final):
                 record.unsaid.discard(path)
             if judged is not None and path in judged.deleted:
                 state.settle(path, Fate.CLEAN)
             elif verdict is not None and verdict.refused is not None:
                 state.settle(path, Fate.OVER)
-            elif judged is None or verdict is None or not verdict.is_fresh:
+            elif judged is None or verdict is None or not verdict.is_final:
                 state.settle(path, Fate.NO_VERDICT)
             else:
                 now, change = checked_text(verdict), judged.changes[path]
                 found = untold(now, change, debt.heard)
-                base = without(now, found) if isinstance(change, Delta) else None
                 if found:
-                    state.found(path, base, call=debt.call, edited=True)
+                    certain = isinstance(change, Delta)
+                    state.found(path, CheckedText(now.text, found), call=debt.call, edited=True, certain=certain)
                 else:
                     state.settle(path, Fate.CLEAN)
-                    # Nothing of it is to be told: what went away meanwhile is new when it comes back.
-                    self._baselines.put(record.client.host, path, now)
+                    state.judged(path, now, change, edited=True)
         call = max((debt.call for debt in pending.values()), default=0)
         for verdict in judged.others.verdicts if judged is not None else ():
             change = judged.others.changes.get(verdict.path) if judged is not None else None
             if isinstance(change, Delta) and change.introduced and verdict.path not in state.debts:
-                state.found(verdict.path, without(checked_text(verdict), change.introduced), call=call, edited=False)
-            elif change is not None and verdict.path in state.left:
+                found = CheckedText(verdict.text, change.introduced)
+                state.found(verdict.path, found, call=call, edited=False)
+            elif change is not None and verdict.path in state.introduced:
                 # Nothing is to be told of it, and what is left there may have gone.
                 state.judged(verdict.path, checked_text(verdict), change, edited=False)

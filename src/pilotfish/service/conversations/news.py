@@ -3,17 +3,26 @@
 Nothing here waits: what a text says is known as soon as the text is made.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from pilotfish.feedback.conversation import Conversation, Fate, Standing, untold
-from pilotfish.feedback.conversation_text import Group, chosen, groups_text, late_heading, stop_heading
-from pilotfish.feedback.delta import Delta
-from pilotfish.feedback.text import Form
+from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
+from pilotfish.feedback.conversation_text import (
+    Group,
+    chosen,
+    command_heading,
+    groups_text,
+    late_heading,
+    stop_heading,
+)
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta
+from pilotfish.feedback.text import Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
-from pilotfish.service.conversations.judged_files import checked_text, introduced_in, without
-from pilotfish.service.diagnostics.edit_feedback import Judged
+from pilotfish.service.diagnostics.edit_feedback import Judged, Scope
+from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+
+Verdicts = Mapping[AbsPath, FileVerdict]
 
 
 class News(Struct):
@@ -21,23 +30,34 @@ class News(Struct):
 
     edit: Judged | None = None
     written: Judged | None = None
-    late: Judged | None = None
-    left: Judged | None = None
+    late: Verdicts = field(default_factory=dict[AbsPath, FileVerdict])
+    """Files of which something was found late, as they are now."""
+    left: Verdicts | None = None
     """Before a stop: the files that were changed in this turn, as they are now."""
-    uncounted: int = 0
-    """Files changed by commands that are too many to judge."""
+
+
+def scope_of(state: Conversation, patience: Patience, *, others_seconds: float) -> Scope:
+    """How far a check goes that has to make up for what the conversation is owed."""
+    return Scope(
+        patience,
+        others_seconds=others_seconds,
+        carried=state.unjudged,
+        unfinished=state.unfinished,
+        settled=state.settled,
+        untold=state.untold,
+    )
 
 
 def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     """What was judged in time is settled, the rest is owed."""
-    missing = judged.others.unchecked > 0
+    missing = not judged.others.complete
     for verdict in judged.edited:
         path = verdict.path
         if verdict.refused is not None:
             state.settle(path, Fate.JUDGED)
         elif path in judged.uncompared:
             state.owe(path, judged.before.get(path), call=call)
-        elif verdict.is_fresh:
+        elif verdict.is_final:
             state.judged(path, checked_text(verdict), judged.changes[path], edited=True)
             state.settle(path, Fate.JUDGED)
             if missing:
@@ -49,7 +69,7 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
             state.settle(path, Fate.NO_VERDICT)
     for path in judged.deleted:
         state.settle(path, Fate.JUDGED)
-        state.left.pop(path, None)
+        state.introduced.pop(path, None)
         if missing:
             state.owe_others(path, judged.first.get(path), call=call)
     for verdict in judged.others.verdicts:
@@ -58,49 +78,85 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
             state.settle(verdict.path, Fate.JUDGED)
 
 
-def late_groups(state: Conversation, judged: Judged, form: Form, wanted: Iterable[Severity]) -> list[Group]:
+def command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
+    severities = frozenset(wanted)
+
+    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], *, own: bool) -> Group:
+        shown = list[tuple[AbsPath, list[Diagnostic]]]()
+        for verdict in verdicts:
+            change = changes.get(verdict.path)
+            if verdict.is_final and isinstance(change, Delta) and verdict.path not in judged.uncompared:
+                shown.append((verdict.path, [one for one in change.introduced if one.severity in severities]))
+        return Group(command_heading(others=not own), tuple(chosen(path, found) for path, found in shown if found))
+
+    return [
+        files(judged.edited, judged.changes, own=True),
+        files(judged.others.verdicts, judged.others.changes, own=False),
+    ]
+
+
+def introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:
+    found = {path: change.introduced for path, change in changes.items() if isinstance(change, Delta)}
+    return {path: introduced for path, introduced in found.items() if introduced}
+
+
+def told_files(judged: Judged) -> int:
+    """How many files the feedback of an edit speaks of."""
+    edited = [change for path, change in judged.changes.items() if path not in judged.uncompared]
+    found = [one.introduced if isinstance(one, Delta) else one.diagnostics for one in edited]
+    found += introduced_in(judged.others.changes).values()
+    return sum(any(one.severity in judged.limits.severities for one in each) for each in found)
+
+
+def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterable[Severity]) -> list[Group]:
     """What is told of files whose verdicts came after the event that they belong to."""
     groups, severities = list[Group](), frozenset(wanted)
-    for verdict in judged.edited:
-        debt = state.debts.get(verdict.path)
+    for path, verdict in late.items():
+        debt = state.debts.get(path)
         if debt is None or debt.standing is not Standing.LATE:
             continue
         if verdict.refused is not None:
-            state.settle(verdict.path, Fate.OVER)
-        elif verdict.is_fresh and verdict.path not in judged.uncompared:
-            now, change = checked_text(verdict), judged.changes[verdict.path]
-            found = [one for one in untold(now, change) if one.severity in severities]
-            state.settle(verdict.path, Fate.TOLD if found else Fate.OVER)
-            state.judged(verdict.path, now, change, edited=debt.edited)
-            ago, certain = max(1, state.calls - debt.call), isinstance(change, Delta)
-            heading = late_heading(verdict.path, form, edited=debt.edited, ago=ago, certain=certain)
-            groups += [Group(heading, (chosen(verdict.path, found),))] if found else []
+            state.settle(path, Fate.OVER)
+        elif verdict.is_final:
+            now = checked_text(verdict)
+            there = still_there(debt.found, now)
+            found = [one for one in there if one.severity in severities]
+            state.settle(path, Fate.TOLD if found else Fate.OVER)
+            if debt.certain:
+                state.judged(path, now, Delta(there, (), ()), edited=debt.edited)
+            ago = max(1, state.calls - debt.call)
+            heading = late_heading(path, form, edited=debt.edited, ago=ago, certain=debt.certain)
+            groups += [Group(heading, (chosen(path, found),))] if found else []
     return groups
 
 
-def what_is_left(
-    state: Conversation, news: News, form: Form, wanted: Collection[Severity], *, keep: bool = True
-) -> str:
+def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection[Severity]) -> str:
     """Before a stop: what the conversation introduced and is still there, however it came about."""
-    now = {one.path: one for one in news.left.edited if one.is_fresh} if news.left is not None else {}
-    if keep and news.written is not None:
-        news.written.keep()
+    now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
-    if news.left is None:
-        return ""
     files = list[tuple[AbsPath, tuple[Diagnostic, ...]]]()
-    unknown = {path for path, change in news.left.changes.items() if not isinstance(change, Delta)}
     for path, verdict in now.items():
-        if path in unknown:
-            continue
-        state.judged(path, checked_text(verdict), news.left.changes[path], edited=False)
         found = state.remaining(path, checked_text(verdict), wanted)
+        state.judged(path, checked_text(verdict), Delta((), (), ()), edited=False)
         state.settle(path, Fate.TOLD if found else Fate.OVER)
         files += [(path, found)] if found else []
-    if keep:
-        news.left.baselines.keep(without=unknown)
     state.told += len(files)
-    return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form)
+    notes = _unknown_lines(state, now, form, wanted)
+    return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form, notes)
+
+
+def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Collection[Severity]) -> list[str]:
+    """What was told of files of which nobody knows in time whether it is left."""
+    lines = list[str]()
+    for path in sorted(state.changed - now.keys()):
+        known = state.introduced.get(path)
+        errors = sum(one.severity in wanted for one in known.diagnostics) if known is not None else 0
+        if errors:
+            had = "1 error" if errors == 1 else f"{errors} errors"
+            lines.append(
+                f"{named(path, form.workspace)} had {had} from your changes and could not be checked again in time."
+            )
+    return lines
 
 
 def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> None:
@@ -111,6 +167,10 @@ def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> 
     introduced = introduced_in({**news.written.changes, **news.written.others.changes})
     for verdict in news.written.verdicts:
         if verdict.path in introduced and verdict.path not in {*now, *news.written.uncompared}:
-            base = without(checked_text(verdict), introduced[verdict.path])
+            found = CheckedText(verdict.text, introduced[verdict.path])
             edited = verdict.path in news.written.changes
-            state.found(verdict.path, base, call=state.calls, edited=edited)
+            state.found(verdict.path, found, call=state.calls, edited=edited)
+
+
+def checked_text(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)

@@ -9,6 +9,7 @@ from pilotfish.feedback.conversation import Conversation, Debt
 from pilotfish.feedback.written_files import WrittenFiles
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.git_state import GitState
 
 
 class ConversationRecord(Struct):
@@ -16,6 +17,10 @@ class ConversationRecord(Struct):
     state: Conversation = field(default_factory=Conversation)
     written: WrittenFiles = field(default_factory=WrittenFiles)
     """Since its last event."""
+    git: GitState | None = None
+    """Where git stood then; None: nobody has looked, or there is none."""
+    conflicted: str | None = None
+    """What git is in the middle of, as the conversation was told."""
     idle: bool = False
     """Its turn is over: what changes on disk now is a person's work, until a tool of the agent says otherwise."""
     telling: anyio.Lock = field(default_factory=anyio.Lock)

@@ -1,31 +1,34 @@
 """Every other file that an edit broke (DIAG-11).
 
 The files that may be affected (`affected`) are checked for real, the likeliest first, a few at a time, until all are
-done or the time is over: what is finished by then counts, and how many were not is said. The importers of each file
-that turns out broken follow. What such a file had before the edit is not what the edit broke: where it was not checked
-before, it is judged once more with the text that the edited file had.
+done or the time is over: what is finished by then counts, and how many were not is said. What such a file had before
+the edit is not what the edit broke: where it was not checked before, it is judged once more with the text that the
+edited file had.
 """
 
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from copy import copy
 
 import anyio
 from msgspec import Struct, field
 
+from pilotfish.feedback.conversation import with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta
-from pilotfish.feedback.project_account import FileAccount, since_said
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
+from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
 from pilotfish.model import AbsPath, Severity
+from pilotfish.paths import is_inside
+from pilotfish.protocol.diagnostics import words_of
 from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, may_affect
-from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
 from pilotfish.service.diagnostics.searched_roots import SearchedRoot, searched_roots
+from pilotfish.service.diagnostics.server_affected import ServerAccount, ServerAffected, answers_affected
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
@@ -44,9 +47,6 @@ COMPARING_SHARE = 0.35
 
 COMPARING_SECONDS = 1.0
 """What comparing with the state before the edit gets at least: without it, a finished verdict could not be told."""
-
-MAX_WAVES = 4
-"""How often the importers of newly broken files follow."""
 
 MAX_BROKEN = 200
 """Conversations whose broken files are remembered."""
@@ -74,9 +74,23 @@ class BrokenFiles(Struct, frozen=True):
 class _Search:
     """One run: the files that wait for their check, and what was found so far."""
 
-    def __init__(self, edits: Sequence[EditedText], deadline: float) -> None:
+    def __init__(
+        self,
+        edits: Sequence[EditedText],
+        deadline: float,
+        world: int,
+        untold: Mapping[AbsPath, CheckedText] | None = None,
+        since: Sequence[EditedText] = (),
+    ) -> None:
         self.edits = edits
+        self.changes_since = [edits, *([since] if since and since != edits else [])]
+        """The edits, and what they are together with earlier ones whose effect is not known yet."""
+        self.world = world
+        """In which it began."""
         self.deadline = deadline
+        self.before = _texts_before(edits)
+        self.untold = untold or {}
+        """What was found late in files and has not been told."""
         self.waiting: deque[AbsPath] = deque()
         self.found: dict[AbsPath, FileVerdict] = {}
         self.changes: dict[AbsPath, Comparison] = {}
@@ -93,6 +107,20 @@ class _Search:
         return self.deadline - current_time()
 
     @property
+    def candidates(self) -> frozenset[AbsPath]:
+        return frozenset(self._candidates - self.before.keys())
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no file outside of the candidates can be affected."""
+        return self._complete
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the texts before the edits are all known: then a longer look tells what is new."""
+        return None not in self.before.values() and not self.deleted
+
+    @property
     def deleted(self) -> list[AbsPath]:
         return [edit.path for edit in self.edits if edit.after is None]
 
@@ -104,7 +132,7 @@ class _Search:
                 self.waiting.append(path)
 
     def result(self) -> BrokenFiles:
-        candidates = len(self._candidates) - len({edit.path for edit in self.edits})
+        candidates = len(self.candidates)
         complete = self._complete and len(self.found) == candidates
         return BrokenFiles(tuple(self.found.values()), self.changes, candidates, complete, whole=self.whole)
 
@@ -114,15 +142,17 @@ class ProjectCheck:
         self,
         runner: CheckRunner,
         proposal_runner: ProposalRunner,
-        baselines: Baselines,
+        states: FileStates,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
         reports: ProjectReports,
+        server_affected: ServerAffected,
     ) -> None:
         self._runner = runner
+        self._server_affected = server_affected
         self._reports = reports
         self._proposal_runner = proposal_runner
-        self._baselines = baselines
+        self._states = states
         self._words = words
         self._is_followed = is_followed
         """Whether every change below a root is noticed; where not, the disk is looked at for each edit."""
@@ -130,17 +160,20 @@ class ProjectCheck:
         self._broken: Recent[tuple[str | None, AbsPath], set[AbsPath]] = Recent(MAX_BROKEN)
         """By host and workspace: the files that were told to be broken and have not been seen mended."""
 
-    def comparing_with(self, baselines: Baselines) -> "ProjectCheck":
-        """The same check, with other states to compare with."""
-        made = copy(self)
-        made._baselines = baselines  # noqa: SLF001 -- a copy of ourselves
-        return made
-
     async def run(
-        self, client: ClientSession, workspace: Workspace, edits: Sequence[EditedText], deadline: float
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edits: Sequence[EditedText],
+        deadline: float,
+        untold: Mapping[AbsPath, CheckedText] | None = None,
+        since: Sequence[EditedText] = (),
     ) -> BrokenFiles:
-        """What these edits broke elsewhere, as far as it can be known by the deadline."""
-        broken, search = self._broken_of(client, workspace), _Search(edits, deadline)
+        """What these edits broke elsewhere, as far as it can be known by the deadline.
+
+        `since`: the same files with their texts before the first edit whose effect is not known.
+        """
+        broken, search = self._broken_of(client, workspace), _Search(edits, deadline, self._states.world, untold, since)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             led = await self._led(client, workspace, target, search, broken)
             if led is not None:
@@ -149,12 +182,35 @@ class ProjectCheck:
                 self._reports.judged(target, search.found.values())
             else:
                 search.whole = False
-                search.add(workspace, await self._affected_by(target, search, broken))
-                await self._judge_in_waves(client, workspace, target, search)
+                by_name = await self._affected_by(target, search, broken)
+                said = await self._said_affected(client, workspace, target, search, (*broken, *by_name.files))
+                search.add(workspace, by_name if said is None else said.instead_of(by_name))
+                await self._judge_waiting(client, workspace, search)
                 # What was said of the files that were opened for this is no news.
                 self._runner.spoken_of(target.root)
         self._remember(broken, search.changes)
+        if search.is_sound and not search.whole:
+            for edits in search.changes_since:
+                self._states.explain(_texts_before(edits), search.candidates, search.world)
         return search.result()
+
+    async def _said_affected(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        target: SearchedRoot,
+        search: "_Search",
+        candidates: Sequence[AbsPath],
+    ) -> ServerAccount | None:
+        """What the server of a root itself says that the edits may have broken."""
+        found = ServerAccount()
+        for edits in search.changes_since:
+            ask = self._server_affected.of_edits
+            said = await ask(client, workspace, target, edits, candidates, search.deadline)
+            if said is None:
+                return None
+            found = ServerAccount((*found.files, *said.files), (*found.unknown, *said.unknown))
+        return found
 
     async def _led(
         self,
@@ -165,11 +221,13 @@ class ProjectCheck:
         broken: Collection[AbsPath],
     ) -> Affected | None:
         """The files that the server itself says have changed; None where the candidates must be found without it."""
-        edits = [edit for edit in search.edits if may_affect(edit)]
-        if not edits:
+        if answers_affected(target):
+            # It knows better than names do whether an edit matters to others.
+            return None
+        paths = list(dict.fromkeys(edit.path for edits in search.changes_since for edit in edits if may_affect(edit)))
+        if not paths:
             search.whole = False
             return NOBODY
-        paths = [edit.path for edit in edits]
         found = await self._reports.changed(client, workspace, target, paths, search.deadline)
         if found is None:
             return None
@@ -177,32 +235,17 @@ class ProjectCheck:
         search.said |= {path: (found.server, before) for path, before in found.files.items() if before is not None}
         return Affected(tuple(dict.fromkeys((*broken, *found.files))), found.complete)
 
-    async def _judge_in_waves(
-        self, client: ClientSession, workspace: Workspace, target: SearchedRoot, search: "_Search"
-    ) -> None:
-        for _ in range(MAX_WAVES):
-            worse = await self._judge_waiting(client, workspace, search)
-            if not worse or search.left <= 0:
-                break
-            following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
-            search.add(workspace, following)
-
     async def as_they_are(
         self,
         workspace: Workspace,
         edits: Sequence[EditedText],
         deadline: float,
         check: Checking,
-        worse: Sequence[AbsPath] = (),
     ) -> BrokenFiles:
-        """The files that edits which are not on disk may break, as they are now; of `worse` ones, the importers."""
-        search = _Search(edits, deadline)
+        """The files that edits which are not on disk may break, as they are now."""
+        search = _Search(edits, deadline, self._states.world)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
-            if worse:
-                following = await self._affected.of_broken(target.root, worse, target.extensions, search.left)
-                search.add(workspace, following)
-            else:
-                search.add(workspace, await self._affected_by(target, search))
+            search.add(workspace, await self._affected_by(target, search))
         search.found |= await _checked(check, tuple(search.waiting), deadline)
         return search.result()
 
@@ -211,8 +254,21 @@ class ProjectCheck:
             self._words.lost(target.root)
             if search.deleted:
                 await self._runner.tell_deleted(target.root, search.deleted)
-        found = await self._affected.of_edits(target.root, search.edits, target.extensions, search.left, broken=broken)
-        return Affected((*self._runner.spoken_of(target.root), *found.files), found.complete)
+        files, complete = dict.fromkeys(self._spoken_of(target.root)), True
+        for edits in search.changes_since:
+            found = await self._affected.of_edits(target.root, edits, target.extensions, search.left, broken=broken)
+            files |= dict.fromkeys(found.files)
+            complete = complete and found.complete
+        return Affected(tuple(files), complete)
+
+    def _spoken_of(self, root: AbsPath) -> list[AbsPath]:
+        """Files, open or not, of which a server has published something else than what is known of them."""
+        found = list[AbsPath]()
+        for path, (server, push) in self._runner.spoken_of(root).items():
+            known = self._states.last_listed(path)
+            if known is None or said(map(words_of, push.items)) != said_of(known, server):
+                found.append(path)
+        return found
 
     def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
         """Keep the words of these roots, and what was told of them, no longer."""
@@ -227,9 +283,11 @@ class ProjectCheck:
         given = {path: search.given[path] for path in search.waiting if path in search.given}
         search.waiting = deque(path for path in search.waiting if path not in given)
         worse, size = await self._take(client, workspace, search, given), FIRST_PART
+        for verdict in given.values():
+            self._states.put(verdict, search.world)
         while search.waiting and search.left > 0:
             part = [search.waiting.popleft() for _ in range(min(size, len(search.waiting)))]
-            is_known = all(self._baselines.text(client, path) is not None for path in part)
+            is_known = all(map(self._states.knows, part))
             until = search.deadline if is_known else search.deadline - search.left * COMPARING_SHARE
             worse += await self._take(client, workspace, search, await self._check(client, workspace, part, until))
             size *= 2
@@ -240,25 +298,59 @@ class ProjectCheck:
     ) -> list[AbsPath]:
         """Compare these with what was before; returns the files that are worse."""
         compared = await self._compare(client, workspace, search, verdicts)
+        states = {path: _state(verdicts[path]) for path in compared}
+        compared = {path: with_late(one, search.untold.get(path), states[path]) for path, one in compared.items()}
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
-        search.found |= verdicts
-        search.changes |= changes
+        wanted = workspace.config.feedback.severities
+        # Nobody knows yet what is new in these: they count as not checked, and follow.
+        late = {path for path, change in changes.items() if search.is_comparable and _has_findings(change, wanted)}
+        search.found |= {path: one for path, one in verdicts.items() if path not in late}
+        search.changes |= {path: one for path, one in changes.items() if path not in late}
         return [path for path, change in changes.items() if _introduced(change)]
 
     async def _check(
         self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], deadline: float
     ) -> dict[AbsPath, FileVerdict]:
-        async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
-            return await self._runner.run(client, workspace, [path], patience=patience, anew=True)
+        """The verdicts on these files. What a check that was interrupted has found, and stands, is not asked again."""
 
+        async def check(path: AbsPath, patience: Patience) -> Sequence[FileVerdict]:
+            world = self._states.world
+            known = self._states.current(path, processes) if self._is_followed_file(path) else None
+            if known is not None:
+                return [known]
+            found = await self._runner.run(client, workspace, [path], patience=patience, anew=True)
+            for one in found:
+                if one.is_final:
+                    self._states.put(one, world)
+            return found
+
+        processes = self._runner.processes()
         return await _checked(check, paths, deadline)
+
+    def _is_followed_file(self, path: AbsPath) -> bool:
+        return any(is_inside(path, root) and self._is_followed(root) for root in self._runner.roots())
 
     async def _compare(
         self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
-        changes = {path: self._baselines.compare(client, verdict) for path, verdict in judged.items()}
+        found = dict[AbsPath, Comparison]()
+        for edits in search.changes_since:
+            since = await self._compare_with(client, workspace, search, _texts_before(edits), judged)
+            found = {path: in_either(found[path], one) if path in found else one for path, one in since.items()}
+        return found
+
+    async def _compare_with(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        search: "_Search",
+        before: Mapping[AbsPath, str | None],
+        judged: Mapping[AbsPath, FileVerdict],
+    ) -> dict[AbsPath, Comparison]:
+        """The same with the texts before some edits."""
+        changes = {path: delta(self._states.before(one, before), _state(one)) for path, one in judged.items()}
         wanted = workspace.config.feedback.severities
         unknown = {
             path: judged[path]
@@ -267,29 +359,22 @@ class ProjectCheck:
             and _has_findings(_sorted(workspace, path, change, search.deleted), wanted)
         }
         for path in unknown.keys() & search.said.keys():
-            server, before = search.said[path]
-            changes[path] = since_said(before, unknown.pop(path).diagnostics, server)
+            server, account = search.said[path]
+            changes[path] = since_said(account, unknown.pop(path).diagnostics, server)
         if unknown and search.deleted:
             judged_by_import = {path: _without(workspace, one, search.deleted) for path, one in unknown.items()}
             # Where no import tells, nobody knows.
             return changes | {path: change for path, change in judged_by_import.items() if change.introduced}
-        return changes | await self._compare_with_earlier(client, workspace, search, unknown)
-
-    async def _compare_with_earlier(
-        self, client: ClientSession, workspace: Workspace, search: "_Search", verdicts: Mapping[AbsPath, FileVerdict]
-    ) -> dict[AbsPath, Comparison]:
-        """Judge these files once more, with the texts that the edited ones had; nothing where one is not known."""
-        before = {edit.path: edit.before for edit in search.edits if edit.before is not None}
-        if not verdicts or len(before) < len(search.edits):
-            return {}
-        files = ProposedFiles(before, {path: verdict.text for path, verdict in verdicts.items()})
+        if not unknown or None in before.values():
+            return changes
+        # Judge these files once more, with the texts that the edited ones had.
+        texts = {path: text for path, text in before.items() if text is not None}
+        files = ProposedFiles(texts, {path: verdict.text for path, verdict in unknown.items()})
         left = max(search.left, COMPARING_SECONDS)
-        judged = await self._proposal_runner.run(client, workspace, files, ProposalTime(left, left))
-        return {
-            earlier.path: delta(_state(earlier), _state(now))
-            for earlier in judged
-            if earlier.is_fresh and (now := verdicts.get(earlier.path)) is not None
-        }
+        for earlier in await self._proposal_runner.run(client, workspace, files, ProposalTime(left, left)):
+            if earlier.is_final and earlier.path in unknown:
+                changes[earlier.path] = delta(_state(earlier), _state(unknown[earlier.path]))
+        return changes
 
     def _broken_of(self, client: ClientSession, workspace: Workspace) -> set[AbsPath]:
         key = client.host, workspace.root
@@ -306,6 +391,10 @@ class ProjectCheck:
                 broken.add(path)
             elif isinstance(change, Delta) and change.fixed:
                 broken.discard(path)
+
+
+def _texts_before(edits: Sequence[EditedText]) -> dict[AbsPath, str | None]:
+    return {edit.path: edit.before for edit in edits}
 
 
 def _without(workspace: Workspace, verdict: FileVerdict, deleted: Sequence[AbsPath]) -> Delta:
@@ -328,7 +417,7 @@ async def _checked(check: Checking, paths: Sequence[AbsPath], deadline: float) -
             if left <= 0:
                 return
             for verdict in await check(path, Patience(left, left)):
-                if verdict.is_fresh or verdict.refused is not None:
+                if verdict.is_final or verdict.refused is not None:
                     found[path] = verdict
 
     with anyio.move_on_after(max(0.0, deadline - current_time())):

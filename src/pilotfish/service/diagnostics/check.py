@@ -22,7 +22,7 @@ from pilotfish.sanitise import sanitised
 from pilotfish.servers.spec import Freshness
 from pilotfish.service.diagnostics.inquiry import LATE_SECONDS, MAX_WORDS, Inquiry, Target, complaint
 from pilotfish.service.diagnostics.ledger import Coverage, FileToSend, Ledger, Settled
-from pilotfish.service.diagnostics.unopened import Unopened
+from pilotfish.service.diagnostics.on_demand import Unopened
 from pilotfish.system.clock import current_time
 from pilotfish.system.tasks import owned_tasks
 
@@ -47,6 +47,10 @@ class Outcome(Struct, frozen=True):
     """Items that could not be read as diagnostics: the list is incomplete."""
     judged: str | None = None
     """The text that the diagnostics are about: somebody may have sent a newer one than this check brought."""
+    limited: bool = False
+    """It is assumed only because the server runs restricted: no later answer will be better."""
+    incarnation: float = 0.0
+    """When the process that gave it was started: another one may have read other settings and packages."""
 
     @property
     def is_fresh(self) -> bool:

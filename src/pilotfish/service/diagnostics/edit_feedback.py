@@ -4,7 +4,7 @@ The edited files are checked, compared with what they were before, and then the 
 can be told by then is told; what cannot is said in one line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,21 +13,23 @@ from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, err
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
-from pilotfish.feedback.delta import Comparison, Delta, NoBaseline, in_either
+from pilotfish.feedback.conversation import with_late
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import MAX_NAMED, Form, feedback_text, named
-from pilotfish.model import AbsPath, Diagnostic, Severity
+from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.baselines import Baselines
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
-from pilotfish.service.diagnostics.earlier import Compared, Earlier
 from pilotfish.service.diagnostics.effort import effort_of
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
 from pilotfish.service.diagnostics.notices import Notices
+from pilotfish.service.diagnostics.proposals import IMPOSSIBLE, ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import CheckRunner, FileVerdict, Patience
-from pilotfish.service.texts import Given, Texts, old_text_to_send
+from pilotfish.service.diagnostics.texts_before import moved_files, text_before
+from pilotfish.service.texts import Given, old_text_to_send
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -47,9 +49,13 @@ class Scope(Struct, frozen=True):
     others_seconds: float = OTHERS_SECONDS
     """What they get at least."""
     carried: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
-    """Texts before changes that were never judged: they go before what the host says."""
+    """Texts before changes that were never judged: what is new since then is new, too."""
     unfinished: Mapping[AbsPath, str] = field(default_factory=dict[AbsPath, str])
     """Texts before changes whose effect on other files is not known: with these the search for such files begins."""
+    settled: Collection[AbsPath] = ()
+    """Files whose own change was judged before: only what it broke elsewhere is asked for."""
+    untold: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    """What was found late in files and has not been told: it counts with whatever this check finds."""
 
 
 class MissingPackages(Struct, frozen=True):
@@ -67,98 +73,196 @@ class MissingPackages(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """What is known of files after a check. `keep` makes it what later ones are compared with."""
+    """What is known of files after a check."""
 
     edited: Sequence[FileVerdict]
     changes: Mapping[AbsPath, Comparison]
-    others: BrokenFiles
-    before: Mapping[AbsPath, str | None]
-    """The text of each edited file before the edit; None where nobody knows it."""
-    missing: MissingPackages
     limits: FeedbackSettings
-    baselines: Baselines
+    others: BrokenFiles = BrokenFiles()
+    before: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
+    """The text of each edited file before the edit; None where nobody knows it."""
+    missing: MissingPackages = MissingPackages()
     deleted: tuple[AbsPath, ...] = ()
     uncompared: frozenset[AbsPath] = frozenset()
     """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
     first: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The texts with which the search for other files began."""
 
-    def keep(self) -> None:
-        """It was told: compare later states with this one."""
-        self.baselines.keep(without=self.uncompared)
-
     @property
     def verdicts(self) -> tuple[FileVerdict, ...]:
         return (*self.edited, *self.others.verdicts)
 
 
+class _Edit(Struct, frozen=True):
+    """One change of files, by the verdicts on those that are there and the texts that all of them had before."""
+
+    verdicts: Sequence[FileVerdict]
+    before: Mapping[AbsPath, str | None]
+    deleted: Mapping[AbsPath, str]
+    """Files that are gone, with their last texts."""
+    moved: Mapping[AbsPath, tuple[AbsPath, str]]
+    """Of files that are new here: what they were before, under another name or before they were deleted."""
+
+
 class EditFeedback:
-    def __init__(self, runner: CheckRunner, baselines: Baselines, earlier: Earlier, project: ProjectCheck) -> None:
+    def __init__(
+        self, runner: CheckRunner, states: FileStates, proposal_runner: ProposalRunner, project: ProjectCheck
+    ) -> None:
         self._runner = runner
-        self._baselines = baselines
-        self._earlier = earlier
+        self._states = states
+        self._proposal_runner = proposal_runner
         self._project = project
         self._notices = Notices()
 
     async def judge(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, scope: Scope | None = None
     ) -> Judged:
-        """Check the files of a touch and compare; nothing is told, and nothing kept, by this alone.
+        """Check the files of a touch and compare them with what they were before it; nothing is told by this alone.
 
         Raises `Unavailable` after `"lsp": false`.
         """
         scope = scope or Scope()
-        baselines = self._baselines.fork()
-        checked = await self._runner.run(
-            client,
-            workspace,
-            touch.paths,
-            given=scope.given,
-            patience=scope.patience or Patience(),
-        )
+        world = self._states.world
+        patience = scope.patience or Patience()
+        checked = await self._runner.run(client, workspace, touch.paths, given=scope.given, patience=patience)
         self._notices.answered(client, checked)
-        edited: Sequence[FileVerdict] = checked
-        said = {**_said(workspace, touch), **scope.carried}
-        before = {one.path: baselines.text(client, one.path) for one in edited}
-        doubtful = {one.path for one in edited if said.get(one.path) not in {None, before[one.path]}}
-        changes = {one.path: _compare(baselines, client, one, said.get(one.path)) for one in edited if not one.refused}
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
-            self._remember(workspace, edited)
-            return Judged(edited, changes, BrokenFiles(), before, MissingPackages(), limits, baselines)
-        before |= await self._texts_before(workspace, edited, before, said)
-        uncompared = frozenset[AbsPath]()
-        if limits.only_new:
-            seconds = (scope.patience and scope.patience.later) or _wait(workspace)
-            unknown = [one for one in edited if _is_unknown(changes.get(one.path), limits, doubt=one.path in doubtful)]
-            compared = await self._compare_with_earlier(client, workspace, unknown, before, seconds)
-            changes |= {path: in_either(changes[path], change) for path, change in compared.changes.items()}
-            # A verdict that is not fresh is owed anyway.
-            uncompared = frozenset(one.path for one in edited if one.is_fresh and one.path in compared.late)
-        first = {**before, **scope.unfinished}
-        edits = [EditedText(one.path, first.get(one.path), one.text) for one in edited if one.answered]
-        deleted = await self._deleted(baselines, client, workspace, edited, said)
-        edits += deleted.values()
-        edited = [one for one in edited if one.path not in deleted]
-        changes |= dict.fromkeys((one.path for one in deleted.values()), Delta((), (), ()))
-        sorted_out = [without_missing_packages(workspace, path, one, tuple(deleted)) for path, one in changes.items()]
-        changes = {path: one.change for path, one in zip(changes, sorted_out, strict=True)}
-        missing = MissingPackages.of(sorted_out)
-        before |= {one.path: one.before for one in deleted.values()}
-        first |= {one.path: one.before for one in deleted.values()}
+            self._remember(workspace, checked, world)
+            return Judged(checked, {}, limits)
+        said = _said(workspace, touch) | {one.path: one.text for one in checked if one.path in scope.settled}
+        edit = await self._edit_of(workspace, checked, {**scope.carried, **said})
+        earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
+        seconds = (scope.patience and scope.patience.later) or _wait(workspace)
+        changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds)
+        self._remember(workspace, checked, world)
+        now = {one.path: _state(one) for one in edit.verdicts if one.refused is None}
+        changes = {path: with_late(one, scope.untold.get(path), now[path]) for path, one in changes.items()}
+        deleted = tuple(edit.deleted)
+        sorted_out = {path: without_missing_packages(workspace, path, one, deleted) for path, one in changes.items()}
+        first = {**edit.before, **earlier, **scope.unfinished}
         others = BrokenFiles()
-        if edits and scope.others and touch.kind in limits.other_files_after:
+        if scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
-            others = await self._project.comparing_with(baselines).run(client, workspace, edits, deadline)
-        self._remember(workspace, checked)
-        deleted_paths = tuple(one.path for one in deleted.values())
-        return Judged(edited, changes, others, before, missing, limits, baselines, deleted_paths, uncompared, first)
+            others = await self._others(client, workspace, edit, first, deadline, scope.untold)
+        return Judged(
+            edit.verdicts,
+            {path: one.change for path, one in sorted_out.items()} | dict.fromkeys(deleted, Delta((), (), ())),
+            limits,
+            others,
+            before=edit.before,
+            missing=MissingPackages.of(tuple(sorted_out.values())),
+            deleted=deleted,
+            # A verdict that is not final is owed anyway.
+            uncompared=frozenset(one.path for one in edit.verdicts if one.is_final and one.path in late),
+            first=first,
+        )
+
+    async def _others(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edit: _Edit,
+        first: Mapping[AbsPath, str | None],
+        deadline: float,
+        untold: Mapping[AbsPath, CheckedText],
+    ) -> BrokenFiles:
+        """What the edit broke in other files, and what the edits since the texts in `first` broke together."""
+        texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
+        edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
+        since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
+        return await self._project.run(client, workspace, edits, deadline, untold, since) if edits else BrokenFiles()
+
+    async def _compare_twice(
+        self,
+        client: ClientSession,
+        workspace: Workspace,
+        edit: _Edit,
+        earlier: Mapping[AbsPath, str],
+        limits: FeedbackSettings,
+        seconds: float,
+    ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
+        """What is new since right before the edit, or since the texts in `earlier`, whose changes were never judged."""
+        changes, late = await self._compare(client, workspace, edit, limits, seconds)
+        if earlier:
+            whole = replace(edit, before={**edit.before, **earlier})
+            also, still_late = await self._compare(client, workspace, whole, limits, seconds)
+            changes |= {path: in_either(changes[path], also[path]) for path in earlier if path in changes}
+            late |= still_late
+        return changes, late
+
+    async def look(
+        self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath], patience: Patience
+    ) -> dict[AbsPath, FileVerdict]:
+        """The verdicts on these files as they are now; what they were before is no question."""
+        world = self._states.world
+        checked = await self._runner.run(client, workspace, paths, patience=patience)
+        self._remember(workspace, checked, world)
+        return {one.path: one for one in checked}
+
+    async def _edit_of(
+        self, workspace: Workspace, checked: Sequence[FileVerdict], said: Mapping[AbsPath, str]
+    ) -> _Edit:
+        """The change that a touch is about. A missing file that nobody has seen was not deleted."""
+        before, deleted, there = dict[AbsPath, str | None](), dict[AbsPath, str](), list[FileVerdict]()
+        for one in checked:
+            path = one.path if one.refused is None else _real(workspace, one.path)
+            known = said.get(path)
+            if one.refused is None:
+                before[path] = (
+                    known if known is not None else await text_before(self._states, workspace, path, one.text)
+                )
+            elif one.refused.code is Code.FILE_MISSING:
+                text = known or await text_before(self._states, workspace, path, "")
+                if text:
+                    before[path] = deleted[path] = text
+                    self._states.had(path, text)
+                    continue
+            there.append(one)
+        created = {one.path: one.text for one in there if before.get(one.path) == ""}
+        moved = {path: (gone, deleted[gone]) for path, gone in moved_files(created, deleted).items()}
+        # One that had been deleted and comes back has its old errors again.
+        returned = {path: text for path in created if (text := self._states.deleted_text(path))}
+        moved |= {path: (path, text) for path, text in returned.items() if path not in moved}
+        return _Edit(there, before, deleted, moved)
+
+    async def _compare(
+        self, client: ClientSession, workspace: Workspace, edit: _Edit, limits: FeedbackSettings, seconds: float
+    ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
+        """What the edit changed in each of its files; and those of which a server has not said it in time."""
+        there = [one for one in edit.verdicts if one.refused is None]
+        changes = {one.path: delta(self._known_before(one, edit), _state(one)) for one in there}
+        unknown = [one for one in there if limits.only_new and _is_open(changes[one.path], limits)]
+        # Where the old text is not known, nothing is called new.
+        unknown = [one for one in unknown if edit.before.get(one.path) is not None or one.path in edit.moved]
+        if not unknown:
+            return changes, frozenset()
+        proposed = {path: text for path, text in edit.before.items() if text} | dict(edit.moved.values())
+        wanted = {one.path: edit.moved[one.path][0] if one.path in edit.moved else one.path for one in unknown}
+        if all(text == one.text for one in there for text in [edit.before.get(one.path)]) and not edit.deleted:
+            # Nothing was changed: whatever is there was there before.
+            return changes | {one.path: delta(_state(one), _state(one)) for one in unknown}, frozenset()
+        judged = await self._proposal_runner.run(
+            client, workspace, ProposedFiles(proposed), ProposalTime(seconds, seconds)
+        )
+        earlier = {one.path: one for one in judged}
+        for one in unknown:
+            found = earlier.get(wanted[one.path])
+            if found is not None and found.is_final:
+                changes[one.path] = delta(_state(found), _state(one))
+        late = [one.path for one in unknown if (old := earlier.get(wanted[one.path])) is not None and _may_follow(old)]
+        return changes, frozenset(late)
+
+    def _known_before(self, verdict: FileVerdict, edit: _Edit) -> CheckedText | None:
+        if verdict.path not in edit.moved:
+            return self._states.before(verdict, edit.before)
+        path, text = edit.moved[verdict.path]
+        return self._states.before(replace(verdict, path=path), {**edit.before, path: text})
 
     def tell(
         self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float
     ) -> Feedback:
         """The text for the model. What was found is known from now on."""
-        judged.keep()
         if touch.kind == "read":
             return _feedback("", judged.edited, judged.changes, judged.others, started)
         notes = self.notes(judged, client, workspace)
@@ -179,7 +283,7 @@ class EditFeedback:
         notes = [*self._notices.take(client, workspace, judged.edited), *_uncompared(workspace, judged)] if say else []
         # These were taken out of the findings, so they are told whatever `noVerdict` says.
         notes += self._missing_line(client, judged.missing.introduced, judged)
-        return [*notes, *_unchecked(judged.others), *_older_line(workspace, judged)]
+        return notes
 
     def late_notes(self, client: ClientSession, workspace: Workspace, paths: Sequence[AbsPath]) -> tuple[str, ...]:
         """That these files have no verdict yet, where it was not said."""
@@ -190,104 +294,28 @@ class EditFeedback:
         is_first = self._notices.is_first(client, packages)
         return [missing_imports_line(len(judged.missing.packages))] if is_first else []
 
-    async def remember_uncommitted(self, workspace: Workspace, texts: Texts) -> None:
-        """What git does not know of now was there before the conversation that begins."""
-        await self._earlier.remember_uncommitted(workspace, texts)
-
-    def drop(self, is_meant: Callable[[AbsPath], bool]) -> None:
-        """Keep nothing of these files and roots any longer."""
-        self._earlier.texts.drop(is_meant)
-        self._project.drop(is_meant)
-
-    def start_from(self, client: ClientSession, path: AbsPath, text: str) -> None:
-        """Compare the next edit with this text: whatever was known is about another one."""
-        self._baselines.forget(client, path)
-        self._earlier.texts.saw(path, text)
-
-    def saw(self, verdict: FileVerdict) -> None:
-        """Somebody has looked at the file: this is what the next edit starts from."""
-        self._earlier.texts.saw(verdict.path, verdict.text)
-
-    def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict]) -> None:
+    def _remember(self, workspace: Workspace, verdicts: Sequence[FileVerdict], world: int) -> None:
         """What the files hold now is what the next edit starts from; a file that is not there is created by it."""
         for verdict in verdicts:
-            if verdict.refused is None:
-                self.saw(verdict)
+            if verdict.refused is None and verdict.is_final:
+                self._states.put(verdict, world)
+            elif verdict.refused is None:
+                self._states.saw(verdict.path, verdict.text)
             elif verdict.refused.code is Code.FILE_MISSING:
-                self._earlier.texts.saw(_real(workspace, verdict.path), "")
-
-    async def _deleted(
-        self,
-        baselines: Baselines,
-        client: ClientSession,
-        workspace: Workspace,
-        edited: Sequence[FileVerdict],
-        said: Mapping[AbsPath, str],
-    ) -> dict[AbsPath, EditedText]:
-        """The files of a touch that are gone, with what they had; one that nobody has seen was not deleted."""
-        found = dict[AbsPath, EditedText]()
-        for one in edited:
-            if one.refused is None or one.refused.code is not Code.FILE_MISSING:
-                continue
-            path = _real(workspace, one.path)
-            text = said.get(path) or baselines.text(client, path)
-            text = text or await self._earlier.text_before(workspace, FileVerdict(path, "", ()), None)
-            baselines.deleted(path)
-            if text:
-                self._earlier.texts.deleted(path, text)
-                found[one.path] = EditedText(path, text, None)
-        return found
-
-    async def _texts_before(
-        self,
-        workspace: Workspace,
-        edited: Sequence[FileVerdict],
-        known: Mapping[AbsPath, str | None],
-        said: Mapping[AbsPath, str],
-    ) -> dict[AbsPath, str | None]:
-        """The text of each file before the edit; None where nobody knows it."""
-        unknown = [one for one in edited if one.refused is None and known.get(one.path) is None]
-        found = {one.path: await self._earlier.text_before(workspace, one, said.get(one.path)) for one in unknown}
-        return {**said, **found}
-
-    async def _compare_with_earlier(
-        self,
-        client: ClientSession,
-        workspace: Workspace,
-        edited: Sequence[FileVerdict],
-        before: Mapping[AbsPath, str | None],
-        seconds: float,
-    ) -> Compared:
-        """What changed in these files since they had the texts in `before`, where there is something to compare."""
-        wanted = workspace.config.feedback.severities
-        texts_before = self._earlier.texts.with_deleted(before)
-        known = {path: text for path, text in texts_before.items() if text is not None}
-        found = [one for one in edited if one.path in known and _has(one.diagnostics, wanted)]
-        texts = {verdict.path: known[verdict.path] for verdict in found}
-        return await self._earlier.compare(client, workspace, found, texts, seconds) if found else Compared()
+                self._states.saw(_real(workspace, verdict.path), "")
 
 
-def _compare(baselines: Baselines, client: ClientSession, verdict: FileVerdict, said: str | None) -> Comparison:
-    """The change since the last fresh state, unless that is already the state after the edit.
-
-    A host tells that it is about to edit a file; the check that this causes may read it when the edit is made.
-    """
-    known = baselines.text(client, verdict.path)
-    change = baselines.compare(client, verdict)
-    is_late = said is not None and known == verdict.text != said
-    return NoBaseline(verdict.diagnostics) if is_late else change
+def _is_open(change: Comparison, limits: FeedbackSettings) -> bool:
+    """Whether it matters what the file was before, and nobody knows it: a file without findings needs no past."""
+    return isinstance(change, NoBaseline) and any(one.severity in limits.severities for one in change.diagnostics)
 
 
-def _is_unknown(change: Comparison | None, limits: FeedbackSettings, *, doubt: bool) -> bool:
-    """Whether the text before the edit must tell what is new: nothing else does, or somebody changed the file since.
-
-    What went away then, and is brought back by the edit, is not older.
-    """
-    return isinstance(change, NoBaseline) or (doubt and change is not None and _has(change.older, limits.severities))
+def _may_follow(verdict: FileVerdict) -> bool:
+    return any(outcome.is_late and outcome.why not in IMPOSSIBLE for outcome in verdict.outcomes)
 
 
-def _has(found: Sequence[Diagnostic], severities: frozenset[Severity]) -> bool:
-    return any(one.severity in severities for one in found)
+def _state(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _said(workspace: Workspace, touch: Touch) -> dict[AbsPath, str]:
@@ -306,13 +334,6 @@ def _real(workspace: Workspace, path: str) -> AbsPath:
 
 def _wait(workspace: Workspace) -> float:
     return workspace.config.timing.diagnostics_wait_timeout_ms / 1000
-
-
-def _unchecked(others: BrokenFiles) -> list[str]:
-    if not others.unchecked:
-        return []
-    files = "file was" if others.candidates == 1 else "files were"
-    return [f"{others.unchecked} of {others.candidates} possibly affected {files} not checked yet."]
 
 
 def _possibly_older(limits: FeedbackSettings, others: BrokenFiles) -> list[AbsPath]:

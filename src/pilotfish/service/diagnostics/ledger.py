@@ -19,6 +19,7 @@ from pilotfish.feedback.learned import Habits
 from pilotfish.feedback.project_account import FileAccount
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Report
+from pilotfish.service.diagnostics.habits import FileCosts
 from pilotfish.service.texts import Given
 from pilotfish.system.clock import current_time
 
@@ -100,8 +101,12 @@ class Ledger(Struct):
     """Texts without an answer at their deadline, until the next text of the same file."""
     heard: int = 0
     """The last arrival of a report that was looked at by `CheckRunner.spoken_of`."""
+    account_heard: int = 0
+    """The last arrival of a report that counts in `account`."""
     account: dict[AbsPath, FileAccount] | None = None
     """What the server last said of its whole project, see `project_reports`."""
+    account_world: int = 0
+    """The world that it is of, see `FileStates`."""
     account_seconds: float = 0.0
     """How long that took."""
     looked_at: float = -inf
@@ -109,7 +114,8 @@ class Ledger(Struct):
     owed: dict[AbsPath, FileAccount | None] = field(default_factory=dict[AbsPath, FileAccount | None])
     """Files of which it said something else than before and that have not been judged since, with what it was."""
     projects: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
-    """The project of open files, where a server was asked for it."""
+    """The project of files, where a server was asked for it."""
+    costs: FileCosts = field(default_factory=FileCosts)
     refusal: str | None = None
     """The message by which the server said that it cannot check at all."""
     behind: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText
-from pilotfish.service.diagnostics.baselines import Baselines
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.preparation import Prepared
 from pilotfish.service.diagnostics.project_reports import ProjectReports
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -27,7 +27,7 @@ class LikelyFiles:
         self,
         runner: CheckRunner,
         texts: Texts,
-        baselines: Baselines,
+        states: FileStates,
         words: ProjectWords,
         is_followed: Callable[[AbsPath], bool],
         in_step: Callable[[Workspace], Awaitable[Workspace]],
@@ -36,8 +36,7 @@ class LikelyFiles:
         """`is_followed`: whether changes below a root are noticed; `in_step`: read what is noticed by now."""
         self._runner = runner
         self._texts = texts
-        self._baselines = baselines
-        self._words = words
+        self._states = states
         self._affected = AffectedFiles(words)
         self._is_followed = is_followed
         self._in_step = in_step
@@ -59,22 +58,19 @@ class LikelyFiles:
             await self._reports.look(client, workspace, target, path, current_time() + SECONDS)
             affected = await self._affected.of_edits(target.root, [edit], target.extensions, SECONDS)
             found += affected.files if self._is_followed(target.root) else ()
-        unknown = [one for one in found if self._baselines.text(client, one) is None and workspace.serves(one)]
+        unknown = [one for one in found if not self._states.is_current(one) and workspace.serves(one)]
         return unknown[:MAX_LIKELY]
 
     async def _check(self, one: Prepared) -> None:
         """Check one, and keep what it has, unless something changed meanwhile: then it may be broken already."""
-        if self._baselines.text(one.client, one.path) is not None:
+        if self._states.is_current(one.path):
             return
-        roots = [target.root for target in searched_roots(one.workspace, [one.path])]
         await self._in_step(one.workspace)
-        before = [self._words.changes(root) for root in roots]
+        world = self._states.world
         verdicts = await self._runner.run(
             one.client, one.workspace, [one.path], patience=Patience(SECONDS, SECONDS), anew=True
         )
         await self._in_step(one.workspace)
-        if before != [self._words.changes(root) for root in roots]:
-            return
         for verdict in verdicts:
-            if verdict.is_fresh and self._baselines.text(one.client, verdict.path) is None:
-                self._baselines.compare(one.client, verdict)
+            if verdict.is_fresh:
+                self._states.put(verdict, world)

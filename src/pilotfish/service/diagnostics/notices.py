@@ -11,15 +11,13 @@ from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
 from pilotfish.service.diagnostics.check import Outcome
-from pilotfish.service.diagnostics.runner import FileVerdict
+from pilotfish.service.diagnostics.runner import WITHOUT_SERVER, FileVerdict
 from pilotfish.service.recent import Recent
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 
 MAX_SESSIONS = 1_000
 """Client sessions whose notices are remembered; one that fell out is told again."""
-
-WITHOUT_SERVER = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED, Code.UNSUPPORTED})
 
 
 class Notices:

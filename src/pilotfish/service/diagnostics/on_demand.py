@@ -1,24 +1,40 @@
 """Diagnostics by `workspace/executeCommand`, for servers without pull; the catalogue names the command.
 
 The only shape so far is that of tsserver: 1-based lines, 1-based UTF-16 offsets, a category word.
+
+A file that is not open is asked about where a server judges those rightly, by this command or by a pull: opening many
+files costs it much. The text is the one on disk, and the server was told of every change there before. The project is
+that of an open file with the same project file nearest to it: another project may judge a file in another way.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, UnsetType
 
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Scene, ServerFailed
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.paths import ancestors, is_inside
 from pilotfish.protocol.codec import Malformed, decode, decode_items
+from pilotfish.protocol.diagnostics import Report, diagnostics_of, merged
+from pilotfish.protocol.positions import Text
 from pilotfish.protocol.watching import Change, PathChange
-from pilotfish.protocol.wire import DocumentDiagnosticReport, WireDiagnostic, WirePosition, WireRange
+from pilotfish.protocol.wire import UNSET, DocumentDiagnosticReport, WireDiagnostic, WirePosition, WireRange
 from pilotfish.servers.spec import OnDemand
+from pilotfish.service.diagnostics.ledger import FileToSend, Ledger
+from pilotfish.system.clock import current_time
 
 COMMAND = "workspace/executeCommand"
 ON_DEMAND = "on demand"
 """The identifier of these reports among those of pull providers."""
+
+TRIES = 3
+"""An answer during which something was sent may be of two states."""
+
+T = TypeVar("T")
 
 MAX_REREAD = 50
 """Files that are named one by one: from some hundred on, reading all of a thousand again takes no longer."""
@@ -67,13 +83,111 @@ async def ask_on_demand(
     return DocumentDiagnosticReport(items=Raw(msgspec.json.encode(items)))
 
 
-async def project_of(session: Session, on_demand: OnDemand, path: AbsPath, *, timeout: float) -> str | None:
-    """The file that describes the project of an open file; None where there is none."""
-    asked = _asked(on_demand, on_demand.project, {"file": path, "needFileNameList": False})
-    (answer,) = await session.request_all(COMMAND, [asked], timeout=timeout)
-    try:
-        return decode(decode(answer, _Reply).body, _Project).configFileName
-    except Malformed:
+async def ask_about(
+    session: Session,
+    on_demand: OnDemand,
+    request: str | None,
+    about: Iterable[Mapping[str, object]],
+    kind: type[T],
+    *,
+    timeout: float,
+) -> list[T]:
+    """The body of each answer; raises `Malformed` where one is of another kind, and as `Session.request`."""
+    asked = [_asked(on_demand, request, one) for one in about]
+    answers = await session.request_all(COMMAND, asked, timeout=timeout)
+    return [decode(decode(answer, _Reply).body, kind) for answer in answers]
+
+
+class Unopened:
+    """One file that is not open at one server."""
+
+    def __init__(self, session: Session, ledger: Ledger, file: FileToSend) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._file = file
+
+    async def pulled(self, deadline: float) -> tuple[Diagnostic, ...] | None:
+        """What the server answers to a pull; None where the file must be opened. Raises the session's failure."""
+
+        async def ask() -> tuple[Diagnostic, ...] | None:
+            reports = await self._session.pull_unopened(self._file.path, timeout=deadline - current_time())
+            lists = [self._diagnostics(report.items) for report in reports]
+            found = [one for one in lists if one is not None]
+            return merged(found) if reports and len(found) == len(lists) else None
+
+        return await self._answered(ask)
+
+    async def commanded(self, on_demand: OnDemand, deadline: float) -> tuple[Diagnostic, ...] | None:
+        """What the server answers to a command; None where the file must be opened. Raises the session's failure."""
+        if on_demand.project is None:
+            return None
+
+        async def ask() -> tuple[Diagnostic, ...] | None:
+            project = await self._project(on_demand, deadline)
+            if project is None:
+                return None
+            left = deadline - current_time()
+            answer = await ask_on_demand(self._session, on_demand, self._file.path, timeout=left, project=project)
+            return self._diagnostics(Raw(b"[]") if answer.items is UNSET else answer.items)
+
+        return await self._answered(ask)
+
+    async def _answered(
+        self, ask: Callable[[], Awaitable[tuple[Diagnostic, ...] | None]]
+    ) -> tuple[Diagnostic, ...] | None:
+        try:
+            for _ in range(TRIES):
+                changes, started = self._ledger.changes, current_time()
+                found = await ask()
+                self._ledger.costs.learn(self._file.path, current_time() - started)
+                if await self._ledger.is_as_before(changes):
+                    return found
+        except ServerFailed:
+            if self._session.failure is not None:
+                raise
+        return None
+
+    async def _project(self, on_demand: OnDemand, deadline: float) -> str | None:
+        """The project of the nearest project file, if an open file near it is of that project.
+
+        That file may only name others: then the one of these that has all open files near it. Where it does not have
+        ours, the server refuses to answer.
+        """
+        session, known, nearest = self._session, self._ledger.projects, self._nearest(on_demand, self._file.path)
+        if nearest is None or self._file.path in known:
+            return known.get(self._file.path)
+        near = [path for path in session.documents.paths if self._nearest(on_demand, path) == nearest]
+        unknown = [path for path in near if path not in known]
+        about, left = [{"file": path, "needFileNameList": False} for path in unknown], deadline - current_time()
+        try:
+            said = await ask_about(session, on_demand, on_demand.project, about, _Project, timeout=left)
+        except Malformed:
+            return None
+        known |= {path: one.configFileName for path, one in zip(unknown, said, strict=True)}
+        found = {known[path] for path in near}
+        if nearest in found:
+            return nearest
+        project = found.pop() if len(found) == 1 else None
+        return project if project is not None and is_inside(project, os.path.dirname(nearest)) else None
+
+    def _diagnostics(self, items: Raw | UnsetType) -> tuple[Diagnostic, ...] | None:
+        try:
+            decoded = decode_items(items, WireDiagnostic) if items is not UNSET else None
+        except Malformed:
+            return None
+        if decoded is None:
+            return None
+        report = Report(decoded.items, None, 0)
+        encoding, server = self._session.encoding, self._session.server
+        text, path = Text(self._file.text), self._file.path
+        return diagnostics_of(report, text=text, encoding=encoding, server=server, path=path)
+
+    def _nearest(self, on_demand: OnDemand, path: AbsPath) -> str | None:
+        """The project file nearest to a file, not above the root."""
+        for folder in ancestors(os.path.dirname(path), self._session.root):
+            for name in on_demand.project_files:
+                if os.path.isfile(os.path.join(folder, name)):
+                    return os.path.join(folder, name)
         return None
 
 

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
+import anyio
 from msgspec import Struct
 
 from pilotfish.client.pulse import Pulse
@@ -53,6 +54,8 @@ class Preparation:
         self._busy = 0
         self._pulse = Pulse()
         self._runs = False
+        self._current: anyio.CancelScope | None = None
+        """Of the check that is under way."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -86,9 +89,14 @@ class Preparation:
             del self._waiting[key]
 
     @contextmanager
-    def giving_way(self) -> Generator[None]:
-        """Somebody waits: nothing is begun meanwhile."""
+    def giving_way(self, *, interrupt: bool = True) -> Generator[None]:
+        """Somebody waits: nothing is begun meanwhile. `interrupt`: what is under way ends, at the server too.
+
+        It is not begun again: what was to be known is computed when it is needed.
+        """
         self._busy += 1
+        if interrupt and self._current is not None:
+            self._current.cancel()
         try:
             yield
         finally:
@@ -104,14 +112,16 @@ class Preparation:
                 continue
             started = current_time()
             try:
-                following = await self._prepare(next_one)
-                self.add([Prepared(next_one.client, next_one.workspace, path) for path in following])
+                with anyio.CancelScope() as self._current:
+                    following = await self._prepare(next_one)
+                    self.add([Prepared(next_one.client, next_one.workspace, path) for path in following])
             except Failure as failure:
                 logger.debug("not prepared path=%s reason=%s", next_one.path, failure.message)
             except Exception:
                 # No call waits for it, so the log is the only place; and an error would end the whole service.
                 logger.exception("preparing failed path=%s", next_one.path)
             finally:
+                self._current = None
                 seconds = current_time() - started
                 self._spent[client] += round(seconds * 1000)
                 if seconds > SLOW_SECONDS and not next_one.is_read:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from pilotfish.errors import Refused
-from pilotfish.feedback.delta import Comparison, Delta
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary, Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.baselines import Baselines
-from pilotfish.service.diagnostics.broken_files import MAX_WAVES, ProjectCheck
+from pilotfish.service.diagnostics.broken_files import ProjectCheck
+from pilotfish.service.diagnostics.file_states import NO_FILE
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.proposals import ProposalRunner, ProposalTime, ProposedFiles
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
@@ -37,13 +37,10 @@ class Previewed(Struct, frozen=True):
 
 
 class Previews:
-    def __init__(
-        self, picture: Picture, project: ProjectCheck, proposal_runner: ProposalRunner, baselines: Baselines
-    ) -> None:
+    def __init__(self, picture: Picture, project: ProjectCheck, proposal_runner: ProposalRunner) -> None:
         self._picture = picture
         self._project = project
         self._proposal_runner = proposal_runner
-        self._baselines = baselines
 
     async def run(
         self,
@@ -73,31 +70,17 @@ class Previews:
         edits = [EditedText(path, _text_of(path, before), text) for path, text in proposed.items()]
         asked = proposed.keys() | {one.path for one in before}
         time, deadline = ProposalTime(patience.first or wait, wait), current_time() + wait
-        elsewhere, after = dict[AbsPath, FileVerdict](), dict[AbsPath, FileVerdict]()
-        changes, unchecked, worse = dict[AbsPath, Comparison](), 0, list[AbsPath]()
-        now: Sequence[FileVerdict] = before
-        for _ in range(MAX_WAVES):
-            others = await self._project.as_they_are(workspace, edits, deadline, check, worse)
-            unchecked += others.unchecked
-            further = [one for one in others.verdicts if one.path not in elsewhere and one.path not in asked]
-            elsewhere |= {one.path: one for one in further}
-            if after and not further:
-                break
-            judged = await self._judge(client, workspace, proposed, [*now, *further], time)
-            after |= judged
-            changes |= {
-                path: self._baselines.since(client, one, created=path in created) for path, one in judged.items()
-            }
-            worse = [one.path for one in further if _breaks(changes.get(one.path))]
-            now = ()
-            if not worse or current_time() >= deadline:
-                break
-        shown = [one for one in after.values() if one.path in asked or (one.is_fresh and _breaks(changes[one.path]))]
+        others = await self._project.as_they_are(workspace, edits, deadline, check)
+        further = [one for one in others.verdicts if one.path not in asked]
+        after = await self._judge(client, workspace, proposed, [*before, *further], time)
+        known = {one.path: _state(one) for one in (*before, *further) if one.is_final} | dict.fromkeys(created, NO_FILE)
+        changes = {path: delta(known.get(path), _state(one)) for path, one in after.items()}
+        shown = [one for one in after.values() if one.path in asked or (one.is_final and _breaks(changes[one.path]))]
         return Previewed(
             asked=(*(one for one in shown if one.path in asked), *refused),
             changes={one.path: changes[one.path] for one in shown},
-            related=tuple(elsewhere.values()),
-            unchecked=unchecked,
+            related=tuple(further),
+            unchecked=others.unchecked,
         )
 
     async def _judge(
@@ -110,8 +93,6 @@ class Previews:
     ) -> dict[AbsPath, FileVerdict]:
         """The verdicts if the proposed texts were there, of those and of the files whose state is known now."""
         readable = [one for one in now if not one.refused]
-        for verdict in readable:
-            self._baselines.compare(client, verdict)
         others = {one.path: one.text for one in readable if one.path not in proposed}
         judged = await self._proposal_runner.run(client, workspace, ProposedFiles(proposed, others), time)
         return {one.path: one for one in judged}
@@ -140,6 +121,10 @@ def _admitted(texts: Mapping[str, str], boundary: Boundary) -> tuple[dict[AbsPat
 
 def _missing(paths: Iterable[AbsPath]) -> set[AbsPath]:
     return {path for path in paths if not os.path.isfile(path)}
+
+
+def _state(verdict: FileVerdict) -> CheckedText:
+    return CheckedText(verdict.text, verdict.diagnostics)
 
 
 def _breaks(change: Comparison | None) -> bool:

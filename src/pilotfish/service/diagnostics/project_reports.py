@@ -28,6 +28,7 @@ from pilotfish.protocol.uris import path_of, uri_of
 from pilotfish.protocol.wire import WireDiagnostic, WorkspaceDocumentDiagnosticReport
 from pilotfish.servers.spec import ScopeKind
 from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.inquiry import BEGIN_SECONDS
 from pilotfish.service.diagnostics.ledger import Ledger
 from pilotfish.service.diagnostics.on_demand import COMMAND
@@ -65,8 +66,9 @@ class ProjectChange(Struct, frozen=True):
 
 
 class ProjectReports:
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, states: FileStates) -> None:
         self._access = access
+        self._states = states
 
     async def changed(
         self,
@@ -80,15 +82,28 @@ class ProjectReports:
 
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
+            await ledger.until_in_step(deadline - current_time())
             is_late, ledger.looked_at = self._is_late(ledger, edited), -inf
+            if self._states.foreign_since(ledger.account_world, target.root, edited):
+                # What it said then is of a world that differs by more than these edits.
+                ledger.owed = dict.fromkeys(ledger.owed)
+                is_comparable = False
+            else:
+                is_comparable = True
+            ledger.account_world = self._states.world
             found = await self._ask(session, target, edited, deadline)
             if found is None or (is_late and not ledger.owed):
                 return None
+            if not is_comparable:
+                found = replace(found, files=dict.fromkeys(found.files))
             for path, before in found.files.items():
                 ledger.owed.setdefault(path, before)
             changes = ledger.changes
             # Where something is to be said of a verdict, the check of the file says it.
-            limited = ledger.behind is not None or workspace.restriction(target.servers[0].spec) is not None
+            limited = (
+                ledger.behind is not None
+                or workspace.restriction(target.servers[0].spec, target.servers[0].root) is not None
+            )
             verdicts = {} if limited or not found.complete else await self._verdicts(workspace, session, found)
             whole = replace(found, files=dict(ledger.owed))
             return replace(whole, verdicts=verdicts) if ledger.changes == changes else whole
@@ -123,6 +138,8 @@ class ProjectReports:
         async def work(session: Session) -> ProjectChange | None:
             ledger = self._access.ledgers.of(session)
             if ledger.account is None:
+                await ledger.until_in_step(deadline - current_time())
+                ledger.account_world = self._states.world
                 await self._ask(session, target, [path], deadline)
                 ledger.looked_at = current_time()
             return None
@@ -163,7 +180,13 @@ class ProjectReports:
             if judges == [session.server] and is_as_on_disk and file.path == path:
                 text, encoding = Text(file.text), session.encoding
                 diagnostics = diagnostics_of(report, text=text, encoding=encoding, server=session.server, path=path)
-                outcome = Outcome(session.server, diagnostics, skipped=report.skipped, judged=file.text)
+                outcome = Outcome(
+                    session.server,
+                    diagnostics,
+                    skipped=report.skipped,
+                    judged=file.text,
+                    incarnation=session.started_at,
+                )
                 verdicts[path] = FileVerdict(path, file.text, (outcome,))
         return verdicts
 
@@ -257,11 +280,11 @@ async def _pulled(session: Session, ledger: Ledger, deadline: float) -> ProjectC
 
 def _pushed(session: Session, ledger: Ledger, *, is_done: bool) -> ProjectChange | None:
     """What it has published since it was last listened to."""
-    before, pushes = ledger.account, session.reports.pushed_since(ledger.heard)
+    before, pushes = ledger.account, session.reports.pushed_since(ledger.account_heard)
     now = {path: said(map(words_of, push.items)) for path, push in pushes.items()}
     if is_done or before is not None:
         # A first account is none before it is whole: what it lacks would be taken for new.
-        ledger.account, ledger.heard = {**(before or {}), **now}, session.reports.arrivals
+        ledger.account, ledger.account_heard = {**(before or {}), **now}, session.reports.arrivals
     if before is None and sum(map(bool, now.values())) > MAX_FIRST:
         return None
     # Of a file that was closed, nothing of what was published is left: whatever is published again is looked at.
@@ -275,7 +298,7 @@ def _speaks_of_all(session: Session, ledger: Ledger) -> bool:
     """Whether it has ever published about a file that is not open."""
     if ledger.account is not None:
         return True
-    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(ledger.heard))
+    return not all(session.documents.is_open(path) for path in session.reports.pushed_since(ledger.account_heard))
 
 
 def _is_current(session: Session, path: AbsPath, push: Report) -> bool:

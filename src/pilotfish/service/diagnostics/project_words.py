@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksums
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes
+from pilotfish.service.project_shapes import Look, ShapeCache
 from pilotfish.service.recent import Recent
 from pilotfish.system.source_files import files_below
 
@@ -33,9 +34,6 @@ MAX_DIRTY = 2_000
 
 BINARY_PREFIX = 8 * 1024
 """A file with a zero byte in its first ones is no text, and mentions nothing."""
-
-Look = tuple[int, int, int, int]
-"""Inode, size and times of a file: while they stay, its words do."""
 
 
 class Found(Struct, frozen=True):
@@ -63,6 +61,7 @@ class _Root(Struct):
 class ProjectWords:
     def __init__(self) -> None:
         self._roots: Recent[AbsPath, _Root] = Recent(MAX_ROOTS)
+        self.shapes = ShapeCache()
 
     def changed(self, root: AbsPath, paths: Iterable[AbsPath]) -> None:
         """These files below a root were written, created or deleted."""
@@ -124,10 +123,10 @@ class ProjectWords:
         files = known.index.mentions(words)
         return Found({path: count for path, count in files.items() if path.endswith(wanted)}, known.complete)
 
-    async def holding(self, root: AbsPath, words: Collection[int], seconds: float) -> Found | None:
-        """The files below a root that have any of these words, by their checksums; None as in `mentions`."""
+    async def index(self, root: AbsPath, seconds: float) -> tuple[WordIndex, bool] | None:
+        """The words of a root as they are now, for another thread, and whether they are of all files."""
         known = await self._up_to_date(root, seconds)
-        return None if known is None else Found(known.index.holding(words), known.complete)
+        return None if known is None else (known.index.copy(), known.complete)
 
     async def files(self, root: AbsPath, seconds: float) -> Found | None:
         """Every source file below a root, as `mentions` has them."""
@@ -156,7 +155,12 @@ class ProjectWords:
                 _take(known, scan)
             if known.dirty:
                 dirty, known.dirty = known.dirty, set()
-                _take(known, await anyio.to_thread.run_sync(_read_all, dirty, dict[AbsPath, Look]()))
+                try:
+                    scan = await anyio.to_thread.run_sync(_read_all, dirty, dict[AbsPath, Look]())
+                except BaseException:
+                    known.dirty |= dirty
+                    raise
+                _take(known, scan)
 
 
 class _Scan(Struct):

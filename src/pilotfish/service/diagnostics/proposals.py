@@ -105,7 +105,8 @@ class ProposalRunner:
             paths = {file.path for file in share.proposed}
             async with propose_texts(session, ledger, self._access.texts, paths) as made:
                 others_deadline = min(deadline, current_time() + time.others)
-                return await _judge(session, ledger, share, made, (deadline, others_deadline))
+                judged = await _judge(session, ledger, share, made, (deadline, others_deadline))
+                return {path: replace(one, incarnation=session.started_at) for path, one in judged.items()}
 
         try:
             return await self._access.use_server(share.server, client.id, work, seconds=time.all, grace=GRACE_SECONDS)

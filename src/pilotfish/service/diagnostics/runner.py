@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from pilotfish.client.session import Session
 from pilotfish.config.schema import TimingSettings
-from pilotfish.errors import Failure, Refused
+from pilotfish.errors import Code, Failure, Refused
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Rested, Stopping
-from pilotfish.protocol.diagnostics import merged
+from pilotfish.protocol.diagnostics import Report, merged
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.spec import Freshness
@@ -27,6 +27,10 @@ from pilotfish.system.tasks import side_by_side
 
 MAX_SPOKEN = 30
 """A server that complains of more files at once has just begun, and speaks of what it found there."""
+
+
+WITHOUT_SERVER = frozenset({Code.SERVER_MISSING, Code.UNTRUSTED, Code.UNSUPPORTED})
+"""Why a server will not answer, however long one waits."""
 
 
 class FileVerdict(Struct, frozen=True):
@@ -55,6 +59,12 @@ class FileVerdict(Struct, frozen=True):
     @property
     def is_fresh(self) -> bool:
         return bool(self.outcomes) and all(self._is_fresh(outcome) for outcome in self.outcomes)
+
+    @property
+    def is_final(self) -> bool:
+        """Every server that can judge the file has: one that is missing or withheld has nothing to add to it."""
+        judged = [one for one in self.outcomes if one.failure is None or one.failure.code not in WITHOUT_SERVER]
+        return bool(judged) and all(one.limited or self._is_fresh(one) for one in judged)
 
     @property
     def is_late(self) -> bool:
@@ -149,19 +159,28 @@ class CheckRunner:
         given = await side_by_side(one, tuple(texts.items()))
         return {path: found for path, found in zip(orders, given, strict=True) if found is not None}
 
-    def spoken_of(self, root: AbsPath) -> tuple[AbsPath, ...]:
-        """Files that are not open and of which the servers of a root have complained since the last call."""
-        found: dict[AbsPath, None] = {}
+    def processes(self) -> frozenset[tuple[str, float]]:
+        """The servers that run and can be asked, each with its start time."""
+        entries = self._pool.entries().items()
+        return frozenset((key.server, one.session.started_at) for key, one in entries if one.session and one.usable)
+
+    def roots(self) -> frozenset[AbsPath]:
+        """Of all servers that run."""
+        return frozenset(key.root for key in self._pool.entries())
+
+    def spoken_of(self, root: AbsPath) -> dict[AbsPath, tuple[str, Report]]:
+        """Files of which the servers of a root have complained since the last call, each with the server that did."""
+        found: dict[AbsPath, tuple[str, Report]] = {}
         for key, entry in self._pool.entries().items():
             if key.root != root or entry.session is None or not entry.usable:
                 continue
             session, ledger = entry.session, self._ledgers.of(entry.session)
             pushes = session.reports.pushed_since(ledger.heard)
-            spoken = [path for path, push in pushes.items() if push.items]
+            spoken = {path: push for path, push in pushes.items() if push.items}
             if len(spoken) <= MAX_SPOKEN:
-                found |= dict.fromkeys(path for path in spoken if not session.documents.is_open(path))
+                found |= {path: (key.server, push) for path, push in spoken.items()}
             ledger.heard = session.reports.arrivals
-        return tuple(found)
+        return found
 
     async def tell_deleted(self, root: AbsPath, paths: Sequence[AbsPath]) -> None:
         """Tell the servers of a root of deleted files, where no watcher does."""
@@ -214,35 +233,21 @@ class CheckRunner:
         seconds = self._seconds(key, timing, wish.patience)
         deadline = started + seconds
 
-        restricted, freshness = workspace.restriction(candidate.spec), candidate.spec.freshness
-        ignored = workspace.ignored(candidate.spec.id)
-        if restricted is not None and restricted.incomplete:
-            # The second check is what it gives up: nothing tells of its end.
-            freshness = replace(freshness, save_progress=None)
+        freshness, less = _allowed(workspace, candidate)
         if not wish.with_hints:
             freshness = _without_hints(freshness)
 
         async def work(session: Session) -> Outcome:
             nonlocal file
-            ledger = self._ledgers.of(session)
-            await ledger.until_in_step((deadline - current_time()) / 2)
-            async with ledger.shared():
-                file = await self._newest(file, ledger)
-                file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
-                check = Check(session, ledger, freshness, file)
-                outcome = await (check.run_anew(deadline) if wish.anew else check.run(deadline))
-                if freshness.names_versions and outcome.is_unsignalled and not wish.anew:
-                    # What it found at its start came after the text: of a file that is opened now it names the version.
-                    outcome = await Check(session, ledger, freshness, file).run_anew(deadline)
-            if ledger.behind is not None and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, why=ledger.behind)
-            if restricted is not None and restricted.incomplete and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {restricted.reason}")
-            if ignored is not None and outcome.is_fresh:
-                outcome = replace(outcome, assumed=True, why=f"the workspace is not trusted, so {ignored}")
+            file, outcome = await self._judge(session, freshness, file, deadline, anew=wish.anew)
+            behind = self._ledgers.of(session).behind
+            if behind is not None and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, why=behind)
+            if less is not None and outcome.is_fresh:
+                outcome = replace(outcome, assumed=True, limited=True, why=f"the workspace is not trusted, so {less}")
             self._ledgers.close_unused(session)
             self._ledgers.keep_habits(session)
-            return outcome
+            return replace(outcome, incarnation=session.started_at)
 
         try:
             outcome = await self._access.use_server(server, client.id, work, seconds=seconds, grace=GRACE_SECONDS)
@@ -253,6 +258,22 @@ class CheckRunner:
             self._remember(key)
         self._count(outcome)
         return outcome
+
+    async def _judge(
+        self, session: Session, freshness: Freshness, file: FileToSend, deadline: float, *, anew: bool
+    ) -> tuple[FileToSend, Outcome]:
+        """The check itself, with the text as it is by then."""
+        ledger = self._ledgers.of(session)
+        await ledger.until_in_step((deadline - current_time()) / 2)
+        async with ledger.shared():
+            file = await self._newest(file, ledger)
+            file = replace(file, is_old=file.given is None and self._ledgers.is_older(file.path, session))
+            check = Check(session, ledger, freshness, file)
+            outcome = await (check.run_anew(deadline) if anew else check.run(deadline))
+            if freshness.names_versions and outcome.is_unsignalled and not anew:
+                # What it found at its start came after the text: of a file that is opened now it names the version.
+                outcome = await Check(session, ledger, freshness, file).run_anew(deadline)
+        return file, outcome
 
     async def _newest(self, file: FileToSend, ledger: Ledger) -> FileToSend:
         """The file as it is now, where it was read before the server could be told of changes in it."""
@@ -295,6 +316,15 @@ class CheckRunner:
     def _count(self, outcome: Outcome) -> None:
         found = len(outcome.diagnostics or ())
         self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=outcome.is_late)
+
+
+def _allowed(workspace: Workspace, candidate: Candidate) -> tuple[Freshness, str | None]:
+    """How the server is listened to, and why its verdicts are not whole where the workspace is not trusted."""
+    restricted, freshness = workspace.restriction(candidate.spec, candidate.root), candidate.spec.freshness
+    if restricted is None or not restricted.incomplete:
+        return freshness, workspace.ignored(candidate.spec.id)
+    # The second check is what it gives up: nothing tells of its end.
+    return replace(freshness, save_progress=None), restricted.reason
 
 
 def _without_hints(freshness: Freshness) -> Freshness:

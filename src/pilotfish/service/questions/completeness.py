@@ -22,12 +22,11 @@ from pilotfish.feedback.word_index import MAX_FILE_BYTES
 from pilotfish.model import AbsPath
 from pilotfish.paths import is_inside, shown_path
 from pilotfish.policy.boundary import Want, admit
-from pilotfish.protocol.notebooks import is_notebook
+from pilotfish.protocol.notebooks import code_bytes, is_notebook
 from pilotfish.servers.resolve import Candidate
 from pilotfish.servers.roots import Search
 from pilotfish.servers.spec import Completeness, LoadedFiles
 from pilotfish.servers.tree import DiskTree
-from pilotfish.service.diagnostics.affected import head_of
 from pilotfish.service.diagnostics.ledger import FileToSend
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.project_words import ProjectWords
@@ -263,6 +262,21 @@ def _in_strings(before: str, name: str, paths: Sequence[AbsPath]) -> list[AbsPat
     string = rb"""\s*(["'])(?:[\w.\[\], |]*[^\w"'])?%s(?:[^\w"'][\w.\[\], |]*)?\1""" % word
     pattern = re.compile(b"(?:" + before.encode() + b")" + string)
     return [path for path in paths if pattern.search(head_of(path, MAX_FILE_BYTES))]
+
+
+def head_of(path: AbsPath, most: int) -> bytes:
+    """The first bytes of a file; nothing where it cannot be read. Blocking: for a thread."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        # A notebook is read as a whole, or not at all.
+        return code_bytes(path, os.read(descriptor, MAX_FILE_BYTES if is_notebook(path) else most))[:most]
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _distance(path: AbsPath, other: AbsPath) -> int:

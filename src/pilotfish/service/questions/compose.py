@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -25,12 +24,11 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Failure, Refused, Unavailable
-from pilotfish.feedback.changed_names import defined_names
 from pilotfish.feedback.linemap import line_map, lines_of
+from pilotfish.feedback.shapes.changes import names_gone
 from pilotfish.model import AbsPath
 from pilotfish.operations.outlines.enclosing import bodies
-from pilotfish.operations.outlines.sources import source_of
-from pilotfish.operations.outlines.uses import grouped
+from pilotfish.operations.outlines.sources import grouped, source_of
 from pilotfish.operations.selection import MAX_LIMIT
 from pilotfish.paths import shown_path
 from pilotfish.service.questions.ask import QuestionRunner
@@ -53,22 +51,42 @@ CheckFiles = Callable[[ClientSession, Sequence[str], Workspace], Awaitable[Diagn
 COMPOSED = frozenset({Operation.SOURCE, Operation.EXPLORE, Operation.IMPACT})
 
 
-class _Gathered:
-    """How the answers came about from which another one is made."""
+class _Visit:
+    """The questions that one answer is made from, and how their answers came about."""
 
-    def __init__(self) -> None:
-        self.hits = 0
+    def __init__(self, questions: QuestionRunner, client: ClientSession, workspace: Workspace) -> None:
+        self._questions = questions
+        self.client = client
+        self.workspace = workspace
+        self._hits = 0
         self.caveats: dict[str, None] = {}
-        self.started = current_time()
+        self._started = current_time()
 
     def take(self, answer: Answer[Any]) -> None:
-        self.hits += answer.meta.server_hits
+        self._hits += answer.meta.server_hits
         if answer.meta.state is not State.FRESH and answer.meta.reason:
             self.caveats[answer.meta.reason] = None
 
     def effort(self) -> Effort:
-        duration = round((current_time() - self.started) * 1000)
-        return Effort(duration, max(1, self.hits), caveats=tuple(self.caveats))
+        duration = round((current_time() - self._started) * 1000)
+        return Effort(duration, max(1, self._hits), caveats=tuple(self.caveats))
+
+    async def ask_at(self, declared: DeclaredSymbol, operation: Operation, **more: Any) -> Any:
+        """The data of an answer about the place of a declaration."""
+        line, character = declared.symbol.line, declared.symbol.character
+        question = Question(operation=operation, file_path=declared.path, line=line, character=character, **more)
+        answer = await self._questions.run(question, self.client, self.workspace)
+        self.take(answer)
+        return answer.data
+
+    async def uses(self, declared: DeclaredSymbol) -> tuple[Location, ...]:
+        """Every place but the declaration itself."""
+        own = declared.symbol
+        return tuple(
+            place
+            for place in await self.ask_at(declared, Operation.REFERENCES, limit=MAX_LIMIT) or ()
+            if (place.path, place.line, place.character) != (own.path, own.line, own.character)
+        )
 
 
 class QuestionComposer:
@@ -80,115 +98,76 @@ class QuestionComposer:
     async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises a `Failure`."""
         workspace.require_enabled()
-        gathered = _Gathered()
+        visit = _Visit(self._questions, client, workspace)
         match question.operation:
             case Operation.SOURCE:
-                data = await self._sources(question, client, workspace, gathered)
+                data = await self._sources(question, visit)
             case Operation.EXPLORE:
-                data = await self._explored(question, client, workspace, gathered)
+                data = await self._explored(question, visit)
             case _:
-                data = await self._impact(question, client, workspace, gathered)
-        return answer_from(question.operation, data, gathered.effort())
+                data = await self._impact(question, visit)
+        return answer_from(question.operation, data, visit.effort())
+
+    async def _find(self, question: Question, visit: _Visit) -> DeclaredSymbol:
+        return await self.symbols.find(question, visit.client, visit.workspace)
 
     # --- Text --------------------------------------------------------------------------------------------------------
 
-    async def _sources(
-        self, question: Question, client: ClientSession, workspace: Workspace, gathered: _Gathered
-    ) -> tuple[object, ...]:
+    async def _sources(self, question: Question, visit: _Visit) -> tuple[object, ...]:
         names = [name.strip() for name in _NAMES.split(question.symbol)] if question.symbol else [None]
         found: list[object] = []
         for name in names:
             try:
-                declared = await self.symbols.find(replace(question, symbol=name), client, workspace)
+                declared = await self._find(replace(question, symbol=name), visit)
             except Failure as failure:
                 if len(names) == 1:
                     raise
-                gathered.caveats[failure.message] = None
+                visit.caveats[failure.message] = None
                 continue
             found.append(source_of(declared.symbol, declared.text))
         if not found:
-            raise Refused(Code.NOT_FOUND, "; ".join(gathered.caveats))
+            raise Refused(Code.NOT_FOUND, "; ".join(visit.caveats))
         return tuple(found)
 
-    async def _explored(
-        self, question: Question, client: ClientSession, workspace: Workspace, gathered: _Gathered
-    ) -> Exploration:
-        declared = await self.symbols.find(question, client, workspace)
-        at = partial(self._at, declared, client, workspace, gathered)
-        hover = await at(Operation.HOVER)
-        places = await self._uses(declared, client, workspace, gathered)
-        contents = hover.contents if isinstance(hover, Hover) else ()
+    async def _explored(self, question: Question, visit: _Visit) -> Exploration:
+        declared = await self._find(question, visit)
+        hover = await visit.ask_at(declared, Operation.HOVER)
+        places = await visit.uses(declared)
         return Exploration(
             symbol=source_of(declared.symbol, declared.text),
-            contents=contents,
+            contents=hover.contents if isinstance(hover, Hover) else (),
             uses=grouped(places),
             total=len(places),
         )
 
-    async def _uses(
-        self, declared: DeclaredSymbol, client: ClientSession, workspace: Workspace, gathered: _Gathered
-    ) -> tuple[Location, ...]:
-        """Every place but the declaration itself."""
-        found = await self._at(declared, client, workspace, gathered, Operation.REFERENCES, limit=MAX_LIMIT)
-        own = declared.symbol
-        return tuple(
-            place
-            for place in found or ()
-            if (place.path, place.line, place.character) != (own.path, own.line, own.character)
-        )
-
-    async def _at(
-        self,
-        declared: DeclaredSymbol,
-        client: ClientSession,
-        workspace: Workspace,
-        gathered: _Gathered,
-        operation: Operation,
-        **more: Any,
-    ) -> Any:
-        place = declared.symbol
-        question = Question(
-            operation=operation, file_path=declared.path, line=place.line, character=place.character, **more
-        )
-        answer = await self._questions.run(question, client, workspace)
-        gathered.take(answer)
-        return answer.data
-
     # --- Impact ------------------------------------------------------------------------------------------------------
 
-    async def _impact(
-        self, question: Question, client: ClientSession, workspace: Workspace, gathered: _Gathered
-    ) -> Impact:
+    async def _impact(self, question: Question, visit: _Visit) -> Impact:
         if question.symbol is not None or question.file_path is not None:
-            declared = [await self.symbols.find(question, client, workspace)]
-            return await self._impact_of(declared, {}, frozenset(), client, workspace, gathered)
-        edited = await anyio.to_thread.run_sync(_edited, workspace)
+            return await self._impact_of([await self._find(question, visit)], {}, frozenset(), visit)
+        edited = await anyio.to_thread.run_sync(_edited, visit.workspace)
         declared, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         for path, before in edited.items():
-            found, gone = await self._changed_symbols(path, before, client, workspace)
+            found, gone = await self._changed_symbols(path, before, visit)
             removed |= gone
             declared += found
             if not found:
                 unlisted[path] = None
         if len(declared) > MAX_CHANGED_SYMBOLS:
-            gathered.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
-        return await self._impact_of(
-            declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), client, workspace, gathered
-        )
+            visit.caveats[f"{MAX_CHANGED_SYMBOLS} of {len(declared)} changed symbols were looked at"] = None
+        return await self._impact_of(declared[:MAX_CHANGED_SYMBOLS], unlisted, frozenset(removed), visit)
 
     async def _changed_symbols(
-        self, path: AbsPath, before: str, client: ClientSession, workspace: Workspace
+        self, path: AbsPath, before: str, visit: _Visit
     ) -> tuple[list[DeclaredSymbol], set[str]]:
         """The symbols of a file that hold changed lines, and the names that it defines no more."""
         try:
             text = await self._questions.text(path)
-            outline = await self._questions.subjects.outline(path, client, workspace)
+            outline = await self._questions.subjects.outline(path, visit.client, visit.workspace)
         except Failure:
             return [], set()
-        after = text.string
-        lines = changed_lines(before, after)
-        chosen = innermost(outline, lines)
-        gone = defined_names(before) - defined_names(after)
+        chosen = innermost(outline, changed_lines(before, text.string))
+        gone = await anyio.to_thread.run_sync(names_gone, path, before, text.string)
         return [DeclaredSymbol(path, text, symbol) for symbol in chosen], set(gone)
 
     async def _impact_of(
@@ -196,14 +175,12 @@ class QuestionComposer:
         declared: Sequence[DeclaredSymbol],
         unlisted: Mapping[AbsPath, None],
         removed: frozenset[str],
-        client: ClientSession,
-        workspace: Workspace,
-        gathered: _Gathered,
+        visit: _Visit,
     ) -> Impact:
-        changed: list[UsedSymbol] = []
+        workspace, changed = visit.workspace, list[UsedSymbol]()
         touched = dict[str, None].fromkeys([*(one.path for one in declared), *unlisted])
         for one in declared:
-            places = await self._uses(one, client, workspace, gathered)
+            places = await visit.uses(one)
             touched |= dict.fromkeys(os.path.join(workspace.root, place.path) for place in places if not place.external)
             changed.append(UsedSymbol(symbol=one.symbol, uses=grouped(places), total=len(places)))
         for name in sorted(removed):
@@ -212,15 +189,15 @@ class QuestionComposer:
         served = [path for path in touched if workspace.servers_for(AbsPath(path)).servers]
         broken: dict[str, tuple[Diagnostic, ...]] = {}
         if served:
-            answer = await self._check(client, served[:MAX_CHECKED], workspace)
-            gathered.take(answer)
+            answer = await self._check(visit.client, served[:MAX_CHECKED], workspace)
+            visit.take(answer)
             broken = {
                 path: errors
                 for path, found in (answer.data or {}).items()
                 if (errors := tuple(one for one in found if one.severity == "error"))
             }
         if len(served) > MAX_CHECKED:
-            gathered.caveats[f"{MAX_CHECKED} of {len(served)} files were checked"] = None
+            visit.caveats[f"{MAX_CHECKED} of {len(served)} files were checked"] = None
         files = tuple(shown_path(path, workspace.root) for path in unlisted)
         return Impact(changed=tuple(changed), broken=broken, checked=len(served[:MAX_CHECKED]), files=files)
 
@@ -243,14 +220,10 @@ def innermost(outline: Sequence[Symbol], lines: frozenset[int]) -> list[Symbol]:
     top = [symbol for symbol in outline if symbol.depth == 0 and (symbol.last_line or symbol.line) == symbol.line]
     chosen: dict[int, Symbol] = {}
     for line in sorted(lines):
-        holding = [one.symbol for one in known if _spans(one.symbol, line)] or [one for one in top if one.line == line]
+        holding = [one.symbol for one in known if one.holds(line)] or [one for one in top if one.line == line]
         if holding:
             chosen.setdefault(id(holding[-1]), holding[-1])
     return list(chosen.values())
-
-
-def _spans(symbol: Symbol, line: int) -> bool:
-    return (symbol.first_line or symbol.line) <= line <= (symbol.last_line or symbol.line)
 
 
 def _edited(workspace: Workspace) -> dict[AbsPath, str]:

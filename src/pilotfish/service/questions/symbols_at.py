@@ -71,11 +71,7 @@ class SymbolsAt:
         self, path: AbsPath, line: int, client: ClientSession, workspace: Workspace
     ) -> DeclaredSymbol | None:
         outline = await self._questions.subjects.outline(path, client, workspace)
-        holding = [
-            one.symbol
-            for one in bodies(outline)
-            if (one.symbol.first_line or one.symbol.line) <= line <= (one.symbol.last_line or one.symbol.line)
-        ]
+        holding = [one.symbol for one in bodies(outline) if one.holds(line)]
         return DeclaredSymbol(path, await self._questions.text(path), holding[-1]) if holding else None
 
 

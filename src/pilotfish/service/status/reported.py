@@ -45,7 +45,7 @@ def reported_diagnostics(service: Service, workspace: Workspace) -> Mapping[AbsP
     What a file had when it was last checked goes before what servers say of it: they forget files that are closed, and
     speak of texts that were only proposed.
     """
-    checked = service.baselines.last()
+    checked = service.states.last()
     found = {
         path: [ReportedDiagnostic(one.range.start.line + 1, one.severity, one.message, one.server) for one in last]
         for path, last in checked.items()

@@ -1,0 +1,84 @@
+"""Which symbols of a file an edit has changed. Pure."""
+
+import io
+import tokenize
+
+from msgspec import Struct
+
+from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, visible_of
+from pilotfish.feedback.shapes.words import WORD
+from pilotfish.model import AbsPath
+
+_LEFT_OUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING})
+
+EVERYTHING_SAYS = frozenset({"__getattr__", "__path__", "__dir__"})
+"""Where one of these changes, a module may have other names than those that it says."""
+
+
+class ChangedSymbols(Struct, frozen=True):
+    """`all`: any name of the module may mean something else."""
+
+    keys: frozenset[SymbolKey] = frozenset()
+    all: bool = False
+
+    def __bool__(self) -> bool:
+        return self.all or bool(self.keys)
+
+
+NOTHING, EVERYTHING = ChangedSymbols(), ChangedSymbols(all=True)
+
+
+def changed_symbols(before: str | None, after: str | None) -> ChangedSymbols:
+    """Of Python; None: there is no such file, or nobody knows its text."""
+    if before is None or after is None:
+        return EVERYTHING
+    if before == after:
+        return NOTHING
+    old, new = visible_of(before), visible_of(after)
+    if old is None or new is None:
+        return NOTHING if _tokens(before) is not None and _tokens(before) == _tokens(after) else EVERYTHING
+    return _difference(old, new)
+
+
+def changed_text(before: str | None, after: str | None) -> ChangedSymbols:
+    """Of a language that we have no parser for: the whole file is one symbol."""
+    return NOTHING if before is not None and before == after else EVERYTHING
+
+
+def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:
+    """The names that a file defines no more; where there is no parser, that are no longer in it."""
+    if path.endswith(PYTHON) and (old := visible_of(before)) is not None and (new := visible_of(after)) is not None:
+        return frozenset(name for _, name in old.digests) - frozenset(name for _, name in new.digests)
+    return frozenset(WORD.findall(before)) - frozenset(WORD.findall(after))
+
+
+def _difference(old: Visible, new: Visible) -> ChangedSymbols:
+    keys = {key for key in old.digests.keys() | new.digests.keys() if old.digests.get(key) != new.digests.get(key)}
+    if old.directives != new.directives or any(("", name) in keys for name in EVERYTHING_SAYS):
+        return EVERYTHING
+    if ("", "__all__") in keys:
+        if not old.exported or not new.exported or set(old.exported) == set(new.exported):
+            return EVERYTHING
+        keys |= {("", name) for name in set(old.exported) ^ set(new.exported)}
+    come_or_gone = {key for key in keys if (key in old.digests) != (key in new.digests)}
+    lifting = old.lifting | new.lifting
+    derived = old.derived | new.derived
+    for owner, name in tuple(keys):
+        if owner and ((owner, name) in lifting or ((owner, name) in come_or_gone and owner in derived)):
+            keys |= classes_of(owner)
+    return ChangedSymbols(frozenset(keys))
+
+
+def classes_of(owner: str) -> set[SymbolKey]:
+    """A class, and those around it."""
+    outer, _, name = owner.rpartition(".")
+    return {(outer, name)} | (classes_of(outer) if outer else set[SymbolKey]())
+
+
+def _tokens(text: str) -> list[tuple[int, str]] | None:
+    """Without comments and blank lines; None where even these cannot be told."""
+    try:
+        found = tokenize.generate_tokens(io.StringIO(text).readline)
+        return [(token.type, token.string) for token in found if token.type not in _LEFT_OUT]
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return None

@@ -1,0 +1,205 @@
+"""A check of files and folders as values: what was asked, which files it is about, and one answer about all of them.
+
+Named files must be checked. Of a folder, every file that some server is for must be: one that cannot be read or reached
+is named, and where a server is missing its files are counted; the answer about the folder is then partial. Pure.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from pilotfish.api.answers import (
+    OURSELVES,
+    DiagnosticsAnswer,
+    Effort,
+    Error,
+    State,
+    answer_from,
+    error_text,
+    with_data,
+    with_warnings,
+)
+from pilotfish.api.questions import Operation
+from pilotfish.counting import counted
+from pilotfish.errors import Code
+from pilotfish.model import AbsPath
+from pilotfish.paths import is_inside
+
+MAX_NAMED = 5
+"""Files or folders that one line names; the others are counted."""
+
+MAX_REASONS = 5
+"""Different reasons in one answer; the others are counted."""
+
+NO_FILES = "no file here can be checked"
+
+
+class FilesToCheck(Struct, frozen=True):
+    """The files to check, each once, and what was left out."""
+
+    named: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Found in a folder."""
+    unserved: tuple[tuple[Error, int], ...] = ()
+    """Why files of folders have no server, and how many."""
+    unreached: tuple[Error, ...] = ()
+    """Files and folders that were found and could not be reached."""
+    ignored: tuple[str, ...] = ()
+    """Folders that were skipped on purpose."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.named, *self.listed)
+
+    @property
+    def missing(self) -> list[Error]:
+        """Servers that are not here, and how many files each would have checked."""
+        return [
+            Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
+            for why, count in self.unserved
+        ]
+
+    @property
+    def skipped(self) -> list[str]:
+        """What was left out on purpose, in a line."""
+        kind = counted(len(self.ignored), "ignored or hidden folder")
+        return [f"skipped {kind}: {first_of(self.ignored)}"] if self.ignored else []
+
+
+class CheckedFile(Struct, frozen=True):
+    """The answer about one file, by the name that it was given or found under."""
+
+    path: str
+    answer: DiagnosticsAnswer
+
+
+CheckEvent = FilesToCheck | CheckedFile
+"""What a check tells while it runs: first which files it is about, then each file as soon as it is known."""
+
+
+class CheckRequest(Struct, frozen=True, rename="camel"):
+    """What to check. `changed`: of these files and folders, only the files listed there."""
+
+    paths: tuple[str, ...]
+    changed: tuple[str, ...] | None = None
+    skip_missing: bool = False
+    """Files of folders whose server is not here are a note, and the answer may be fresh without them."""
+
+
+class CheckCount:
+    """Counts the files of a project that were checked."""
+
+    def __init__(self, done: Callable[[int, int], None]) -> None:
+        self._done = done
+        self._total = 0
+        self._checked = -1
+
+    def add(self, event: CheckEvent) -> None:
+        self._checked += 1
+        if isinstance(event, FilesToCheck):
+            self._total = len(event.files)
+        self._done(self._checked, self._total)
+
+    def listed(self, answer: DiagnosticsAnswer) -> DiagnosticsAnswer:
+        """The answer with the files that have diagnostics alone, and a note when every file was checked."""
+        found = {path: listed for path, listed in (answer.data or {}).items() if listed}
+        # A caller that reads no more than the beginning reads the errors.
+        first = sorted(found, key=lambda path: (all(one.severity != "error" for one in found[path]), path))
+        whole = f"the whole project was checked: {counted(self._total, 'file')}"
+        notes = (whole,) if self._total and self._checked == self._total else ()
+        return with_warnings(with_data(answer, {path: found[path] for path in first}), notes)
+
+
+def merged(
+    chosen: FilesToCheck,
+    answers: Mapping[str, DiagnosticsAnswer],
+    root: str,
+    *,
+    duration_ms: int,
+    skip_missing: bool = False,
+    timed_out: bool = False,
+) -> DiagnosticsAnswer:
+    """One answer about everything that was selected; of what is not in `answers`, it says how much that is and why.
+
+    `timed_out`: the time was over; otherwise what is unknown was interrupted.
+    """
+    listed = [path for path in chosen.listed if path in answers]
+    gone = {path for path in listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
+    refused = {path for path in listed if path not in gone and _codes(answers[path])}
+    heard = [answers[path] for path in chosen.files if path in answers and path not in gone | refused]
+    unknown = len(chosen.files) - len(answers)
+    missing = chosen.missing
+    owed = [] if skip_missing else missing
+    unread = _unread(root, {path: answers[path] for path in listed if path in refused})
+    problems = [*(error for answer in heard for error in answer.errors), *unread, *chosen.unreached, *owed]
+    reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
+    if unknown:
+        some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
+        reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
+    skipped = [error.message for error in missing] if skip_missing else []
+    notes = [*(note for answer in heard for note in answer.meta.warnings), *skipped, *chosen.skipped]
+    states = {answer.meta.state for answer in heard}
+    effort = Effort(
+        duration_ms=duration_ms,
+        server_hits=sum(answer.meta.server_hits for answer in heard),
+        errors=tuple(dict.fromkeys(problems)),
+        caveats=_some(reasons) if heard or problems or unknown else (NO_FILES,),
+        stale="some of it is about an older text" if State.STALE in states else None,
+        timed_out=timed_out or any(answer.meta.timed_out for answer in heard),
+        warnings=tuple(dict.fromkeys(notes)),
+    )
+    data = {path: items for answer in heard for path, items in (answer.data or {}).items()}
+    return answer_from(Operation.DIAGNOSTICS, data, effort)
+
+
+def _unread(root: str, refused: Mapping[str, DiagnosticsAnswer]) -> list[Error]:
+    """Files of folders that are not text, too large, or closed to us (DOC-6)."""
+    if not refused:
+        return []
+    named = [f"{relative(path, root)} ({_why(path, answer)})" for path, answer in refused.items()]
+    message = f"{counted(len(named), 'file')} could not be read: {first_of(named)}"
+    return [Error(OURSELVES, message, Code.UNSUPPORTED)]
+
+
+def _why(path: str, answer: DiagnosticsAnswer) -> str:
+    """The reason of a refusal without the path, which stands before it."""
+    if not _is_text(path):
+        # JSON cannot carry such a name, and language servers are told names in JSON.
+        return "its name is not UTF-8"
+    message = answer.errors[0].message
+    return message.replace(f": {path}", "").replace(f" {path}", "")
+
+
+def _is_text(path: str) -> bool:
+    """False for a name with bytes that are not UTF-8."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
+
+
+def _codes(answer: DiagnosticsAnswer) -> set[Code]:
+    """Why we ourselves did not ask any server about a file; empty where one was asked."""
+    if answer.data or not all(error.server_id == OURSELVES for error in answer.errors):
+        return set()
+    return {error.code for error in answer.errors}
+
+
+def _is_about_errors(answer: DiagnosticsAnswer) -> bool:
+    """Whether the reason only repeats the errors, which are shown anyway."""
+    return answer.meta.reason == "; ".join(map(error_text, answer.errors))
+
+
+def _some(reasons: Sequence[str]) -> tuple[str, ...]:
+    distinct = [*dict.fromkeys(reasons)]
+    more = len(distinct) - MAX_REASONS
+    return (*distinct[:MAX_REASONS], *([f"and {more} more"] if more > 0 else []))
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Some names of many."""
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def relative(path: str, root: str) -> str:
+    """A path as people write it."""
+    return os.path.relpath(path, root) if is_inside(AbsPath(path), AbsPath(root)) else path

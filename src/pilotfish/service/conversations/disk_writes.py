@@ -1,0 +1,53 @@
+"""What was written to disk between two events of a conversation, without what is nobody's work (DIAG-15)."""
+
+import anyio.to_thread
+
+from pilotfish.errors import Refused
+from pilotfish.feedback.written_files import Written
+from pilotfish.model import AbsPath
+from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.texts_before import committed_text
+from pilotfish.service.texts import Texts
+from pilotfish.service.workspace import Workspace
+from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_state
+
+
+class DiskWrites:
+    def __init__(self, states: FileStates, texts: Texts) -> None:
+        self._states = states
+        self._texts = texts
+
+    async def leave_to_git(self, record: ConversationRecord, workspace: Workspace) -> GitMove | None:
+        """Take what git brought out of what commands changed: a checkout, a pull or a stash is nobody's edit."""
+        await self._leave_unchanged(record)
+        before, now = record.git, git_state(workspace.root)
+        record.git, program = now, workspace.program("git")
+        move = None if now is None or program is None else git_move(before, now)
+        paths = tuple(record.written.all())
+        if now is not None and move is not None and program is not None and paths:
+            for path in await anyio.to_thread.run_sync(brought_by_git, program, now, move, paths):
+                record.written.discard(path)
+                await self.see(path)
+        for path, one in record.written.all().items():
+            if one.before is None or (move is not None and move.target is not None):
+                # Nobody has seen what it was, or what was seen is of another branch.
+                record.written.restore({path: Written(one.change, await committed_text(workspace, path, ""))})
+        return move
+
+    async def _leave_unchanged(self, record: ConversationRecord) -> None:
+        """Take out what has the text again that it had before: a stash and its pop, a formatter with nothing to do."""
+        for path, one in record.written.all().items():
+            if one.before is not None and await self._text(path) == one.before:
+                record.written.discard(path)
+
+    async def see(self, path: AbsPath) -> None:
+        """What the file has now is what the next change of it starts from."""
+        self._states.saw(path, await self._text(path))
+
+    async def _text(self, path: AbsPath) -> str:
+        """Empty where there is no file, or none that can be read."""
+        try:
+            return (await self._texts.current(path)).text
+        except Refused:
+            return ""

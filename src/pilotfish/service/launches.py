@@ -1,0 +1,274 @@
+"""How the servers of a workspace are started: with which program, variables, options and confinement."""
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from tempfile import TemporaryDirectory
+
+from pilotfish.client.handshake import SessionOptions
+from pilotfish.config.effective import Config
+from pilotfish.config.places import Places
+from pilotfish.config.problems import printable
+from pilotfish.config.trust import Trusted, changed_files
+from pilotfish.errors import Code, Failure, Scene, Unavailable
+from pilotfish.model import AbsPath
+from pilotfish.pool.entry import Recipe, Restore
+from pilotfish.pool.plan import Key
+from pilotfish.protocol.uris import uri_of
+from pilotfish.protocol.wire import Json
+from pilotfish.servers.confining import OWN_FOLDERS, Computer, confinement, own_variables
+from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, lies_in
+from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
+from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
+from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
+from pilotfish.servers.matching import own_files, sources_in
+from pilotfish.servers.resolve import Candidate
+from pilotfish.servers.spec import Environment, PullSupport, ServerSpec
+from pilotfish.service.python_environments import PythonEnvironments
+from pilotfish.service.server_programs import ServerPrograms
+from pilotfish.system.ownership import make_private_folders, own_home
+from pilotfish.system.ports import Confinement, Launch
+
+MAX_NAMED = 5
+"""Files that a refusal names."""
+
+UNDECLARED_PULL: Mapping[str, Json] = {
+    "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False}
+}
+
+PYTHON_PLACEHOLDERS = frozenset({"python", "pythonEnvironment", "pythonPackages", "pythonPrefix"})
+"""Of `servers.launch`: what differs with the Python environment of a root."""
+
+
+class Launches:
+    def __init__(
+        self,
+        programs: ServerPrograms,
+        config: Config,
+        places: Places,
+        environment: Mapping[str, str],
+        for_servers: Mapping[str, str],
+    ) -> None:
+        """`for_servers`: variables that a server gets unless it is configured to have others."""
+        self._programs = programs
+        self._config = config
+        self._places = places
+        self._environment = environment
+        self._for_servers = for_servers
+        self.pythons = PythonEnvironments(config.root, environment, os.path.join(places.state, "pythons"))
+        self._fingerprints: dict[str, str] = {}
+        self._python_servers: dict[str, bool] = {}
+        self._passing: TemporaryDirectory[str] | None = None
+        """Removed with this process."""
+
+    def recipe(self, candidate: Candidate, restore: Restore) -> Recipe:
+        return Recipe(
+            self._key(candidate.spec, candidate.root),
+            lambda: self._options(candidate),
+            restore,
+            self._programs.known.fingerprint,
+            lambda: self._sidecar(candidate),
+        )
+
+    def _key(self, spec: ServerSpec, root: AbsPath) -> Key:
+        python = self.pythons.fingerprint(root) if self._asks_for_python(spec) else ""
+        place = (spec.id, root, python)
+        if place not in self._programs.known.keys:
+            located = self._programs.located(spec, root)
+            program = f"{located.path} {located.identity}" if isinstance(located, ProgramFound) else ""
+            helpers = " ".join(self._programs.program(name) or "" for name in spec.helpers)
+            config = f"{self.rules(spec.id, root)} {program} {python} {helpers}"
+            self._programs.known.keys[place] = Key(spec.id, root, config, self._surroundings())
+        return self._programs.known.keys[place]
+
+    def rules(self, server: str, root: AbsPath) -> str:
+        """What the configuration says about a server."""
+        return f"{self._configured(server)} {self._programs.trusts(root)} {self._config.security.remote_schemas}"
+
+    def _surroundings(self) -> str:
+        """Differs for two clients whose environments would make two different servers of one program."""
+        if not self._programs.known.surroundings:
+            toolchains = (
+                shutil.which(name, path=os.pathsep.join(self._programs.lookup.path)) or "" for name in TOOLCHAINS
+            )
+            self._programs.known.surroundings = fingerprint(self._child_environment({}, self._config.root), toolchains)
+        return self._programs.known.surroundings
+
+    def _child_environment(self, added: Mapping[str, str], root: AbsPath) -> dict[str, str]:
+        lookup = self._programs.lookup_of(root)
+        untrusted = () if lookup.trusted else lookup.territory
+        environment = child_environment(self._environment, added, lookup.path, untrusted=untrusted)
+        # No server starts without one. A home inside the workspace may be the project's: this one is the system's word.
+        environment.setdefault("HOME", own_home())
+        return environment
+
+    def _configured(self, server: str) -> str:
+        if server not in self._fingerprints:
+            self._fingerprints[server] = self._config.servers[server].fingerprint
+        return self._fingerprints[server]
+
+    def _options(self, candidate: Candidate) -> SessionOptions:
+        spec, root = candidate.spec, candidate.root
+        located = self._programs.located(spec, root)
+        allowed = self._programs.admitted(spec, root)
+        if isinstance(allowed, Withheld) or not isinstance(located, ProgramFound):
+            raise self._programs.why_unavailable(candidate)
+        self._require_approved(spec, root)
+        ready = self._filled(allowed, root, located)
+        environment = self._child_environment({**self._for_servers, **ready.env}, root)
+        held = None
+        if not self._programs.trusts(root):
+            environment = own_variables(environment, self._state_of(spec, root))
+            held = self._confinement(spec, root, located.path, environment)
+        return SessionOptions(
+            server=spec.id,
+            root=root,
+            launch=Launch((located.path, *ready.command[1:]), root, environment, spec.id, held),
+            initialization=dict(ready.initialization) or None,
+            settings=dict(ready.settings),
+            initialize_seconds=self._config.servers[spec.id].timing.initialize_timeout_ms / 1000,
+            request_seconds=self._config.servers[spec.id].timing.request_timeout_ms / 1000,
+            did_change_extra=spec.freshness.did_change_extra,
+            watches=own_files(spec),
+            watches_outside=sources_in(outside_folders(spec.inputs, root), spec),
+            saves_after_changes=spec.freshness.dependents_after_save,
+            cancels_on_change=spec.freshness.cancels_on_change,
+            on_demand=spec.freshness.on_demand,
+            death_signs=spec.death_signs,
+            announcements=spec.announcements,
+            undeclared=UNDECLARED_PULL if spec.freshness.pull is PullSupport.UNDECLARED else {},
+            inputs=self._inputs(spec, root),
+        )
+
+    def _inputs(self, spec: ServerSpec, root: AbsPath) -> InputEvidence | None:
+        """What the server is about to read besides sources, as it is now."""
+        is_python = spec.inputs.environment is Environment.PYTHON
+        environment = self.pythons.of(root) if is_python else None
+        packages = () if environment is None else environment.packages
+        return input_evidence(spec.inputs, root, self._config.root, packages, spec.files.extensions)
+
+    def _require_approved(self, spec: ServerSpec, root: AbsPath) -> None:
+        """Raise `Unavailable` when a file that an approved entry names is not the one that was approved (T49)."""
+        approval = self._config.trust.approval if isinstance(self._config.trust, Trusted) else None
+        if approval is None or spec.id not in approval.entries:
+            return
+        if changed := changed_files(approval, spec.id, self._config.root, root):
+            names = ", ".join(map(printable, changed[:MAX_NAMED]))
+            message = f"{spec.name} is not started: {names} is not what was approved"
+            hint = f"Review what it would run, then approve it again: pilotfish trust {self._config.root}"
+            raise Unavailable(Code.UNTRUSTED, message, hint=hint, scene=Scene(server=spec.id, root=root))
+
+    def _sidecar(self, candidate: Candidate) -> Launch | Failure | None:
+        """The program that runs beside the server. The configuration decides whether `watch` may be set (TRUST-1)."""
+        spec, root, scene = candidate.spec, candidate.root, Scene(server=candidate.spec.id, root=candidate.root)
+        server = self._programs.located(spec, root)
+        allowed = self._programs.admitted(spec, root)
+        if isinstance(allowed, Withheld) or not isinstance(server, ProgramFound):
+            return None
+        command = sidecar(self._filled(allowed, root, server))
+        if command is None:
+            return None
+        if spec.watch is None and self._config.withholds:
+            # It comes from options that an untrusted project may set.
+            return Unavailable(Code.UNTRUSTED, f"{command[0]} does not run: the workspace is not trusted", scene=scene)
+        try:
+            self._require_approved(spec, root)
+        except Unavailable as unapproved:
+            return unapproved
+        program = locate(command[0], root, self._programs.lookup_of(root))
+        if not isinstance(program, ProgramFound):
+            return Unavailable(Code.SERVER_MISSING, f"{command[0]} is not installed, or may not run here", scene=scene)
+        environment = self._child_environment(spec.env, root)
+        # Not confined: it is the user's own command, and writes what the server reads.
+        return Launch((program.path, *command[1:]), root, environment, f"{spec.id} beside {program.path}")
+
+    def _filled(self, allowed: Allowed, root: AbsPath, located: ProgramFound) -> ServerSpec:
+        def fill(name: str) -> Json:
+            kind, _, rest = name.partition(":")
+            if kind == "npm":
+                return find_npm_file(rest, root, self._programs.lookup_of(root), located.path)
+            if kind == "program":
+                return self._programs.program(rest) or rest
+            if kind == "plugins":
+                return own_plugins(rest, self._programs.lookup)
+            if name in PYTHON_PLACEHOLDERS:
+                return self._python_of(name, root)
+            known = {
+                "root": root,
+                "rootUri": uri_of(root),
+                "rootName": os.path.basename(root),
+                "state": self._state_of(allowed.spec, root),
+                "pid": str(os.getpid()),
+            }
+            return known.get(name)
+
+        try:
+            return filled(allowed.spec, fill)
+        except Unfilled as unfilled:
+            message = f"{allowed.spec.name} needs {unfilled}, which is not installed"
+            raise Unavailable(Code.SERVER_MISSING, message, scene=Scene(server=allowed.spec.id, root=root)) from None
+
+    def _asks_for_python(self, spec: ServerSpec) -> bool:
+        if spec.id not in self._python_servers:
+            self._python_servers[spec.id] = not placeholders(spec).isdisjoint(PYTHON_PLACEHOLDERS)
+        return self._python_servers[spec.id]
+
+    def _python_of(self, placeholder: str, root: AbsPath) -> Json:
+        environment = self.pythons.of(root)
+        match placeholder:
+            case "pythonEnvironment":
+                return self.pythons.interpreter(root) or self._python()
+            case "pythonPackages":
+                return [] if environment is None else list(environment.packages)
+            case "pythonPrefix":
+                return None if environment is None else environment.prefix
+            case _:
+                return self._python()
+
+    def _python(self) -> str:
+        """A Python interpreter outside the project."""
+        return self._programs.program("python3") or sys.executable
+
+    def _state_of(self, spec: ServerSpec, root: AbsPath) -> str:
+        """A private folder for what a server keeps; created on first use. A passing one where we may keep nothing."""
+        name = f"{os.path.basename(root)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
+        try:
+            return _with_own_folders(os.path.join(self._places.state, "servers", spec.id, name))
+        except OSError as error:
+            kept = error
+        try:
+            if self._passing is None:
+                self._passing = TemporaryDirectory(prefix="pilotfish-")
+            return _with_own_folders(os.path.join(self._passing.name, spec.id, name))
+        except OSError:
+            message = f"{spec.name} needs a folder in {self._places.state}, which cannot be created: {kept.strerror}"
+            hint = "Fix its permissions, or set PILOTFISH_HOME to another folder."
+            scene = Scene(server=spec.id, root=root)
+            raise Unavailable(Code.SERVER_START_FAILED, message, hint=hint, scene=scene) from None
+
+    def _confinement(
+        self, spec: ServerSpec, root: AbsPath, program: AbsPath, environment: Mapping[str, str]
+    ) -> Confinement:
+        """What the system shall hold a server to that runs although nobody trusts the workspace."""
+        lookup = self._programs.lookup_of(root)
+        computer = Computer(self._places, lookup.territory, (*lookup.path, *lookup.beside))
+        found = self.pythons.of(root)
+        mine = found is not None and not lies_in(found.prefix, computer.territory)
+        fetches = self._config.security.remote_schemas and spec.local_schemas is not None
+        return confinement(
+            spec,
+            computer,
+            environment,
+            own=AbsPath(self._state_of(spec, root)),
+            programs=(program, *filter(None, map(self._programs.program, (*TOOLCHAINS, *spec.helpers)))),
+            packages=(found.prefix, *found.packages) if found is not None and mine else (),
+            network=spec.shown is None or spec.shown.network or fetches,
+        )
+
+
+def _with_own_folders(folder: str) -> str:
+    for own in ("", *OWN_FOLDERS.values()):
+        make_private_folders(os.path.join(folder, own))
+    return folder

@@ -1,0 +1,203 @@
+"""The shapes of the files of a project, read when they are needed and kept by content."""
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from threading import Lock
+
+from msgspec import Struct
+
+from pilotfish.feedback.deleted_modules import STANDS_FOR_FOLDER
+from pilotfish.feedback.shapes.asked import ASKED_BY_STDLIB
+from pilotfish.feedback.shapes.imports import is_package, key_of, may_mean, meant_by, target_of
+from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
+from pilotfish.feedback.shapes.spread import Importer
+from pilotfish.feedback.shapes.words import WORD, Import
+from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksum
+from pilotfish.model import AbsPath
+from pilotfish.protocol.notebooks import code_bytes
+from pilotfish.service.recent import Recent
+
+IMPORTED_BY_PATH = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".astro")
+"""Files that others reach by a path with their name in it, unless a configuration maps it or they are everybody's."""
+
+MAPPINGS = (".json", ".jsonc", ".json5")
+"""A file that is named in one of these may be imported by any name."""
+
+EVERYBODYS = ("declare", "global")
+"""With such words in it a file may say what every other one has."""
+
+ASKING = ("Protocol", "abstractmethod", "abstractproperty", "abstractclassmethod", "abstractstaticmethod")
+
+MAX_KEPT = 4_000
+"""Shapes that are kept, some 10 KB each."""
+
+Look = tuple[int, int, int, int]
+"""Inode, size and times of a file: while they stay, its content does."""
+
+
+class OutOfTime(Exception):
+    """The time was over before everything was read."""
+
+
+class _Read(Struct, frozen=True):
+    look: Look
+    shape: Shape
+
+
+class ShapeCache:
+    """By path while a file looks the same, and by content. For threads."""
+
+    def __init__(self) -> None:
+        self._by_path: Recent[AbsPath, _Read] = Recent(MAX_KEPT)
+        self._by_content: Recent[bytes, Shape] = Recent(MAX_KEPT)
+        self._lock = Lock()
+
+    def of_file(self, path: AbsPath) -> Shape | None:
+        """None where there is no such file. Blocking."""
+        try:
+            status = os.stat(path)
+            look = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            with self._lock:
+                known = self._by_path.get(path)
+            if known is not None and known.look == look:
+                return known.shape
+            with open(path, "rb") as file:
+                content = file.read(MAX_FILE_BYTES + 1)
+        except OSError:
+            return None
+        shape = self.of_content(path, code_bytes(path, content))
+        with self._lock:
+            self._by_path.put(path, _Read(look, shape))
+        return shape
+
+    def of_content(self, path: AbsPath, content: bytes) -> Shape:
+        """What is larger than anybody writes is one symbol, and so is what we have no parser for."""
+        is_python = path.endswith(PYTHON) and len(content) <= MAX_FILE_BYTES
+        key = hashlib.blake2b(content, digest_size=16, person=b"python" if is_python else b"words").digest()
+        with self._lock:
+            known = self._by_content.get(key)
+        if known is None:
+            text = content.decode(errors="replace")
+            known = shape_of(text) if is_python else Shape(outside=tuple(set(WORD.findall(text))), is_whole=True)
+            with self._lock:
+                self._by_content.put(key, known)
+        return known
+
+
+class ProjectShapes:
+    """A root as it is while one question is answered, with the texts of edited files instead of those on disk."""
+
+    def __init__(
+        self,
+        cache: ShapeCache,
+        index: WordIndex,
+        extensions: Collection[str],
+        edited: Mapping[AbsPath, Sequence[str]],
+    ) -> None:
+        self.is_over = False
+        """Set by another thread when nobody waits any longer."""
+        self._cache = cache
+        self._index = index
+        self._texts = edited
+        self._edited: dict[AbsPath, list[Shape]] = {}
+        self._endings = tuple(extensions)
+        self.paths = [path for path in index if path.endswith(self._endings)]
+        self._packages = {target_of(path) for path in (*index, *edited) if is_package(path)}
+        self._imports: dict[AbsPath, dict[str, list[Import]]] = {}
+        self._asked: frozenset[str] | None = None
+
+    def shapes(self, path: AbsPath) -> Sequence[Shape]:
+        if path in self._texts:
+            if path not in self._edited:
+                contents = [text.encode(errors="surrogateescape") for text in self._texts[path]]
+                self._edited[path] = [self._cache.of_content(path, content) for content in contents]
+            return self._edited[path]
+        if self.is_over:
+            raise OutOfTime
+        found = self._cache.of_file(path)
+        return () if found is None else (found,)
+
+    def asks_for(self, member: str) -> bool:
+        if self._asked is None:
+            asking = self._index.holding(map(checksum, ASKING))
+            paths = [path for path in (*asking, *self._texts) if path.endswith(PYTHON)]
+            own = (name for path in paths for shape in self.shapes(path) for name in shape.asks)
+            self._asked = ASKED_BY_STDLIB | frozenset(own)
+        return member in self._asked
+
+    def importers(self, paths: Collection[AbsPath]) -> dict[AbsPath, list[Importer]]:
+        found: dict[AbsPath, list[Importer]] = {path: [] for path in paths}
+        by_key: dict[str, list[AbsPath]] = {}
+        for path in paths:
+            if path.endswith(PYTHON):
+                by_key.setdefault(key_of(path), []).append(path)
+            else:
+                found[path] += (Importer(one, None) for one in self._by_words(path) if one != path)
+        for path in self._may_import(by_key):
+            for key, imports in self._imports_of(path).items():
+                for target in by_key.get(key, ()):
+                    if target != path and (meant := self._meaning(imports, path, target)):
+                        found[target].append(meant)
+        return found
+
+    def _meaning(self, imports: Iterable[Import], path: AbsPath, target: AbsPath) -> Importer | None:
+        wanted = target_of(target)
+        meant = tuple(one for one in imports if one is ANY or may_mean(one, path, wanted, self._packages))
+        if not meant:
+            return None
+        return Importer(path, None if ANY in meant else meant)
+
+    def _may_import(self, targets: Mapping[str, Sequence[AbsPath]]) -> Iterator[AbsPath]:
+        """Files that have one of these names in them, and for a package those inside of it."""
+        if not targets:
+            return
+        inside = tuple(f"{os.path.dirname(path)}/" for paths in targets.values() for path in paths if is_package(path))
+        holding = self._index.holding(map(checksum, targets))
+        for path in {*self.paths, *self._texts}:
+            if path in holding or path in self._texts or path.startswith(inside):
+                yield path
+
+    def _imports_of(self, path: AbsPath) -> Mapping[str, list[Import]]:
+        """By the last word of what each may mean."""
+        known = self._imports.get(path)
+        if known is None:
+            known = dict[str, list[Import]]()
+            for shape in self.shapes(path):
+                if shape.is_whole:
+                    for word in shape.outside:
+                        known.setdefault(word, []).append(ANY)
+                for one in shape.imports:
+                    for meant in meant_by(one, path):
+                        known.setdefault(meant[-1] if meant else "", []).append(one)
+            self._imports[path] = known
+        return known
+
+    def _by_words(self, path: AbsPath) -> Collection[AbsPath]:
+        """Of a language that we have no parser for: whoever may name the file in an import, or else everybody."""
+        folder, name = os.path.split(path)
+        stem = os.path.splitext(name)[0].removesuffix(".d")
+        words = {word for shape in self.shapes(path) for word in shape.outside}
+        is_module = "import" in words or "export" in words or "require" in words
+        if not path.endswith(IMPORTED_BY_PATH) or not is_module or words.issuperset(EVERYBODYS):
+            return self.paths
+        holding, inside = self._naming(stem), "\0"
+        if stem in STANDS_FOR_FOLDER:
+            holding |= self._naming(os.path.basename(folder))
+            inside = f"{folder}/"
+        if any(one.endswith(MAPPINGS) for one in holding):
+            return self.paths
+        return [one for one in self.paths if one in holding or one.startswith(inside)]
+
+    def _naming(self, name: str) -> set[AbsPath]:
+        """The files with all words of a name in them."""
+        words = {checksum(word) for word in WORD.findall(name)}
+        return (
+            {path for path, count in self._index.holding(words).items() if count == len(words)}
+            if words
+            else {*self._index}
+        )
+
+
+ANY = Import(0, (), None, "*")
+"""Of a file that cannot be parsed: it may import whatever it names."""

@@ -1,0 +1,202 @@
+"""Which symbols an edit changes: those that others can see differently, and no others where that can be proven."""
+
+import subprocess
+import sys
+
+import pytest
+
+from pilotfish.feedback.shapes.changes import EVERYTHING, NOTHING, changed_symbols, changed_text, names_gone
+from pilotfish.feedback.shapes.imports import may_mean, target_of
+from pilotfish.feedback.shapes.python import shape_of
+from pilotfish.feedback.shapes.words import Import
+from pilotfish.model import AbsPath
+
+TEXT = '''"""Boxes."""
+
+from dataclasses import dataclass
+
+from other import found, thing as known
+
+
+class Box:
+    """Holds things."""
+
+    size: int = 1
+    colour = "red"
+
+    def __init__(self, size: int, name: str = "box") -> None:
+        self.size = size
+        self.name = name
+        self.depth: int = measured(size)
+        place = found()
+        self.place = place
+
+    def open(self, key: str = "a") -> bool:
+        """With a key."""
+        tried = key.strip()  # or not
+        return bool(tried)
+
+    def close(self):
+        left = 1
+        return left
+
+    def log(self, text):
+        print(text)
+
+
+@dataclass
+class Lid(Box):
+    width: int
+    height: int = 2
+
+
+def make(size: int) -> Box:
+    made = Box(size)
+    return made
+
+
+def count(boxes=()):
+    total = 0
+    for _ in boxes:
+        total += 1
+    return total
+
+
+LIMIT = 3
+NAMES: list[str] = ["a"]
+if LIMIT:
+    MORE = LIMIT
+'''
+
+
+def changed(old: str, new: str) -> set[str]:
+    assert old in TEXT
+    found = changed_symbols(TEXT, TEXT.replace(old, new, 1))
+    assert not found.all
+    return {f"{owner}.{name}".lstrip(".") for owner, name in found.keys}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# or not", "# or so"),
+        ('"""With a key."""', '"""With any key."""'),
+        ('"""Boxes."""\n', ""),
+        ("tried = key.strip()", "tried = key.lower()"),
+        ("made = Box(size)\n    return made", "return Box(size)"),
+        ('key: str = "a"', 'key: str = "b"'),
+        ('name: str = "box"', 'name: str = "lid"'),
+        ("size: int = 1\n", "size: int = 2\n"),
+        ('NAMES: list[str] = ["a"]', "NAMES: list[str] = []"),
+        ("self.depth: int = measured(size)", "self.depth: int = measured(size, 2)"),
+        ("print(text)", 'print(f"> {text}")'),
+        ("    def close(self):\n", "    def close(\n        self,\n    ):\n"),
+        ("total = 0\n", "total = 0\n\n"),
+    ],
+)
+def test_what_nobody_else_can_see_changes_nothing(old: str, new: str) -> None:
+    assert changed(old, new) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("def open(self, key", "def open(self, lock, key", {"Box.open"}),
+        (' = "a") -> bool', ") -> bool", {"Box.open"}),
+        ("-> bool", "-> int", {"Box.open"}),
+        ("left = 1", "left = 2.0", {"Box.close"}),
+        ("self.name = name", "self.name = size", {"Box.name"}),
+        ("name: str = ", "name: str | None = ", {"Box.name", "Box.__init__", "Box"}),
+        ("place = found()", "place = known()", {"Box.place"}),
+        ('colour = "red"', "colour = 1", {"Box.colour"}),
+        ("size: int = 1", "size: str = 1", {"Box.size"}),
+        ("print(text)", "fail(text)", {"Box.log"}),
+        ("width: int\n    height: int = 2", "height: int = 2\n    width: int", {"Lid"}),
+        ("height: int = 2", "height: int", {"Lid", "Lid.height"}),
+        ("@dataclass\n", "", {"Lid"}),
+        ("def make(size: int)", "def make(size: str)", {"make"}),
+        ("total += 1", "total += 1.0", {"count"}),
+        ("boxes=()", "boxes=[]", {"count"}),
+        ("LIMIT = 3", "LIMIT = 4", {"LIMIT"}),
+        ("if LIMIT:", "if not LIMIT:", {"MORE"}),
+        ("thing as known", "things as known", {"known"}),
+        ("def make(", "def made(", {"make", "made"}),
+        ("    def close(self):\n        left = 1\n        return left\n", "", {"Box.close"}),
+    ],
+)
+def test_what_others_can_see_changes_its_symbol(old: str, new: str, seen: set[str]) -> None:
+    assert changed(old, new) == seen
+
+
+def test_a_statement_that_may_never_end_changes_all_that_follows() -> None:
+    assert changed("LIMIT = 3", "leave()\nLIMIT = 3") == {"LIMIT", "NAMES", "MORE"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (None, "a = 1", EVERYTHING),
+        ("a = 1", None, EVERYTHING),
+        ("a = 1", "a = (", EVERYTHING),
+        ("def a:\n    b\n", "def a:\n    b  # here\n\n", NOTHING),
+        ("def a:\n    b\n", "def a:\nb\n", EVERYTHING),
+        ("a = (", "a = (  # open", EVERYTHING),  # where the text ends, nobody can tell
+        ("__all__ = ['a']\na = 1", "a = 1", EVERYTHING),
+        ("def __getattr__(name): return 1", "def __getattr__(name): return ''", EVERYTHING),
+        ("# pyright: basic\na = 1", "# pyright: strict\na = 1", EVERYTHING),
+        ("a = 1  # pyright: ignore", "a = 1", NOTHING),
+        ("a = 1", "a = 1", NOTHING),
+    ],
+)
+def test_what_cannot_be_told_apart_changes_as_a_whole(before: str | None, after: str | None, found: object) -> None:
+    assert changed_symbols(before, after) == found
+
+
+def test_a_text_without_a_parser_is_one_symbol() -> None:
+    assert changed_text("a", "a ") == EVERYTHING
+    assert changed_text("a", "a") == NOTHING
+
+
+def test_names_that_a_file_defines_no_more() -> None:
+    path = AbsPath("/a.py")
+    assert names_gone(path, "def one(): ...\ndef two(): ...\n", "def one(): two\n") == {"two"}
+    assert names_gone(AbsPath("/a.rb"), "def one\ndef two\n", "def one\n") == {"two"}
+
+
+@pytest.mark.parametrize(
+    ("said", "target", "means"),
+    [
+        (Import(0, ("p", "a"), None, "p"), "/r/p/a.py", True),
+        (Import(0, ("p", "a"), None, "p"), "/r/p/__init__.py", True),
+        (Import(0, ("p", "a"), "b", "b"), "/r/p/a/b.pyi", True),
+        (Import(0, ("p", "a"), "b", "b"), "/r/p/a.py", True),
+        (Import(0, ("p", "a"), "b", "b"), "/r/p/__init__.py", False),  # nothing of it is taken
+        (Import(0, ("p", "a"), "b", "b"), "/r/other/src/p/a.py", True),
+        (Import(0, ("p", "a"), "b", "b"), "/r/typings/p-stubs/a.pyi", True),
+        (Import(0, ("p", "a"), "b", "b"), "/r/q/a.py", False),
+        (Import(1, (), "b", "b"), "/r/p/b.py", True),
+        (Import(1, (), "b", "b"), "/r/p/__init__.py", True),
+        (Import(1, (), "b", "b"), "/r/q/b.py", False),
+        (Import(2, ("q",), "b", "b"), "/r/q/b.py", True),
+        (Import(0, ("typing",), "Any", "Any"), "/r/p/typing.py", False),  # inside of a package
+        (Import(0, ("typing",), "Any", "Any"), "/r/typing.py", True),
+    ],
+)
+def test_which_files_an_import_may_mean(said: Import, target: str, means: bool) -> None:
+    assert may_mean(said, AbsPath("/r/p/user.py"), target_of(AbsPath(target)), {("", "r", "p")}) is means
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    text = "from p import (a,  # (x)\n    b as c)\ndef f():\n    import d.e\nif g:\n    from . import *\n"
+    assert {(one.level, one.module, one.name, one.bound) for one in shape_of(text).imports} == {
+        (0, ("p",), "a", "a"),
+        (0, ("p",), "b", "c"),
+        (0, ("d", "e"), None, "d"),
+        (1, (), "*", "*"),
+    }
+
+
+def test_nothing_is_said_about_texts_of_the_project() -> None:
+    program = r"from pilotfish.feedback.shapes.python import shape_of; shape_of('one = \'\\d\'')"
+    done = subprocess.run([sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,140 @@
+"""Random worlds against an oracle: a state that an edit is compared with is the one right before it, or none (DIAG-14).
+
+The oracle has files that depend on each other. What a file "has" follows from its own text, the texts of all that it
+depends on, and the process that judged it. `pytest tests/feedback/test_worlds_model.py --examples N` plays N schedules.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotfish.model import AbsPath, Diagnostic, Position, Range, Severity
+from pilotfish.protocol.watching import Change, PathChange
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.file_states import FileStates
+from pilotfish.service.diagnostics.runner import FileVerdict
+
+ROOT = AbsPath("/srv/project")
+DEPENDS = {"a": "", "b": "a", "c": "b", "d": "", "e": "ad"}
+"""Each file, and those that it imports."""
+START = dict.fromkeys(DEPENDS, "0")
+GATE = 400
+HERE = Range(Position(0, 0), Position(0, 1))
+
+names = st.sampled_from(sorted(DEPENDS))
+texts = st.sampled_from(["0", "1", "2", ""])
+steps = st.one_of(
+    st.tuples(st.just("edit"), names, texts),
+    st.tuples(st.just("edit"), names, texts),
+    st.tuples(st.just("somebody writes"), names, texts),
+    st.tuples(st.just("git checkout"), texts),
+    st.tuples(st.just("check"), names),
+    st.tuples(st.just("begin a check"), names),
+    st.tuples(st.just("end it")),
+    st.tuples(st.just("look"), names),
+    st.tuples(st.just("restart")),
+)
+
+
+def path_of(name: str) -> AbsPath:
+    return AbsPath(f"{ROOT}/{name}")
+
+
+def reach(name: str) -> set[str]:
+    """A file and all that it depends on."""
+    return {name}.union(*(reach(other) for other in DEPENDS[name]))
+
+
+@dataclass
+class World:
+    states: FileStates = field(default_factory=FileStates)
+    texts: dict[str, str] = field(default_factory=lambda: dict(START))
+    process: float = 1.0
+    under_way: tuple[FileVerdict, int] | None = None
+    used: int = 0
+    """How often a state was known."""
+
+    def verdict(self, name: str, texts: dict[str, str] | None = None) -> FileVerdict:
+        known = texts or self.texts
+        seen = ",".join(f"{one}={known[one]}" for one in sorted(reach(name)))
+        found = (Diagnostic(HERE, Severity.ERROR, f"{seen} by {self.process}", "one"),)
+        return FileVerdict(path_of(name), known[name], (Outcome("one", found, incarnation=self.process),))
+
+    def write(self, **texts: str) -> None:
+        """The watcher notices each change of a batch."""
+        changed = {name: text for name, text in texts.items() if self.texts[name] != text}
+        kinds = {name: _kind(self.texts[name], text) for name, text in changed.items()}
+        self.texts |= changed
+        self.states.note(ROOT, [PathChange(path_of(name), kind) for name, kind in kinds.items()])
+
+    def edit(self, name: str, text: str) -> None:
+        before = dict(self.texts)
+        self.write(**{name: text})
+        own: dict[AbsPath, str | None] = {path_of(name): before[name]}
+        world = self.states.world
+        for other in DEPENDS:
+            # A new file was not there, and one that is gone has no verdict.
+            if self.texts[other] and before[other]:
+                found = self.states.before(self.verdict(other), own)
+                expected = self.verdict(other, before)
+                assert found is None or found.diagnostics == expected.diagnostics, f"{other} after {name} -> {text!r}"
+                self.used += found is not None
+        if text:
+            self.states.put(self.verdict(name), world)
+        affected = [path_of(other) for other in DEPENDS if name in reach(other) and other != name]
+        self.states.explain(own, affected, world)
+
+    def take(self, step: tuple[Any, ...]) -> None:
+        match step:
+            case ("edit", name, text):
+                self.edit(name, text)
+            case ("somebody writes", name, text):
+                self.write(**{name: text})
+            case ("git checkout", text):
+                self.write(**{name: str(text) for name in DEPENDS})
+            case ("check", name) if self.texts[name]:
+                self.states.put(self.verdict(name), self.states.world)
+            case ("begin a check", name) if self.texts[name]:
+                self.under_way = self.verdict(name), self.states.world
+            case ("end it",) if self.under_way is not None:
+                verdict, world = self.under_way
+                self.under_way = None
+                if self.is_as_read(verdict):
+                    self.states.put(verdict, world)
+            case ("look", name):
+                self.states.saw(path_of(name), self.texts[name])
+            case ("restart",):
+                self.process += 1
+            case _:
+                pass
+
+    def is_as_read(self, verdict: FileVerdict) -> bool:
+        """A check ends with the text that the file has: a newer one would have been sent."""
+        return self.texts[verdict.path.rpartition("/")[2]] == verdict.text
+
+
+def _kind(before: str, after: str) -> Change:
+    if not before:
+        return Change.CREATED
+    return Change.CHANGED if after else Change.DELETED
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.proves("DIAG-14")
+def test_the_state_before_an_edit_is_the_right_one_or_none(examples: int) -> None:
+    used = 0
+
+    @settings(max_examples=examples if examples > 2_000 else GATE, derandomize=examples <= 2_000, deadline=None)
+    @given(schedule=st.lists(steps, min_size=1, max_size=25))
+    def play(schedule: list[tuple[Any, ...]]) -> None:
+        nonlocal used
+        world = World()
+        for step in schedule:
+            world.take(step)
+        used += world.used
+
+    play()
+    assert used > GATE // 4, "the store knows something, and is not only careful"

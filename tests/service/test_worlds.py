@@ -1,0 +1,274 @@
+"""What git and other writers bring is charged to nobody: an error belongs to the edit that made it (DIAG-15)."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from pilotfish.api.answers import Feedback
+from pilotfish.api.questions import Moment, Touch
+from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.clock import WallClock
+from pilotfish.system.watching.watcher import open_watcher
+from support.servers.linker import linker, told
+from support.services.several import Ground, service_on
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("DIAG-14"), pytest.mark.proves("DIAG-15")]
+
+CONFIG = {
+    "lsp": {"one": {"command": ["/bin/true"], "extensions": [".rb"]}},
+    "feedback": {
+        "onlyNew": True,
+        "otherFilesAfter": ["edit", "write", "patch"],
+        "maxOtherFiles": 50,
+        "noVerdict": "say",
+    },
+}
+GIT = shutil.which("git") or "git"
+WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+MAIN = {"lib.rb": "def name1\ndef name2\n", "user.rb": "use name1\n", "other.rb": "use name2\n"}
+BRANCH = {"lib.rb": "def name2\n", "user.rb": "use name1\nuse name9\n"}
+"""There the two files are broken."""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """inotify is of the real world."""
+    return "asyncio"
+
+
+@dataclass
+class Repository:
+    ground: Ground
+    client: ClientSession
+
+    def git(self, *words: str) -> None:
+        command = [GIT, "-C", str(self.ground.root), *words]
+        subprocess.run(command, capture_output=True, check=False, env={**os.environ, **WHO})
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            self.ground.write(name, text)
+
+    async def edit(self, name: str, text: str, client: ClientSession | None = None, **more: Any) -> Feedback:
+        """An edit by a host that says what the file was."""
+        before = (self.ground.root / name).read_text() if (self.ground.root / name).exists() else ""
+        self.ground.write(name, text)
+        touch = Touch((name,), "edit", before={name: before}, **more)
+        return await self.ground.service.touched(touch, client or self.client)
+
+    async def reach(self, kind: Any) -> Feedback:
+        return await self.ground.service.reached(Moment(kind), self.client)
+
+    def another(self) -> ClientSession:
+        return replace(self.client, id="another")
+
+
+@asynccontextmanager
+async def repository(folder: Path) -> AsyncGenerator[Repository]:
+    """`main` is right, `branch` has broken files; a conversation has begun and its server runs."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "git").symlink_to(GIT)
+    async with service_on(folder, {"one": linker}, CONFIG, watch=open_watcher, clock=WallClock()) as ground:
+        made = Repository(ground, replace(ground.client, host="claude-code"))
+        made.git("init", "-q", "-b", "main")
+        made.write(MAIN)
+        made.git("add", ".")
+        made.git("commit", "-qm", "one")
+        made.git("checkout", "-qb", "branch")
+        made.write(BRANCH)
+        made.git("commit", "-qam", "two")
+        made.git("checkout", "-q", "main")
+        ground.service.conversations.begin(made.client)
+        await ground.service.touched(Touch(("lib.rb",), "read"), made.client)
+        yield made
+
+
+async def test_what_a_branch_switch_brought_is_not_charged_to_the_next_edit(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("lib.rb", "def name1\ndef name2\ndef name3\n")) == {}
+        it.git("stash")
+        it.git("checkout", "-q", "branch")
+        assert told(await it.edit("user.rb", "use name1\nuse name9\nuse name2\n")) == {}
+        # What the edit itself breaks there is told.
+        broken = await it.edit("lib.rb", "def name4\n")
+        assert told(broken) == {"user.rb": ["no name2"], "other.rb": ["no name2"]}
+
+
+async def test_the_same_for_a_host_that_does_not_say_what_the_file_was(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("user.rb", "use name1\nuse name2\n")
+        it.git("checkout", "-qf", "branch")
+        it.ground.write("user.rb", "use name1\nuse name9\nuse name7\n")
+        feedback = await it.ground.service.touched(Touch(("user.rb",), "edit"), it.client)
+        assert told(feedback) == {"user.rb": ["no name7"]}
+
+
+@pytest.mark.parametrize("kind", ["call", "prompt", "stop"])
+async def test_what_a_command_of_git_brought_is_told_at_no_event(tmp_path: Path, kind: str) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("other.rb", "use name2\nuse name1\n")) == {}
+        it.git("checkout", "-qf", "branch")
+        assert (await it.reach(kind)).text == ""
+        assert (await it.reach("stop")).text == ""
+
+
+def restore(it: Repository) -> None:
+    it.git("checkout", "--", ".")
+
+
+def stash(it: Repository) -> None:
+    it.git("stash")
+
+
+def stash_and_pop(it: Repository) -> None:
+    it.git("stash")
+    it.git("stash", "pop")
+
+
+def reset(it: Repository) -> None:
+    it.git("reset", "--hard", "-q", "branch")
+
+
+def merge(it: Repository) -> None:
+    it.git("commit", "-qam", "mine")
+    it.git("merge", "-q", "-X", "theirs", "branch")
+
+
+@pytest.mark.parametrize("operation", [restore, stash, stash_and_pop, reset, merge])
+async def test_no_operation_of_git_is_an_edit(tmp_path: Path, operation: Callable[[Repository], None]) -> None:
+    async with repository(tmp_path) as it:
+        it.git("checkout", "-q", "branch" if operation in (restore, stash, stash_and_pop) else "main")
+        mended = {"lib.rb": "def name1\ndef name2\n"} if operation in (restore, stash) else {"extra.rb": "def name8\n"}
+        for name, text in mended.items():
+            assert told(await it.edit(name, text)) == {}
+        operation(it)
+        assert (await it.reach("call")).text == ""
+        assert (await it.reach("stop")).text == ""
+
+
+async def test_what_was_told_is_not_told_again_after_a_stash_and_its_pop(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("lib.rb", "def name2\n")) == {"user.rb": ["no name1"]}
+        assert told(await it.edit("other.rb", "use name6\n")) == {"other.rb": ["no name6"]}
+        it.git("stash", "-q", "-u")
+        it.git("stash", "pop", "-q")
+        assert (await it.reach("call")).text == ""
+        assert told(await it.edit("extra.rb", "# nothing\n")) == {}
+        assert told(await it.reach("stop")) == {"user.rb": ["no name1"], "other.rb": ["no name6"]}
+
+
+async def test_what_a_command_breaks_beside_a_branch_switch_is_told(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("other.rb", "use name2\nuse name1\n")
+        it.git("checkout", "-qf", "branch")
+        it.write({"other.rb": "use name2\nuse name5\n"})
+        assert told(await it.reach("call")) == {"other.rb": ["no name5"]}
+
+
+async def test_what_a_command_broke_and_committed_is_told(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("other.rb", "use name2\nuse name1\n")
+        it.write({"user.rb": "use name6\n"})
+        it.git("commit", "-qam", "broken")
+        assert told(await it.reach("call")) == {"user.rb": ["no name6"]}
+
+
+@pytest.mark.parametrize("by_git", [True, False])
+async def test_a_moved_file_takes_its_errors_with_it(tmp_path: Path, by_git: bool) -> None:
+    async with repository(tmp_path) as it:
+        it.git("checkout", "-q", "branch")
+        await it.edit("other.rb", "use name2\n# note\n")
+        if by_git:
+            it.git("mv", "user.rb", "moved.rb")
+        else:
+            (it.ground.root / "user.rb").rename(it.ground.root / "moved.rb")
+        assert (await it.reach("call")).text == ""
+        assert (await it.reach("stop")).text == ""
+        # What is wrong since the move is told.
+        assert told(await it.edit("moved.rb", "use name1\nuse name9\nuse name6\n")) == {"moved.rb": ["no name6"]}
+
+
+async def test_in_the_middle_of_a_merge_nothing_is_told_but_that_it_is_so_and_once(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("user.rb", "use name1\nuse name2\n")
+        it.git("commit", "-qam", "mine")
+        it.git("merge", "branch")
+        first = await it.edit("user.rb", "use name1\nuse name9\nuse name7\n")
+        assert (told(first), first.text) == (
+            {},
+            "git is in the middle of a merge: errors are told again when that is finished.",
+        )
+        assert (await it.edit("user.rb", "use name1\nuse name6\n")).text == ""
+        assert (await it.reach("stop")).text == ""
+        it.write({"lib.rb": "def name1\ndef name2\n"})
+        it.git("add", ".")
+        it.git("commit", "-qm", "merged")
+        assert told(await it.edit("other.rb", "use name5\n")) == {"other.rb": ["no name5"]}
+
+
+async def test_an_error_that_somebody_else_saw_first_is_told_to_whoever_made_it(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        it.ground.write("user.rb", "use name6\n")
+        await it.ground.service.check(it.another(), ["user.rb"])
+        touch = Touch(("user.rb",), "edit", before={"user.rb": "use name1\n"})
+        assert told(await it.ground.service.touched(touch, it.client)) == {"user.rb": ["no name6"]}
+
+
+async def test_what_another_conversation_broke_is_not_told_to_this_one(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("lib.rb", "def name2\n", it.another())) == {"user.rb": ["no name1"]}
+        assert told(await it.edit("user.rb", "use name1\nuse name2\n")) == {}
+        assert (await it.reach("stop")).text == ""
+
+
+async def test_an_undo_that_was_never_judged_is_not_the_state_before_the_next_edit(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        broken, right = "def name2\n", "def name1\ndef name2\n"
+        for _ in range(3):
+            assert told(await it.edit("lib.rb", broken)) == {"user.rb": ["no name1"]}
+            # The host told nothing of the undo: somebody else wrote it.
+            it.ground.write("lib.rb", right)
+
+
+async def test_a_file_that_is_written_anew_in_another_world_is_all_new(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        assert told(await it.edit("new.rb", "use name5\n")) == {"new.rb": ["no name5"]}
+        assert told(await it.edit("lib.rb", "def name1\ndef name2\ndef name5\n")) == {}
+        it.git("add", ".")
+        it.git("commit", "-qm", "three")
+        it.git("checkout", "-q", "branch")
+        assert (await it.reach("prompt")).text == ""
+        assert told(await it.edit("new.rb", "use name5\n")) == {"new.rb": ["no name5"]}
+
+
+async def test_a_file_that_git_brought_back_unseen_is_missed_when_a_command_deletes_it_again(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("other.rb", "use name2\n# note\n")
+        (it.ground.root / "lib.rb").unlink()
+        assert told(await it.reach("call")) == {"user.rb": ["no name1"], "other.rb": ["no name2"]}
+        it.git("checkout", "-q", "--", "lib.rb")
+        assert (await it.reach("call")).text == ""
+        (it.ground.root / "lib.rb").unlink()
+        assert told(await it.reach("call")) == {"user.rb": ["no name1"], "other.rb": ["no name2"]}
+
+
+async def test_a_formatter_is_not_blamed_for_what_a_branch_had_that_nobody_has_looked_at(tmp_path: Path) -> None:
+    async with repository(tmp_path) as it:
+        await it.edit("user.rb", "use name1\nuse name2\n")
+        it.ground.service.end(it.client)
+        it.git("checkout", "-qf", "branch")
+        await it.ground.service.disk_changes.catch_up(lambda _root: True)
+        it.client = it.another()
+        it.ground.service.conversations.begin(it.client)
+        await it.ground.service.touched(Touch(("other.rb",), "read"), it.client)
+        it.write({"user.rb": "use name1\n\nuse name9\n"})
+        assert (await it.reach("call")).text == ""
+        assert (await it.reach("stop")).text == ""

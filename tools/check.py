@@ -45,7 +45,7 @@ def main() -> int:
     results = {name: step(name, argv) for name, argv in steps.items()}
     if not hosts:
         subprocess.run(
-            [sys.executable, str(ROOT / "tools" / "structure.py"), "small"], check=False
+            [sys.executable, str(ROOT / "tools" / "structure.py"), "small", "layers"], check=False
         )  # shown, not judged
     print("\n" + "  ".join(f"{name} {'ok' if ok else 'FAILED'}" for name, ok in results.items()))
     return 0 if all(results.values()) else 1

@@ -1,15 +1,18 @@
-"""Lists what makes the tree hard to find one's way in: `python3 tools/structure.py [crowded|names|circles|small]`.
+"""Lists what makes the tree hard to find one's way in: `python3 tools/structure.py [LIST…]`.
 
 - crowded: folders with more than 25 modules
 - names: public types that are defined in more than one module
-- circles: modules that import each other, lazily or through others, or under `TYPE_CHECKING`
+- circles: modules that import each other, lazily or through others, by `import_module`, or under `TYPE_CHECKING`
+- long: functions over 40 lines and modules over 500, as Style has it
 - small: modules under 40 lines that one other module imports
+- layers: lines of each layer
 
-`tests/package/test_structure.py` keeps the first three empty, but for the exceptions that it gives a reason for.
+`tests/package/test_structure.py` keeps the first four empty, but for the exceptions that it gives a reason for.
 Standard library only.
 """
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -18,6 +21,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 MOST_MODULES = 25
 SMALL_LINES = 40
+MOST_FUNCTION_LINES = 40
+MOST_MODULE_LINES = 500
 
 
 def modules() -> dict[str, Path]:
@@ -73,6 +78,33 @@ def circles() -> list[list[str]]:
     return sorted(group for group in found if len(group) > 1)
 
 
+def long() -> dict[str, int]:
+    """Functions and modules with more lines than they may have."""
+    found: dict[str, int] = {}
+    for module, path in modules().items():
+        text = path.read_text()
+        if (lines := len(text.splitlines())) > MOST_MODULE_LINES:
+            found[module] = lines
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                lines = node.end_lineno - node.lineno + 1
+                if lines > MOST_FUNCTION_LINES:
+                    found[f"{module}.{node.name}"] = lines
+    return found
+
+
+def layers() -> list[str]:
+    """Lines of each package below `src`, and of each layer of ours, the largest first."""
+    counted: dict[str, int] = defaultdict(int)
+    for module, path in modules().items():
+        lines = len(path.read_text().splitlines())
+        package, *rest = module.split(".")
+        counted[package] += lines
+        if rest:
+            counted[f"{package}.{rest[0]}"] += lines
+    return [f"{lines:6} {layer}" for layer, lines in sorted(counted.items(), key=lambda one: (-one[1], one[0]))]
+
+
 def small() -> list[str]:
     """Modules that could be a part of the one module that imports them."""
     importers: dict[str, set[str]] = defaultdict(set)
@@ -104,6 +136,22 @@ def _imported(tree: ast.Module, known: Mapping[str, Path]) -> Iterator[str]:
             yield from (name for name in names if name in known)
             if node.module in known and not all(name in known for name in names):
                 yield node.module
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            yield from _imported_by_name(node.args[0], tree, known)
+
+
+def _imported_by_name(name: ast.expr, tree: ast.Module, known: Mapping[str, Path]) -> Iterator[str]:
+    """What `import_module` may import: the module of that name.
+
+    Where a part of the name varies, it is any one word, or any text that the importing module has as a constant.
+    """
+    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    varying = "|".join(["[^.]+", *map(re.escape, sorted(words))])
+    parts = name.values if isinstance(name, ast.JoinedStr) else [name]
+    pattern = "".join(
+        re.escape(str(part.value)) if isinstance(part, ast.Constant) else f"({varying})" for part in parts
+    )
+    yield from (module for module in known if re.fullmatch(pattern, module))
 
 
 def _types(tree: ast.Module) -> Iterator[str]:
@@ -118,12 +166,14 @@ def _types(tree: ast.Module) -> Iterator[str]:
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["crowded", "names", "circles", "small"]
+    wanted = sys.argv[1:] or ["crowded", "names", "circles", "long", "small", "layers"]
     listed = {
         "crowded": crowded,
         "names": lambda: [f"{name}: {', '.join(places)}" for name, places in repeated_names().items()],
         "circles": lambda: [" ⇄ ".join(group) for group in circles()],
+        "long": lambda: [f"{name}: {lines} lines" for name, lines in sorted(long().items())],
         "small": small,
+        "layers": layers,
     }
     for what in wanted:
         lines = listed[what]()

@@ -213,9 +213,22 @@ def hosts() -> str:
     head = "| host | command | feedback after an edit | tools |\n|---|---|---|---|\n"
     return head + "\n".join(
         f"| [{row.title}](hosts/{row.name}.md) | `pilotfish setup {row.name}` "
-        f"| {FEEDBACK[how(row.probes)]} | {tools(row.probes)} |"
+        f"| {FEEDBACK[how(row)]} | {tools(row.probes)} |"
         for row in sorted(load_hosts().values(), key=lambda row: row.title.lower())
     )
+
+
+def feedback_count() -> str:
+    """In how many hosts the model is told by itself, and how that is known."""
+    shown = {row.name: feedback_shown(row) for row in load_hosts().values() if how(row) not in {"person", "mcp"}}
+    assert "–" not in shown.values(), shown
+    ways = ", ".join(f"{list(shown.values()).count(way)} {HOW_COUNTED[way]}" for way in dict.fromkeys(shown.values()))
+    return f"Feedback reaches the model by itself in **{len(shown)} of {len(load_hosts())}** hosts: {ways}."
+
+
+def feedback_shown(row: HostSpec) -> str:
+    is_run = any(row.name in hosts_run_by(*test) for test in HOST_TESTS["feedback"])
+    return "run" if is_run else otherwise(row, "feedback")
 
 
 FEEDBACK = {
@@ -223,12 +236,13 @@ FEEDBACK = {
     "daemon": "by a plugin",
     "lint": "as its linter",
     "lsp": "by its LSP client",
+    "person": "by a hook, shown to the person; its model asks with tools",
     "mcp": "none; its model asks with tools",
 }
 
 
-def how(probes: tuple[str, ...]) -> str:
-    return next(way for way in FEEDBACK if way in probes)
+def how(host: HostSpec) -> str:
+    return "person" if host.tells == "person" else next(way for way in FEEDBACK if way in host.probes)
 
 
 def tools(probes: tuple[str, ...]) -> str:
@@ -270,6 +284,7 @@ HOST_TESTS = {
 
 RECORDED, PLAYED = "test_recorded_llxprt", "../lsp/test_crush"
 CRUSH_IS_TOLD = "test_crush_is_told_of_all_files_that_its_edit_broke_and_nothing_once_they_are_mended"
+DOCUMENTED_EDIT = "test_a_documented_edit_is_answered_and_what_is_left_is_said_before_the_stop"
 STAND_INS: Mapping[tuple[str, str], tuple[str, str, str]] = {
     ("llxprt", "feedback"): ("recorded", RECORDED, "test_its_events_are_answered_as_they_were"),
     ("llxprt", "other files"): (
@@ -282,6 +297,11 @@ STAND_INS: Mapping[tuple[str, str], tuple[str, str, str]] = {
         "test_dialects",
         "test_what_a_host_says_is_understood",
     ),
+    **{
+        (host, what): ("by its documentation", "test_heard", DOCUMENTED_EDIT)
+        for host in ("amp", "cursor", "kiro", "vscode")
+        for what in ("feedback", "before it stops")
+    },
     ("crush", "feedback"): ("played", PLAYED, CRUSH_IS_TOLD),
     ("crush", "other files"): ("played", PLAYED, CRUSH_IS_TOLD),
     ("crush", "its LSP client"): ("played", PLAYED, CRUSH_IS_TOLD),
@@ -353,7 +373,9 @@ WORDS_ABOUT = {
     "asked": "{title} {version} was set up by `pilotfish setup {name}` and run on a scripted model, which makes an "
     "edit and then asks with a tool. These are the results that it reads (`tests/hosts/golden/{name}.txt`).",
     "hook": "{title} was not run for this page. This is what the hook program answers to the event that comes after "
-    "its tool `write_file`; {title} adds it to the result of the tool.",
+    "an edit; {title} adds it to what its model reads.",
+    "person": "{title} was not run for this page. This is what the hook program answers to the event that comes after "
+    "an edit; {title} shows it to you. Its model reads the same when it asks with a tool.",
     "lsp": "{title} was not run for this page. This is what `pilotfish lsp` publishes to its LSP client after an edit; "
     "how {title} words it for its model is its own.",
     "mcp": "Its model asks. This is what the MCP server answers to the tool `lsp_diagnostics`, in whatever host.",
@@ -364,7 +386,8 @@ def lines_read(name: str) -> list[str]:
     """What the model of a host reads: as its real program sent it, or as `tools/record_hosts.py` recorded it."""
     golden = GOLDEN / f"{name}.txt"
     if not golden.exists():
-        return json.loads(TOLD.read_text())[how(load_hosts()[name].probes)]
+        way = how(load_hosts()[name])
+        return json.loads(TOLD.read_text())["hook" if way == "person" else way]
     text = golden.read_text()
     told = text.partition(PART.format("broke"))[2].partition(PART.format("mended"))[0] or text
     lines = told.strip().splitlines()
@@ -377,14 +400,14 @@ def host_page(name: str) -> str:
     """All about one host: what its model reads, what is set up, what is left to a person."""
     host = load_hosts()[name]
     version = run_version(name, json.loads((TOP / "tools" / "hosts.json").read_text()).get(name))
-    is_run, way = (GOLDEN / f"{name}.txt").exists(), how(host.probes)
+    is_run, way = (GOLDEN / f"{name}.txt").exists(), how(host)
     way = ("asked" if way == "mcp" else "run") if is_run else way
     read = "\n".join(lines_read(name))
     parts = [
         "<!-- Made by tools/write_docs.py. -->",
         f"# {host.title}",
         f"`pilotfish setup {name}` sets it up, and `pilotfish setup {name} --remove` restores its files byte for byte.",
-        f"Feedback after an edit: {FEEDBACK[how(host.probes)]}. Tools: {tools(host.probes)}.",
+        f"Feedback after an edit: {FEEDBACK[how(host)]}. Tools: {tools(host.probes)}.",
         "## What the agent reads",
         f"![What the model of {host.title} reads](../../pictures/hosts/{name}.svg)",
         WORDS_ABOUT[way].format(title=host.title, version=version, name=name),
@@ -437,7 +460,15 @@ HOW_SHOWN = {
     "recorded": "By tests that play a recorded run of the real program again",
     "played": "By tests that send what its source says that it sends",
     "by its source": "By its source alone, not run",
+    "by its documentation": "By tests that send what its documentation says that it sends, not run",
     "documented": "By its documentation alone",
+}
+
+HOW_COUNTED = {
+    "run": "by tests that start the real program",
+    "recorded": "by a recorded run",
+    "played": "by what its source says",
+    "by its documentation": "by what its documentation says",
 }
 
 
@@ -535,6 +566,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "changing-verbs": partial(listed_verbs, writes=True),
     "lsp-tool": lsp_tool,
     "hosts": hosts,
+    "feedback-count": feedback_count,
     "shown-hosts": shown_hosts,
     "host-limits": host_limits,
     "servers": servers,

@@ -66,6 +66,37 @@ def test_a_patch_whose_judge_is_always_lost_is_given_up_and_told() -> None:
     assert told.state is State.UNAVAILABLE
 
 
+async def test_a_patch_that_comes_back_is_taken_while_the_input_waits_for_its_answer() -> None:
+    """One judge waits for the next line, another for whatever comes: neither keeps the patch from being judged."""
+    answered = anyio.Event()
+
+    async def patches() -> AsyncIterator[Patch]:
+        yield Patch(1, {"a": "1"})
+        await answered.wait()
+
+    async def tell(judgement: Judgement) -> None:
+        answered.set()
+
+    queue, taken = PatchQueue(patches(), tell), list[Patch | None]()
+
+    async def judge() -> None:
+        while (patch := await queue.take()) is not None:
+            taken.append(patch)
+            is_lost = len(taken) == 1
+            if is_lost:
+                # The others come to wait: one for the input, one behind it.
+                for _ in range(5):
+                    await anyio.lowlevel.checkpoint()
+            state = State.UNAVAILABLE if is_lost else State.FRESH
+            await queue.settle(patch, JudgedPatch(Judgement(patch.id, state, (), 0, 0), may_pass=is_lost))
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(judge)
+    assert [patch and patch.id for patch in taken] == [1, 1]
+
+
 async def test_the_same_patch_under_another_name_is_told_without_a_judge() -> None:
     told = list[Judgement]()
 

@@ -4,16 +4,15 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
 from pilotfish.surfaces.cli.main import MAX_CRASH_LOG, failure_text, log_crash, run
-from pilotfish.surfaces.cli.open_workspace import Opening
-from pilotfish.surfaces.cli.workspace import OpenWorkspace
+from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -21,8 +20,8 @@ pytestmark = pytest.mark.proves("CLI-1")
 
 
 def raising(error: BaseException) -> Opening:
-    @asynccontextmanager
-    async def opened(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
+    @contextmanager
+    def opened(root: str, cwd: str) -> Generator[OpenWorkspace]:
         raise error
         yield  # pragma: no cover
 

@@ -7,7 +7,7 @@ import anyio.lowlevel
 import pytest
 
 from pilotfish.client import connection
-from pilotfish.client.retries import DELAYS
+from pilotfish.client.session import DELAYS
 from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.protocol.diagnostics import Pull

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from pilotfish.daemon import connection as rpc
-from pilotfish.daemon import turns
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.protocol.rpc import ErrorCode
+from pilotfish.system import turns
 from pilotfish.system.pipes import STALL_SECONDS
 from pilotfish.system.send_queue import SendQueue
 from support.daemon.desks import DEFINITION, HOVER, closed, desk_on, eventually

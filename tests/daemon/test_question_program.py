@@ -79,10 +79,10 @@ check --only-new --severity error
 
 
 @pytest.mark.proves("CLI-1", "DIAG-13")
-def test_the_daemon_prints_a_check_of_what_it_knows(
+def test_the_daemon_prints_a_check(
     home: DaemonHome, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What it does not know is checked by the command line, which shows how far it is."""
+    """What it knows, what it has to check first, and what it refuses."""
     (home.root / "sub").mkdir()
     home.write("a.x", "good\nbad\n")
     home.write("sub/b.x", "bad\n")
@@ -90,9 +90,8 @@ def test_the_daemon_prints_a_check_of_what_it_knows(
     for name in ("HOME", "PILOTFISH_HOME"):
         monkeypatch.setenv(name, home.environment[name])
     monkeypatch.chdir(home.root)
-    known = _known(capfd)
-    assert known[0] == 1
-    assert "a.x" in known[1]
+    assert answer(["check"], os.environ) == 1
+    assert "a.x" in capfd.readouterr().out
     for words in map(str.split, CHECKS.strip().splitlines()):
         short = answer(words, os.environ), *map(_timeless, capfd.readouterr())
         assert short == (run(words), *map(_timeless, capfd.readouterr()))
@@ -102,18 +101,12 @@ def test_the_daemon_prints_a_check_of_what_it_knows(
     assert short == (run(words), *capfd.readouterr())
     assert "a.x" not in str(short)
     (home.root / "sub" / "b.x").write_text("good\n")
-    assert answer(words, os.environ) is None
-    assert answer(["check", "nowhere.x"], os.environ) is None
+    assert (answer(words, os.environ), capfd.readouterr().out) == (0, "No problems in 1 file.\n")
+    missing = answer(["check", "nowhere.x"], os.environ), *capfd.readouterr()
+    assert missing == (run(["check", "nowhere.x"]), *capfd.readouterr())
+    assert missing[0] == 3
     assert answer(["check", "--project", "b.x"], os.environ) is None
     assert capfd.readouterr() == ("", "")
-
-
-def _known(capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """What the daemon prints once it knows: what was written shortly before a check is checked again."""
-    while (code := answer(["check"], os.environ)) is None:
-        run(["check"])
-        capfd.readouterr()
-    return code, capfd.readouterr().out
 
 
 def _timeless(text: str) -> str:
@@ -127,6 +120,9 @@ def test_a_plain_question_imports_nothing_of_the_command_line(home: DaemonHome) 
     assert (done.returncode, "a word" in done.stdout) == (0, True)
     assert "pilotfish.ipc.question_program" in imports_of(done)
     assert not {"click", "msgspec", "json", "typing"} & imports_of(done)
+    cold = shell(home, "-X", "importtime", "-m", "pilotfish", "check")
+    assert (cold.returncode, cold.stdout) == (0, "No problems in 1 file.\n")
+    assert not {"click", "msgspec", "json", "typing"} & imports_of(cold)
 
 
 @pytest.mark.parametrize("variables", [{"PILOTFISH_NO_DAEMON": "1"}, {}], ids=["not wanted", "not running"])

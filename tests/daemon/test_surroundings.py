@@ -24,6 +24,6 @@ def test_whoever_asks_has_its_own_servers(home: DaemonHome, tmp_path: Path, thro
     assert "bad word" in told(another)
     assert "bad word" not in told(home)
     assert len(home.daemons()) == 1
-    assert b"VIRTUAL_ENV=/project/.venv" in given(tmp_path)
-    assert b"GOFLAGS=-tags=caf\xe9" in given(tmp_path)
-    assert not any(line.startswith(b"GITHUB_TOKEN") for line in given(tmp_path))
+    assert b"VIRTUAL_ENV=/project/.venv" in given(home)
+    assert b"GOFLAGS=-tags=caf\xe9" in given(home)
+    assert not any(line.startswith(b"GITHUB_TOKEN") for line in given(home))

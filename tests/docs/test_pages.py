@@ -13,8 +13,7 @@ import pytest
 
 from pilotfish.config.jsonc import parse
 from pilotfish.hosts.registry import host_names
-from pilotfish.servers.language import read_languages
-from pilotfish.servers.reading import read_spec
+from pilotfish.servers.catalogue import read_languages, read_spec
 from pilotfish.surfaces.cli.main import root
 from support.daemon.homes import no_daemon_left
 from support.pages import DOCTEST, Reader, blocks, invocations, make_reader, matches
@@ -61,7 +60,7 @@ def test_blocks_of_a_page_are_what_they_are_called(page: Path) -> None:
                 parse(block.text.encode())
             case "toml":
                 read_spec("example", tomllib.loads(block.text), LANGUAGES)
-            case "python" | "console" | "output" | "text":
+            case "python" | "console" | "output" | "text" | "ts":
                 pass
             case other:
                 pytest.fail(f"line {block.line}: no reader knows what a block {other!r} is")

@@ -14,6 +14,9 @@ SAMPLE: dict[str, Way] = {
     "basedpyright: package upgraded": "check",
     "basedpyright: generated, ignored": "hook",
     "basedpyright: memory mapping": "hook",
+    "clangd: configuration": "check",
+    "clangd: linked database": "hook",
+    "clangd: .clangd above": "check",
     "typescript: extended configuration": "check",
 }
 

@@ -145,7 +145,7 @@ def test_whatever_is_written_first_makes_the_state_private(tmp_path: Path, write
             log_crash(ValueError("oops"), variables)
         else:
             with new_journal(user_places(variables).journals) as journal:
-                journal.write(Plan())
+                journal.write(Plan((), (), (), ()))
     finally:
         os.umask(before)
     found = list(tmp_path.rglob("*"))

@@ -8,11 +8,11 @@ import anyio
 import httpx2
 import pytest
 
-from pilotfish.surfaces.http import events as http_events
-from pilotfish.surfaces.http.events import Events
-from pilotfish.surfaces.http.guard import AsgiMessage
-from pilotfish.surfaces.http.overview import Observatory, Watch
-from pilotfish.surfaces.http.shapes import Everything
+from pilotfish_http import routes as http_events
+from pilotfish_http.guard import AsgiMessage
+from pilotfish_http.overview import Observatory, Watch
+from pilotfish_http.routes import Events
+from pilotfish_http.shapes import Everything
 from support.clients.http import served_here
 from support.daemon.in_process import alive
 from support.daemon.scenarios import answering

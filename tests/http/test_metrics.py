@@ -7,7 +7,7 @@ from pilotfish.model import AbsPath
 from pilotfish.pool.counters import Counters
 from pilotfish.pool.entry import Entry
 from pilotfish.pool.plan import Key, Running
-from pilotfish.surfaces.http.metrics import Gauges, metrics_text
+from pilotfish_http.metrics import Gauges, metrics_text
 
 pytestmark = pytest.mark.proves("OBS-1")
 

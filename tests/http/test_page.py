@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pilotfish.surfaces.http.page import page as served_page
-from pilotfish.surfaces.http.verb import REDIRECT
+from pilotfish_http.routes import page as served_page
+from pilotfish_http.verb import REDIRECT
 from support.clients.browsers import browser, other_site
 from support.clients.http import HttpServed, http_served
 from support.clients.page_scripts import ATTACKS, CONTRASTS, INJECTIONS, NAMELESS, READ

@@ -9,8 +9,8 @@ from pilotfish.api.answers import Diagnostic
 from pilotfish.api.status import BrokenState, ServerRow
 from pilotfish.errors import Refused
 from pilotfish.model import Severity
-from pilotfish.surfaces.llxprt.bootstrap import bootstrap_of
-from pilotfish.surfaces.llxprt.shapes import all_diagnostics, file_diagnostics, server_status
+from pilotfish_llxprt.methods import all_diagnostics, file_diagnostics, server_status
+from pilotfish_llxprt.service import bootstrap_of
 
 SHIPPED = {
     "servers": [{"id": "mine", "command": "/usr/bin/mine", "args": ["--stdio"], "extensions": [".fake"]}],

@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 TESTS = Path(__file__).parents[1]
 
-SERVICE = "from pilotfish.surfaces.llxprt.verb import service; service()"
+SERVICE = "from pilotfish_llxprt.verb import service; service()"
 
 LAUNCH = """
 import fcntl, os, sys

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.host_channel import MAX_AT_ONCE
-from pilotfish.surfaces.llxprt.service import run
+from pilotfish_llxprt.service import run
 from support.clients.raw_llxprt import ServiceHost, framed, service_host
 from support.clients.wires import MemoryWire
 from support.servers.complaining import complaining, silent
@@ -175,7 +175,7 @@ async def test_a_server_that_says_nothing_costs_the_configured_time_and_no_more(
 async def test_every_check_leaves_a_line_in_the_debug_log(made: Made, caplog: pytest.LogCaptureFixture) -> None:
     computer = made(complaining)
     computer.write("a.fake", "wrong\n")
-    with caplog.at_level("DEBUG", "pilotfish.surfaces.llxprt.methods"):
+    with caplog.at_level("DEBUG", "pilotfish_llxprt.methods"):
         async with service_host(computer) as host:
             await lines(host, "a.fake")
     (line,) = [record.getMessage() for record in caplog.records if record.name.endswith("llxprt.methods")]

@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw, json
+from msgspec import Raw, json, to_builtins
 
 from pilotfish.api.answers import Changes, FileChange, Hover, Symbol
 from pilotfish.errors import Refused
+from pilotfish.ipc.messages import read_params
 from pilotfish.model import AbsPath
 from pilotfish.operations.edits.diffs import unified
 from pilotfish.protocol.positions import Text
 from pilotfish.protocol.wire import WirePosition
 from pilotfish.surfaces.lsp.documents import OpenDocuments
-from pilotfish.surfaces.lsp.messages import ChangeParams, InitializeParams, read
+from pilotfish.surfaces.lsp.messages import ChangeParams, InitializeParams
 from pilotfish.surfaces.lsp.shapes import (
     FilePlaces,
     hover,
@@ -37,7 +38,7 @@ def test_the_edits_of_a_rename_make_the_new_text_of_the_old_one(old: str, new: s
     lines = [part + "\n" for part in old.split("\n")]
     lines[-1] = lines[-1].removesuffix("\n")
     for one in reversed(edit["changes"]["file:///w/a.py"]):
-        lines[one["range"]["start"]["line"] : one["range"]["end"]["line"]] = [one["newText"]]
+        lines[one.range.start.line : one.range.end.line] = [one.new_text]
     assert "".join(lines) == new
 
 
@@ -57,8 +58,9 @@ def test_an_outline_is_a_tree_again() -> None:
         ("A", ["f", "g"]),
         ("B", []),
     ]
-    assert (tree[0]["kind"], tree[0]["range"]["end"]) == (5, {"line": 2, "character": 0})
-    assert symbol_list(found[:1], FilePlaces(ROOT, {}))[0]["location"]["uri"] == "file:///w/a.py"
+    assert (tree[0]["kind"], tree[0]["range"].end) == (5, WirePosition(2, 0))
+    (listed,) = to_builtins(symbol_list(found[:1], FilePlaces(ROOT, {})))
+    assert (listed["name"], listed["kind"], listed["location"]["uri"]) == ("A", 5, "file:///w/a.py")
 
 
 def test_places_that_are_no_files_keep_their_uri() -> None:
@@ -70,7 +72,7 @@ def test_places_that_are_no_files_keep_their_uri() -> None:
 def test_positions_are_utf_16_units() -> None:
     text = Text('"🐟", f()\n')
     assert position_in(text, WirePosition(0, 6)) == (1, 6)
-    assert word_at(text, WirePosition(0, 6)) == {
+    assert to_builtins(word_at(text, WirePosition(0, 6))) == {
         "range": {"start": {"line": 0, "character": 6}, "end": {"line": 0, "character": 7}},
         "placeholder": "f",
     }
@@ -92,7 +94,7 @@ def test_a_hover_without_contents_is_none() -> None:
     ],
 )
 def test_the_root_is_whatever_folder_the_client_names_first(params: dict[str, Any], root: str | None) -> None:
-    assert read(Raw(json.encode(params)), InitializeParams).root == root
+    assert read_params(Raw(json.encode(params)), InitializeParams).root == root
 
 
 def test_a_change_of_a_part_says_nothing_about_the_whole() -> None:
@@ -100,8 +102,8 @@ def test_a_change_of_a_part_says_nothing_about_the_whole() -> None:
     document = {"textDocument": {"uri": "file:///w/a.py", "version": 2}}
     whole = {**document, "contentChanges": [{"text": "x"}]}
     part = {**document, "contentChanges": [{"range": extent, "text": "x"}]}
-    assert read(Raw(json.encode(whole)), ChangeParams).whole_text == "x"
-    assert read(Raw(json.encode(part)), ChangeParams).whole_text is None
+    assert read_params(Raw(json.encode(whole)), ChangeParams).whole_text == "x"
+    assert read_params(Raw(json.encode(part)), ChangeParams).whole_text is None
 
 
 def test_a_text_that_keeps_differing_is_told_once_until_it_is_saved() -> None:

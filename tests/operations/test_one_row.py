@@ -11,9 +11,8 @@ from pilotfish.api.answers import Location
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Refused
 from pilotfish.operations.form_fields import PLACE
-from pilotfish.operations.locations import read_locations
-from pilotfish.operations.params import at_position
-from pilotfish.operations.rows import ROWS, OperationRow, Request
+from pilotfish.operations.results import read_locations
+from pilotfish.operations.rows import ROWS, OperationRow, Request, at_position
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.operations.tools import named_tools, operation_tools
 from pilotfish.operations.validate import question, usage

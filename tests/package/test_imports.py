@@ -70,3 +70,30 @@ def test_the_daemon_begins_without_what_its_first_clients_do_not_need() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     later = EXTRAS | {"click", "psutil", "pilotfish.surfaces.lsp.face", "pilotfish.surfaces.mcp.server"}
     assert set(done.stdout.split()) & later == set()
+
+
+ALONE = """
+import sys
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0].startswith("pilotfish_"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import pilotfish, pilotfish.daemon.main
+from pilotfish.surfaces.cli.main import run
+pilotfish.open_blocking
+print(run(["--help"]), *[run([verb, "--help"]) for verb in sys.argv[1:]])
+"""
+
+
+@pytest.mark.proves("CLI-1")
+def test_the_core_works_without_the_packages_beside_it() -> None:
+    """What they would do is refused, with the way to get them; everything else is there."""
+    beside = [name for name, verb in VERBS.items() if verb.module.startswith("pilotfish_")]
+    argv = [sys.executable, "-I", "-c", ALONE, "check", *beside]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == " ".join(["0", "0", *("3" for _ in beside)])
+    assert set(beside) == {"panel", "serve", "service"}
+    assert done.stderr.count("pip install 'pilotfish[all]'") == len(beside)

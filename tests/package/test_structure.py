@@ -32,6 +32,17 @@ CIRCLES: dict[str, str] = {}
 """Modules that import each other, and why."""
 
 
+LONG: dict[str, str] = {
+    "pilotfish.api.answers": "a list of shapes, one after the other, with one invariant",
+    "pilotfish.system.watching.tree": "one tree of watches, of which every method keeps the same invariant",
+    "pilotfish.service.diagnostics.edit_feedback.judge": "one edit, step by step",
+    "pilotfish.service.patch_checks.judge": "one patch, step by step",
+    "pilotfish.service.questions.ask._ask": "one question to one server, and what is done when it fails",
+    "pilotfish.service.service.__init__": "the service is put together: a line for each part",
+}
+"""Functions over 40 lines and modules over 500, and why."""
+
+
 @pytest.fixture(scope="module")
 def structure() -> ModuleType:
     spec = importlib.util.spec_from_file_location("structure", TOOL)
@@ -53,6 +64,23 @@ def test_one_type_name_means_one_thing(structure: ModuleType) -> None:
 
 def test_no_modules_import_each_other(structure: ModuleType) -> None:
     only_exceptions([" ".join(group) for group in structure.circles()], CIRCLES)
+
+
+def test_functions_and_modules_are_short(structure: ModuleType) -> None:
+    longer = {name: lines for name, lines in structure.long().items() if name not in LONG}
+    assert longer == {}, "split it by noun, or give the reason here"
+
+
+def test_a_circle_through_import_module_is_one(
+    structure: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structure, "SOURCE", tmp_path)
+    (tmp_path / "verbs").mkdir()
+    (tmp_path / "verbs" / "check.py").write_text("import table\n")
+    (tmp_path / "other.py").write_text("import table\n")
+    for text in ('import_module(f"verbs.{name}")', 'X = "verbs.check"\nimportlib.import_module(f"{name}")'):
+        (tmp_path / "table.py").write_text(f"{text}\n")
+        assert ["table", "verbs.check"] in [group[-2:] for group in structure.circles()]
 
 
 def only_exceptions(found: Iterable[str], exceptions: Iterable[str]) -> None:

@@ -16,8 +16,8 @@ from textual.widgets import Static
 from pilotfish.api.status import Activity, FileReport, InstanceDetails, Said, ServerRow, Snapshot
 from pilotfish.errors import Code, Unavailable
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.panel.app import FRAME, PanelApp
-from pilotfish.surfaces.panel.source import DaemonSource
+from pilotfish_panel.app import FRAME, PanelApp
+from pilotfish_panel.source import DaemonSource
 from support.daemon.homes import DaemonHome, daemon_home
 from support.process_tree import alive
 from support.services.snapshots import ROOT, active, broken, idle, snapshot

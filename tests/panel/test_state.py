@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pilotfish.surfaces.panel.state import (
+from pilotfish_panel.state import (
     KEYS,
     Close,
     InspectServer,

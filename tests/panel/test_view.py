@@ -19,9 +19,9 @@ from pilotfish.api.status import (
     Said,
 )
 from pilotfish.surfaces.cli.terminal.columns import width as columns
-from pilotfish.surfaces.panel.state import Panel, RestartServer
-from pilotfish.surfaces.panel.verb import summary
-from pilotfish.surfaces.panel.view import lines_of
+from pilotfish_panel.state import Panel, RestartServer
+from pilotfish_panel.verb import summary
+from pilotfish_panel.view import lines_of
 from support.services.snapshots import NOW, ROOT, active, broken, disabled, idle, snapshot, starting, unavailable
 
 pytestmark = pytest.mark.proves("TUI-1")

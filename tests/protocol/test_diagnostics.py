@@ -17,7 +17,6 @@ from pilotfish.protocol.wire import (
     DocumentDiagnosticReport,
     PublishDiagnosticsParams,
     WireDiagnostic,
-    WorkspaceDocumentDiagnosticReport,
 )
 
 A, B = AbsPath("/w/a.py"), AbsPath("/w/b.py")
@@ -37,11 +36,6 @@ def document_report(**fields: Any) -> DocumentDiagnosticReport:
     return decode(msgspec.json.encode({"kind": "full", **fields}), DocumentDiagnosticReport)
 
 
-def workspace_report(path: AbsPath, **fields: Any) -> WorkspaceDocumentDiagnosticReport:
-    whole = {"uri": f"file://{path}", "kind": "full", **fields}
-    return decode(msgspec.json.encode(whole), WorkspaceDocumentDiagnosticReport)
-
-
 def messages(report: Report) -> list[Any]:
     return [diagnostic.message for diagnostic in report.items]
 
@@ -52,6 +46,14 @@ def messages(report: Report) -> list[Any]:
 def result_id(reports: Reports, path: AbsPath, identifier: str | None) -> str | None:
     report = reports.of(path).get(Pull(identifier))
     return report.result_id if report else None
+
+
+@pytest.mark.proves("P5", "P7")
+def test_an_answer_without_a_list_does_not_mean_that_a_file_is_clean() -> None:
+    reports = Reports()
+    assert reports.pulled(A, None, 1, document_report(items=None)) == ()
+    assert reports.of(A) == {}
+    assert publish(reports, A, None) == A
 
 
 @pytest.mark.proves("C83")
@@ -133,7 +135,6 @@ def test_a_flood_of_files_is_bounded_and_the_forgotten_become_unknown(monkeypatc
     publish(reports, "/w/b", [item("again")])
     publish(reports, "/w/e", [item("x")])
     assert reports.files_with_items() == (AbsPath("/w/b"), AbsPath("/w/d"), AbsPath("/w/e"))
-    assert reports.forgotten == 2
     assert dict(reports.of(AbsPath("/w/a"))) == {}
 
 
@@ -204,34 +205,6 @@ def test_related_documents_are_stored_with_their_own_result_id() -> None:
     assert result_id(reports, B, None) == "b2"
     assert result_id(reports, AbsPath("/w/c.py"), None) == "c1"
     assert reports.of(B)[Pull(None)].version is None
-
-
-@pytest.mark.proves("C92", "C93")
-def test_a_document_pull_beats_a_workspace_pull_and_a_newer_version_beats_an_older() -> None:
-    reports = Reports()
-    assert reports.workspace_pulled("w", workspace_report(A, items=[item("ws")], resultId="1")) == A
-    reports.pulled(A, "w", 3, document_report(items=[item("doc")]))
-    assert {type(channel): messages(report) for channel, report in reports.of(A).items()} == {Pull: ["doc"]}
-    assert reports.workspace_pulled("w", workspace_report(A, items=[item("late")], version=3)) is None
-    assert reports.workspace_pulled("w", workspace_report(A, items=[item("late")])) is None
-    assert reports.workspace_pulled("w", workspace_report(A, items=[item("new")], version=4)) == A
-    assert [messages(report) for report in reports.of(A).values()] == [["new"]]
-
-
-@pytest.mark.proves("C92")
-def test_the_last_workspace_report_of_a_file_wins_and_gives_its_result_id_back() -> None:
-    reports = Reports()
-    reports.workspace_pulled(None, workspace_report(A, items=[item("1")], resultId="1"))
-    reports.workspace_pulled(None, workspace_report(A, items=[item("2")], resultId="2"))
-    reports.workspace_pulled(None, workspace_report(B, items=[]))
-    publish(reports, "/w/pushed", [item("p")])
-    assert [(known.uri, known.value) for known in reports.previous_result_ids(None)] == [("file:///w/a.py", "2")]
-
-
-def test_a_workspace_report_that_tells_nothing_is_nobodys() -> None:
-    reports = Reports()
-    assert reports.workspace_pulled(None, workspace_report(A, kind="unchanged", resultId="x")) is None
-    assert reports.workspace_pulled(None, decode(b'{"uri":"jdt:x"}', WorkspaceDocumentDiagnosticReport)) is None
 
 
 @pytest.mark.proves("C98", "C62")

@@ -78,7 +78,8 @@ async def test_when_the_last_error_of_a_project_is_gone_the_server_is_not_waited
     require(["ty"])
     async with real_service(tmp_path, {**only("ty"), **PATIENT}) as real:
         real.write("pyproject.toml", "")
-        for text in ("x: int = 1\n", 'x: int = "a"\n', "x: int = 2\n"):
+        real.write("user.py", "import main\n")
+        for text in ("x = 1\n", 'y: int = "a"\n', "z = 2\n"):
             real.write("main.py", text)
             feedback = await real.service.touched(Touch(("main.py",), "edit"), real.client)
         assert (feedback.text, feedback.state) == ("", State.FRESH)

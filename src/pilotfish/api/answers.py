@@ -435,6 +435,13 @@ def of_severities(answer: "DiagnosticsAnswer", severities: Collection[Severity])
         return answer
     words = {_SEVERITIES[severity - 1] for severity in severities}
     data = {path: tuple(one for one in found if one.severity in words) for path, found in answer.data.items()}
+    return with_data(answer, data)
+
+
+def with_data(answer: Answer[D], data: D) -> Answer[D]:
+    """The same answer with a part of its data; one without data stays as it is."""
+    if answer.data is None:
+        return answer
     empty = answer.meta.state is State.FRESH and is_empty(data)
     return replace(answer, data=data, meta=replace(answer.meta, empty=empty))
 

@@ -5,8 +5,10 @@ What git ignores and what holds dependencies is linked, not copied: it is large,
 
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from pilotfish.errors import Code, Refused, Unavailable
@@ -32,16 +34,18 @@ def make_copy(root: AbsPath, target: AbsPath, base: str | None, git: str | None)
 
 def duplicate(copy: AbsPath, target: AbsPath) -> None:
     """Another copy of a copy. Blocking."""
-    try:
-        shutil.copytree(copy, target, symlinks=True, dirs_exist_ok=True)
-    except (OSError, shutil.Error) as error:
-        raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {error}") from error
+    done = subprocess.run(["cp", "-a", f"{copy}/.", target], capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {' '.join(said)}")
 
 
 def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> None:
     """The files of a commit, without filters and hooks of the repository; nothing of the repository changes."""
     if git is None:
         raise Refused(Code.INVALID_INPUT, f"git was not found, so nothing is known of {base}")
+    if base.startswith("-"):
+        raise Refused(Code.INVALID_INPUT, f"a base is the name of a commit, not an option of git: {base}")
     with tempfile.TemporaryDirectory(prefix="pilotfish-index-") as scratch:
         index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
         for words in (["read-tree", f"{base}:./"], ["checkout-index", "-a", f"--prefix={target}/"]):
@@ -51,33 +55,48 @@ def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> No
                 raise Refused(Code.INVALID_INPUT, f"git has no files of {base}: {' '.join(said)}")
 
 
-def _fill(folder: AbsPath, target: AbsPath, rules: Sequence[IgnoreRules], *, copies: bool) -> None:
+def _fill(root: AbsPath, copy: AbsPath, above: Sequence[IgnoreRules], *, copies: bool) -> None:
     """Link what is ignored or not ours, and copy the rest where `copies`."""
-    own = read_rules(folder)
-    rules = rules if own is None else (*rules, own)
-    for entry in _entries(folder):
-        path, made = AbsPath(entry.path), AbsPath(os.path.join(target, entry.name))
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name in REPOSITORIES:
-            continue
-        if entry.is_symlink():
-            if copies:
-                os.symlink(os.readlink(path), made)
-        elif is_folder and (entry.name in DEPENDENCY_FOLDERS or is_ignored(path, rules)):
-            if not _is_there(made):
+    left = deque([(root, copy, above)])
+    while left:
+        folder, target, rules = left.popleft()
+        own = read_rules(folder)
+        rules = rules if own is None else (*rules, own)
+        for entry in _entries(folder):
+            made = AbsPath(os.path.join(target, entry.name))
+            if entry.name not in REPOSITORIES and _is_to_fill(entry, made, rules, copies=copies):
+                left.append((AbsPath(entry.path), made, rules))
+
+
+def _is_to_fill(entry: "os.DirEntry[str]", made: AbsPath, rules: Sequence[IgnoreRules], *, copies: bool) -> bool:
+    """Make what the copy shall have of an entry; True for a folder to go on with. No link of the copy is followed.
+
+    A commit may have what is ignored by now: that stays.
+    """
+    path = AbsPath(entry.path)
+    if entry.is_symlink():
+        if copies:
+            os.symlink(os.readlink(path), made)
+        return False
+    if entry.is_dir(follow_symlinks=False):
+        if entry.name in DEPENDENCY_FOLDERS or is_ignored(path, rules):
+            if not os.path.lexists(made):
                 os.symlink(path, made)
-        elif is_folder:
-            if copies:
-                os.mkdir(made)
-            if os.path.isdir(made):
-                _fill(path, made, rules, copies=copies)
-        elif entry.is_file(follow_symlinks=False) and (copies or is_ignored(path, rules)) and not _is_there(made):
-            shutil.copy2(path, made)
+            return False
+        if copies:
+            os.mkdir(made)
+        return _is_real_folder(made)
+    wanted = entry.is_file(follow_symlinks=False) and (copies or is_ignored(path, rules))
+    if wanted and not os.path.lexists(made):
+        shutil.copy2(path, made, follow_symlinks=False)
+    return False
 
 
-def _is_there(path: AbsPath) -> bool:
-    """Of a commit that has what is ignored by now."""
-    return os.path.lexists(path)
+def _is_real_folder(path: AbsPath) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _entries(folder: AbsPath) -> Iterator["os.DirEntry[str]"]:

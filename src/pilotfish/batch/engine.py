@@ -45,22 +45,38 @@ class PatchQueue:
         self._known: Recent[bytes, Judgement] = Recent(MAX_KNOWN)
         self._again: deque[Patch] = deque()
         self._tries: dict[object, int] = {}
-        self._taking = anyio.Lock()
         self._under_way = 0
+        self._is_reading = False
         self._is_read = False
         self._returned = anyio.Event()
 
     async def take(self) -> Patch | None:
         """The next patch; None when all are judged. While others judge the last ones, it waits: one may come back."""
         while True:
-            async with self._taking:
-                patch = self._again.popleft() if self._again else await self._read()
+            patch = await self._next()
             if patch is not None:
                 self._under_way += 1
                 return patch
-            if not self._under_way:
+            if self._is_read and not self._under_way:
                 return None
-            await self._returned.wait()
+            if not self._again:
+                await self._returned.wait()
+
+    async def _next(self) -> Patch | None:
+        """One that came back, or the next of the input; None while another judge waits for that.
+
+        Whoever writes the input may wait for an answer first: nobody who waits for it keeps others from what came back.
+        """
+        if self._again:
+            return self._again.popleft()
+        if self._is_reading:
+            return None
+        self._is_reading = True
+        try:
+            return await self._read()
+        finally:
+            self._is_reading = False
+            self._wake()
 
     async def _read(self) -> Patch | None:
         """The next patch that has to be judged."""

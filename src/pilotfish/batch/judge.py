@@ -153,6 +153,8 @@ class CopiedFiles:
         self._base: dict[AbsPath, bytes | None] = {}
         self._now: dict[AbsPath, str | None] = {}
         """What differs from the base."""
+        self._made: set[str] = set()
+        """Folders that are not there at the base."""
 
     def exists_at_base(self, path: AbsPath) -> bool:
         return self._at_base(path) is not None
@@ -163,8 +165,9 @@ class CopiedFiles:
 
     def move(self, texts: Mapping[AbsPath, str | None]) -> None:
         """Write what differs between what is there and the base with these texts."""
+        changes: dict[AbsPath, bytes | None] = {}
         for path in self._now.keys() - texts.keys():
-            self._write(path, self._at_base(path))
+            changes[path] = self._at_base(path)
             del self._now[path]
         for path, text in texts.items():
             content = None if text is None else text.encode(errors="surrogateescape")
@@ -172,26 +175,40 @@ class CopiedFiles:
             if not is_there and (path in self._now or content != self._at_base(path)):
                 self._at_base(path)
                 self._now[path] = text
-                self._write(path, content)
+                changes[path] = content
+        # What goes makes room: a file for a folder of its name, and a folder for a file.
+        for path, content in sorted(changes.items(), key=lambda change: change[1] is not None):
+            self._write(path, content)
 
     def _at_base(self, path: AbsPath) -> bytes | None:
         if path not in self._base:
             try:
                 with open(path, "rb") as file:
                     self._base[path] = file.read()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                # An earlier patch may have a file where this one has a folder, and the other way round.
                 self._base[path] = None
         return self._base[path]
 
-    @staticmethod
-    def _write(path: AbsPath, content: bytes | None) -> None:
+    def _write(self, path: AbsPath, content: bytes | None) -> None:
+        folder = os.path.dirname(path)
         if content is None:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(path)
+            while folder in self._made and not os.listdir(folder):
+                os.rmdir(folder)
+                self._made.discard(folder)
+                folder = os.path.dirname(folder)
             return
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._make(folder)
         with open(path, "wb") as file:
             file.write(content)
+
+    def _make(self, folder: str) -> None:
+        if not os.path.isdir(folder):
+            self._make(os.path.dirname(folder))
+            os.mkdir(folder)
+            self._made.add(folder)
 
 
 def _admitted(texts: Mapping[str, str | None], boundary: Boundary) -> dict[AbsPath, str | None]:

@@ -12,24 +12,20 @@ notification `closing`, with the code and the reason.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 from msgspec import Raw
 from msgspec.structs import replace
 
 from pilotfish.daemon.methods import SocketMethods
-from pilotfish.daemon.turns import Turns
 from pilotfish.errors import Bug, Code, Failure, Refused, ServerFailed, Unavailable
 from pilotfish.ipc.client_sessions import Caller
 from pilotfish.ipc.upgrades import Upgraded, Upgrades
 from pilotfish.model import AbsPath
 from pilotfish.protocol.codec import encode
-from pilotfish.protocol.frames import FrameDecoder, FrameError
 from pilotfish.protocol.rpc import (
-    LARGE_BODY,
     Answered,
     CancelRequested,
     Dropped,
@@ -38,16 +34,15 @@ from pilotfish.protocol.rpc import (
     Event,
     Failed,
     Notified,
-    Peer,
     Requested,
     RequestId,
     ResponseError,
-    decode_message,
 )
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.system.channel import RpcChannel
 from pilotfish.system.clock import current_time
 from pilotfish.system.ports import BrokenPipe, ByteStream, Stalled
-from pilotfish.system.send_queue import SendQueue
+from pilotfish.system.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -78,16 +73,13 @@ class ClientConnection:
         self._stream = stream
         self._methods = methods
         self._upgrades = upgrades
-        self._peer = Peer()
-        self._decoder = FrameDecoder()
-        self._queue = SendQueue()
+        self._channel = RpcChannel(self._take, self._overflowed)
+        self.notify = self._channel.notify
         self._tasks = anyio.create_task_group()
         self._turns = Turns(self._tasks, self._work, self._cancelled)
         self._writing = anyio.CancelScope()
         self._written = anyio.Event()
         self._opened = current_time()
-        self._begun = self._opened
-        """When the message began that is not complete yet."""
         self._upgraded = False
         self._hung_up = False
         self._others: set[str] = set()
@@ -117,30 +109,23 @@ class ClientConnection:
             self._tasks.cancel_scope.cancel()
             return
         self._turns.cancel_all()
-        closing = self._peer.notify("closing", {"code": code, "message": why})
-        self._queue.close(closing, drop=code is Code.OVERLOADED)
+        closing = self._channel.peer.notify("closing", {"code": code, "message": why})
+        self._channel.queue.close(closing, drop=code is Code.OVERLOADED)
         self._writing.deadline = current_time() + LAST_WORD_SECONDS
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        try:
-            while data := await self._receive():
-                was_incomplete = self._decoder.incomplete
-                whole = self._decoder.feed(data)
-                if whole or not was_incomplete:
-                    self._begun = current_time()
-                await self._accept_bodies(whole)
-                if self._upgraded:
-                    return
-                if self._decoder.junk.size:
-                    self.hang_up(Code.PROTOCOL_ERROR, "malformed message")
-        except FrameError as error:
-            await self._accept_bodies(error.bodies)
-            self.hang_up(error.code, error.message)
+        fault = await self._channel.read(self._receive)
+        if fault is not None:
+            self.hang_up(fault.code, fault.message)
             await self._written.wait()
 
     async def _receive(self) -> bytes:
+        if self._upgraded:
+            return b""
+        if self._channel.has_junk:
+            self.hang_up(Code.PROTOCOL_ERROR, "malformed message")
         # The first message may be accepted while we wait for the next: then the deadline is lifted.
         while current_time() < (deadline := self._deadline()):
             with anyio.CancelScope(deadline=deadline):
@@ -154,19 +139,12 @@ class ClientConnection:
     def _deadline(self) -> float:
         if not self.greeted:
             return self._opened + HELLO_SECONDS
-        return self._begun + FRAME_SECONDS if self._decoder.incomplete else float("inf")
-
-    async def _accept_bodies(self, bodies: Sequence[bytes]) -> None:
-        for body in bodies:
-            # A worker thread for a large body: smaller ones decode faster than a thread starts.
-            large = len(body) > LARGE_BODY
-            message = await anyio.to_thread.run_sync(decode_message, body) if large else decode_message(body)
-            if not self._hung_up:
-                await self._take(self._peer.accept(message))
-                # One read may bring thousands of messages: let other tasks run in between.
-                await anyio.lowlevel.checkpoint()
+        begun = self._channel.incomplete_since
+        return float("inf") if begun is None else begun + FRAME_SECONDS
 
     async def _take(self, event: Event) -> None:
+        if self._hung_up:
+            return
         match event:
             case Requested():
                 await self._requested(event)
@@ -179,6 +157,8 @@ class ClientConnection:
             case Answered() | Failed():
                 # The daemon sends no requests, so there is nothing to respond to.
                 self.hang_up(Code.PROTOCOL_ERROR, "a response without a request")
+        # One read may bring thousands of messages: let other tasks run in between.
+        await anyio.lowlevel.checkpoint()
 
     # --- Answering --------------------------------------------------------------------------------------------------
 
@@ -187,41 +167,36 @@ class ClientConnection:
         if method in self._upgrades:
             await self._upgrade(request)
         elif not self._methods.knows(method):
-            self._fail(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
+            self._channel.answer(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
         elif not self.greeted and method not in {"hello", "hook", "command"}:
-            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, "must send hello first")))
+            self._channel.answer(request.id, _error(Refused(Code.INVALID_INPUT, "must send hello first")))
         elif self._methods.is_immediate(method):
             await self._work(request)
         elif not self._turns.admit(request):
             many = Unavailable(Code.OVERLOADED, "too many calls of this client are waiting", hint="Ask again later.")
-            self._fail(request.id, _error(many))
+            self._channel.answer(request.id, _error(many))
 
     async def _work(self, request: Requested) -> None:
         try:
-            answer = await self._methods.answer(request.method, request.params, self)
-            self._post(self._peer.reply(request.id, answer))
+            self._channel.answer(request.id, await self._methods.answer(request.method, request.params, self))
         except Failure as failure:
             logger.info("refused method=%s code=%s message=%s", request.method, failure.code, failure.message)
-            self._fail(request.id, _error(failure))
+            self._channel.answer(request.id, _error(failure))
         except Exception as error:
             logger.exception("call failed method=%s", request.method)
-            self._fail(request.id, _error(Bug(f"{type(error).__name__} in {request.method}")))
+            self._channel.answer(request.id, _error(Bug(f"{type(error).__name__} in {request.method}")))
 
     def _cancelled(self, identifier: RequestId) -> None:
         if not self._hung_up:
-            self._fail(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled"))
+            self._channel.answer(identifier, ResponseError(ErrorCode.REQUEST_CANCELLED, "cancelled"))
 
-    def _fail(self, identifier: RequestId, error: ResponseError) -> None:
-        self._post(self._peer.fail(identifier, error))
-
-    def _post(self, frame: bytes) -> None:
-        if not self._queue.post(frame):
-            self.hang_up(Code.OVERLOADED, "the client does not read its answers")
+    def _overflowed(self) -> None:
+        self.hang_up(Code.OVERLOADED, "the client does not read its answers")
 
     async def _write(self) -> None:
         try:
             with self._writing:
-                await self._queue.run(self._stream.send)
+                await self._channel.queue.run(self._stream.send)
         except Stalled:
             logger.warning("client stopped reading session=%s", self.client.id if self.client else None)
         except BrokenPipe:
@@ -236,11 +211,13 @@ class ClientConnection:
         """Hand the connection to a surface until it ends. The client sends nothing until it has our answer."""
         if self.client is None or self._turns.busy:
             why = "send hello with a cwd first" if self.client is None else "calls are in progress"
-            self._fail(request.id, _error(Refused(Code.INVALID_INPUT, f"{request.method} is not possible now: {why}")))
+            self._channel.answer(
+                request.id, _error(Refused(Code.INVALID_INPUT, f"{request.method} is not possible now: {why}"))
+            )
             return
         self._upgraded = True
-        self._post(self._peer.reply(request.id, True))  # noqa: FBT003 -- a result
-        self._queue.close()
+        self._channel.answer(request.id, reply=True)
+        self._channel.queue.close()
         await self._written.wait()
         sessions = self._methods.sessions
         stream = _WatchedStream(self._stream, lambda: sessions.used(*self._carried))

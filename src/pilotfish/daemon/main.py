@@ -12,7 +12,8 @@ import resource
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import Never
 
 import anyio
@@ -30,14 +31,12 @@ from pilotfish.ipc.client_sessions import ClientSessions
 from pilotfish.ipc.log_tail import last_lines
 from pilotfish.ipc.messages import About, Attendee
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
-from pilotfish.ipc.upgrades import Upgraded, Upgrades
+from pilotfish.ipc.upgrades import DaemonContext, Upgrade, Upgraded, Upgrades
 from pilotfish.library.workspace import computer
 from pilotfish.pool.plan import Running
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.http.context import HttpContext
-from pilotfish.surfaces.http.serve import Serving
 from pilotfish.surfaces.mcp import connection as mcp
 from pilotfish.system.clock import current_time
 
@@ -51,6 +50,9 @@ HANG_UP_SECONDS = 1.5
 
 DESCRIPTORS = 4096
 """64 servers with five each, 256 clients, watches; far below what makes programs slow that close them all at start."""
+
+BESIDE = {"serve": "pilotfish_http.serve"}
+"""Upgrades that packages beside the core have, and the modules that make them of a `DaemonContext`."""
 
 FAILED = 70
 """The exit code of a fault of ours."""
@@ -97,11 +99,12 @@ async def _answer_words(
     cwd: str,
     service: Service,
     session: Callable[[str], AbstractContextManager[ClientSession]],
-) -> bytes:
+    write: Callable[[bytes, bytes], None],
+) -> int:
     # The command line is imported when somebody asks.
     from pilotfish.surfaces.cli.daemon_questions import answer_words
 
-    return await answer_words(words, cwd, service, session)
+    return await answer_words(words, cwd, service, session, write)
 
 
 async def _serve_lsp(upgraded: Upgraded) -> None:
@@ -109,6 +112,16 @@ async def _serve_lsp(upgraded: Upgraded) -> None:
     from pilotfish.surfaces.lsp.face import upgrade
 
     await upgrade(upgraded)
+
+
+def _beside(module: str, context: DaemonContext) -> Upgrade:
+    """The upgrade of a package beside the core, which is imported when a client asks for it."""
+    found = cache(lambda: import_module(module).upgrade_of(context))
+
+    async def upgrade(upgraded: Upgraded) -> None:
+        await found()(upgraded)
+
+    return upgrade
 
 
 class Daemon:
@@ -120,12 +133,12 @@ class Daemon:
         self._claim = claim
         self._settings = settings
         self._store = Store(system.places.store)
-        serving = Serving(HttpContext(self._store, self.about, system.clock, system.places.state))
+        context = DaemonContext(self._store, self.about, system.clock, system.places.state)
         own: Upgrades = {
             "mcp": mcp.upgrade,
             "lsp": _serve_lsp,
             "trace": partial(trace, clock=system.clock),
-            "serve": serving.upgrade,
+            **{name: _beside(module, context) for name, module in BESIDE.items()},
         }
         self._upgrades: Upgrades = {**own, **(upgrades or {})}
         self._system = system

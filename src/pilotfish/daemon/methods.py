@@ -12,14 +12,16 @@ from typing import Any, Protocol
 
 from anyio.abc import TaskGroup
 from msgspec import Raw
+from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Diagnostic, Effort, Feedback, State, answer_from, error_of
+from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, State, answer_from, error_of
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import Activity, InstanceDetails, Restarted, Snapshot, Stats
-from pilotfish.daemon.old_texts import with_old_texts
 from pilotfish.errors import Code, Refused, Unavailable
-from pilotfish.hosts.registry import dialect_of, host_names
-from pilotfish.hosts.shared.dialect import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent
+from pilotfish.hosts.registry import host_names
+from pilotfish.hosts.shared.dialect import EndEvent, MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
+from pilotfish.hosts.shared.heard import Heard, HeardEvents
+from pilotfish.hosts.shared.old_texts import Undo, old_text
 from pilotfish.ipc.client_sessions import Caller, ClientSessions
 from pilotfish.ipc.messages import (
     About,
@@ -29,8 +31,6 @@ from pilotfish.ipc.messages import (
     HookCall,
     Logs,
     Named,
-    Paths,
-    ServedFile,
     Welcome,
     read_params,
 )
@@ -38,11 +38,11 @@ from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from pilotfish.model import AbsPath
 from pilotfish.operations.validate import question_of
 from pilotfish.servers.environment import inheritable
+from pilotfish.service.check_answer import CheckEvent, FilesToCheck
 from pilotfish.service.service import Service
 from pilotfish.service.status.activity import activity
-from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Variables
-from pilotfish.system.real_path import real_path
+from pilotfish.system.files import DiskFiles
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,9 @@ class MethodContext(Protocol):
 
     def hang_up(self, code: Code, why: str) -> None: ...
 
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification; it leaves before the answer to the call that is being made."""
+
 
 class DaemonControl(Protocol):
     """What the methods need of the daemon."""
@@ -83,7 +86,7 @@ class DaemonControl(Protocol):
 
 
 class CommandLine(Protocol):
-    """Answers the words of a question with what is to be printed."""
+    """Answers the words of a question with an exit code; `write` prints, to standard output and standard error."""
 
     async def __call__(
         self,
@@ -91,7 +94,8 @@ class CommandLine(Protocol):
         cwd: str,
         service: Service,
         session: Callable[[str], AbstractContextManager[ClientSession]],
-    ) -> bytes: ...
+        write: Callable[[bytes, bytes], None],
+    ) -> int: ...
 
 
 class SocketMethods:
@@ -111,6 +115,7 @@ class SocketMethods:
         self._background = background
         self._command_line = command_line
         self._warming = 0
+        self._heard = HeardEvents()
         self._at_once: Mapping[str, Callable[[Raw, MethodContext], object]] = {
             "hello": self._hello,
             "end": self._end,
@@ -122,7 +127,6 @@ class SocketMethods:
             "reached": self._reached,
             "ask": self._ask,
             "check": self._check,
-            "served": self._served,
             "tools": self._tools,
             "status": self._status,
             "details": self._details,
@@ -163,7 +167,8 @@ class SocketMethods:
             hello.cwd, hello.host, hello.conversation, hello.root, hello.pid, _environment(hello.environment)
         )
         line.client = self.sessions.attach(line.caller, line.hang_up)
-        if hello.host in host_names():
+        # A program of the host itself; a person who looks with its eyes (`--host`) begins nothing.
+        if hello.host in host_names() and (hello.pid is not None or hello.conversation is not None):
             self._begin(line.client)
         return Welcome(PROTOCOL, BUILD, os.getpid(), line.client.id, line.client.root)
 
@@ -181,7 +186,7 @@ class SocketMethods:
         return ended
 
     async def _about(self, _params: Raw, _line: MethodContext) -> About:
-        return self._daemon.about()
+        return replace(self._daemon.about(), unread=self._heard.lines())
 
     async def _logs(self, params: Raw, _line: MethodContext) -> tuple[str, ...]:
         return self._daemon.log_lines(min(read_params(params, Logs, Logs()).lines, MAX_LOG_LINES))
@@ -195,7 +200,8 @@ class SocketMethods:
     async def _status(self, _params: Raw, line: MethodContext) -> Snapshot:
         client = _session(line)
         with self.sessions.using(client):
-            return await self.service.inspect(client)
+            found = await self.service.inspect(client)
+        return replace(found, warnings=(*found.warnings, *self._heard.lines()))
 
     async def _details(self, params: Raw, line: MethodContext) -> tuple[InstanceDetails, ...]:
         client = _session(line)
@@ -220,12 +226,6 @@ class SocketMethods:
     async def _stats(self, _params: Raw, _line: MethodContext) -> Stats:
         return await self.service.details.stats()
 
-    async def _served(self, params: Raw, line: MethodContext) -> tuple[ServedFile, ...]:
-        """For each path, whether a server handles it; starts and reads nothing."""
-        client = _session(line)
-        workspace = self.service.workspaces.of(client)
-        return tuple(_service_of(workspace, client, path) for path in read_params(params, Paths).paths)
-
     async def _tools(self, _params: Raw, line: MethodContext) -> bool:
         """Whether models should be offered the navigation tools here."""
         config = self.service.workspaces.of(_session(line)).config
@@ -244,39 +244,55 @@ class SocketMethods:
         with self.sessions.using(client):
             return await self.service.ask(asked, client)
 
-    async def _check(self, params: Raw, line: MethodContext) -> Answer[Mapping[str, tuple[Diagnostic, ...]]]:
-        client, checked = _session(line), read_params(params, CheckCall)
+    async def _check(self, params: Raw, line: MethodContext) -> DiagnosticsAnswer:
+        client, call = _session(line), read_params(params, CheckCall)
+
+        def tell(event: CheckEvent) -> None:
+            line.notify("checking" if isinstance(event, FilesToCheck) else "checked", event)
+
         with self.sessions.using(client):
-            return await self.service.check(client, checked.paths, texts=checked.texts)
+            if call.stream and not call.texts:
+                return await self.service.check_files(client, call, tell)
+            return await self.service.check(client, call.paths, texts=call.texts)
 
     async def _hook(self, params: Raw, line: MethodContext) -> str:
         call = read_params(params, HookCall)
         self._greet(call.protocol, call.build)
         line.greeted = True
-        dialect = dialect_of(call.host)
+        heard = self._heard.read(call.host, _bytes(call.event))
+        text = await self._answer(heard, call)
+        if not text and isinstance(heard.event, UnreadEvent):
+            return self._heard.notice(heard.host).hex()
+        return text
+
+    async def _answer(self, heard: Heard, call: HookCall) -> str:
+        """What the hook program prints, in digits."""
         cwd, environment = os.fsdecode(_bytes(call.cwd)), _environment(call.environment)
-        match dialect.read(_bytes(call.event)):
+
+        def session(conversation: str, at: str | None, root: str | None) -> ClientSession:
+            return self.sessions.keep(Caller(at or cwd, heard.host, conversation, root, None, environment))
+
+        match heard.event:
             case TouchEvent(touch, conversation, at, root, event, undos):
-                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
+                client = session(conversation, at, root)
                 touch = await with_old_texts(touch, undos, client.cwd)
                 feedback = await self._feedback(touch, client, call.seconds and call.seconds - HOOK_SLACK_SECONDS)
                 if touch.kind == "read" and event:
-                    feedback = await self._reach(
-                        Moment("call", touch.plain, touch.max_bytes, counts=touch.counts), client
-                    )
+                    moment = Moment("call", touch.plain, touch.max_bytes, counts=touch.counts)
+                    feedback = await self._reach(moment, client)
                 # The hook program reports no reason, so the log is where a person finds it.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)
-                return dialect.written(feedback.text, event).hex() if feedback.text else ""
+                return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
             case MomentEvent(moment, conversation, at, root, event):
-                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
-                feedback = await self._reach(moment, client)
-                return dialect.written(feedback.text, event).hex() if feedback.text else ""
+                feedback = await self._reach(moment, session(conversation, at, root))
+                return heard.dialect.written(feedback.text, event).hex() if feedback.text else ""
+            case UnreadEvent(moment=MomentEvent() as moment):
+                return await self._answer(Heard(heard.host, heard.dialect, moment), call)
             case StartEvent(conversation, at, root):
-                client = self.sessions.keep(Caller(at or cwd, call.host, conversation, root, None, environment))
-                self._begin(client)
+                self._begin(session(conversation, at, root))
             case EndEvent(conversation):
-                self.sessions.end_conversation(call.host, conversation)
-            case OtherEvent():
+                self.sessions.end_conversation(heard.host, conversation)
+            case OtherEvent() | UnreadEvent():
                 pass
         return ""
 
@@ -296,7 +312,10 @@ class SocketMethods:
             finally:
                 self.sessions.end(client.id)
 
-        return (await self._command_line(words, cwd, self.service, session)).hex()
+        def write(output: bytes, error: bytes) -> None:
+            line.notify("printed", {"output": output.hex(), "error": error.hex()})
+
+        return str(int(await self._command_line(words, cwd, self.service, session, write)))
 
     async def _reached(self, params: Raw, line: MethodContext) -> Feedback:
         return await self._reach(read_params(params, Moment), _session(line))
@@ -340,16 +359,6 @@ class SocketMethods:
             self._warming -= 1
 
 
-def _service_of(workspace: Workspace, client: ClientSession, path: str) -> ServedFile:
-    named = os.path.join(client.cwd, path)
-    if not workspace.serves(AbsPath(named)):
-        return ServedFile(served=False)
-    choice = workspace.servers_for(AbsPath(real_path(named)))
-    if choice.servers or choice.missing is None:
-        return ServedFile(served=bool(choice.servers))
-    return ServedFile(served=True, error=error_of(workspace.why_unavailable(choice.missing)))
-
-
 def _session(line: MethodContext) -> ClientSession:
     if line.client is None:
         raise Refused(Code.INVALID_INPUT, "no session: send hello with a cwd first")
@@ -367,3 +376,19 @@ def _bytes(digits: str) -> bytes:
         return bytes.fromhex(digits)
     except ValueError:
         raise Refused(Code.INVALID_INPUT, "not hexadecimal digits") from None
+
+
+async def with_old_texts(touch: Touch, undos: Mapping[str, Undo], cwd: str) -> Touch:
+    """The touch with the old texts that follow from what is on disk now."""
+    files = DiskFiles()
+    before = dict(touch.before or {})
+    for path, undo in undos.items():
+        try:
+            file = await files.read_text(AbsPath(os.path.join(cwd, path)))
+        except Refused:
+            # The check of the file says why, and without an old text it still has its verdict.
+            continue
+        text = old_text(file.text, undo)
+        if text is not None:
+            before[path] = text
+    return replace(touch, before=before) if before else touch

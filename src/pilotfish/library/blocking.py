@@ -50,7 +50,12 @@ def _waiting(
 
     @wraps(method)
     def wait(self: "BlockingWorkspace", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.portal.call(partial(method, self.workspace, *args, **kwargs))
+        future = self.portal.start_task_soon(partial(method, self.workspace, *args, **kwargs))
+        try:
+            return future.result()
+        finally:
+            # An interrupted caller gives the question up before the workspace is closed.
+            future.cancel()
 
     return wait
 
@@ -68,7 +73,9 @@ class BlockingWorkspace:
 
     ask = _waiting(Workspace.ask)
     after_edit = _waiting(Workspace.after_edit)
+    before_stop = _waiting(Workspace.before_stop)
     check = _waiting(Workspace.check)
+    check_files = _waiting(Workspace.check_files)
     warm = _waiting(Workspace.warm)
 
     definition = _waiting(Workspace.definition)

@@ -31,6 +31,10 @@ from pilotfish.api.questions import Operation
 
 FilePath = str | os.PathLike[str]
 
+File = FilePath | None
+Number = int | None
+SymbolName = str | None
+
 Locations = Answer[tuple[Location, ...]]
 Symbols = Answer[tuple[Symbol, ...]]
 Edges = Answer[tuple[Edge, ...]]
@@ -47,47 +51,32 @@ class Questions(ABC):
     # --- Places ----------------------------------------------------------------------------------------------------
 
     async def definition(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Locations:
         """Where a symbol is defined."""
         return await self.ask(Operation.DEFINITION, place(file, line, character, symbol))
 
     async def declaration(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Locations:
         """Where a symbol is declared."""
         return await self.ask(Operation.DECLARATION, place(file, line, character, symbol))
 
     async def type_definition(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Locations:
         """Where the type of a symbol is defined."""
         return await self.ask(Operation.TYPE_DEFINITION, place(file, line, character, symbol))
 
     async def implementation(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        symbol: SymbolName = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> Locations:
         """What implements an interface or method."""
         more = {"limit": limit, "offset": offset}
@@ -95,14 +84,14 @@ class Questions(ABC):
 
     async def references(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         include_declaration: bool = True,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> Locations:
         """Every use of a symbol in the workspace; `meta.total` says how many there are."""
         more = {"includeDeclaration": include_declaration, "limit": limit, "offset": offset}
@@ -111,23 +100,13 @@ class Questions(ABC):
     # --- Symbols ---------------------------------------------------------------------------------------------------
 
     async def hover(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Answer[Hover]:
         """Type and documentation of a symbol."""
         return await self.ask(Operation.HOVER, place(file, line, character, symbol))
 
     async def signature(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Answer[tuple[Signature, ...]]:
         """Signatures of the call around a position."""
         return await self.ask(Operation.SIGNATURE, place(file, line, character, symbol))
@@ -136,23 +115,17 @@ class Questions(ABC):
         self,
         file: FilePath,
         *,
-        depth: int | None = None,
+        depth: Number = None,
         kinds: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> Symbols:
         """Outline of a file without what is local to functions; `kinds` chooses (`class,method`), `all` has locals."""
         more = {"depth": depth, "kinds": kinds, "limit": limit, "offset": offset}
         return await self.ask(Operation.DOCUMENT_SYMBOL, place(file) | more)
 
     async def workspace_symbols(
-        self,
-        query: str,
-        file: FilePath | None = None,
-        *,
-        kinds: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        self, query: str, file: File = None, *, kinds: str | None = None, limit: Number = None, offset: Number = None
     ) -> Symbols:
         """Symbols by name in the whole workspace, exact matches first; with a file, at its servers alone."""
         more = {"query": query, "kinds": kinds, "limit": limit, "offset": offset}
@@ -161,34 +134,19 @@ class Questions(ABC):
     # --- Several requests in one -----------------------------------------------------------------------------------
 
     async def source(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Answer[tuple[SymbolText, ...]]:
         """The whole text of a symbol, or of several: `symbol="load, Class.method"`."""
         return await self.ask(Operation.SOURCE, place(file, line, character, symbol))
 
     async def explore(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Answer[Exploration]:
         """All about a symbol: type, documentation, text, who uses it."""
         return await self.ask(Operation.EXPLORE, place(file, line, character, symbol))
 
     async def impact(
-        self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
-        *,
-        symbol: str | None = None,
+        self, file: File = None, line: Number = None, character: Number = None, *, symbol: SymbolName = None
     ) -> Answer[Impact]:
         """What the uncommitted changes, or a symbol, touch: changed symbols, their users, what is broken now."""
         return await self.ask(Operation.IMPACT, place(file, line, character, symbol))
@@ -197,14 +155,14 @@ class Questions(ABC):
 
     async def incoming_calls(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         item: ItemReference | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> Edges:
         """Who calls a function, and where; `item` is one of an earlier answer."""
         more = {"callHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
@@ -212,14 +170,14 @@ class Questions(ABC):
 
     async def outgoing_calls(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         item: ItemReference | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> Edges:
         """What a function calls, and where; `item` is one of an earlier answer."""
         more = {"callHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
@@ -227,14 +185,14 @@ class Questions(ABC):
 
     async def supertypes(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         item: ItemReference | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> HierarchyItems:
         """What a type is derived from; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
@@ -242,14 +200,14 @@ class Questions(ABC):
 
     async def subtypes(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         item: ItemReference | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
+        limit: Number = None,
+        offset: Number = None,
     ) -> HierarchyItems:
         """What is derived from a type; `item` is one of an earlier answer."""
         more = {"typeHierarchyItem": handed_back(item), "limit": limit, "offset": offset}
@@ -259,12 +217,12 @@ class Questions(ABC):
 
     async def rename(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
         new_name: str,
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         apply: bool = False,
     ) -> Answer[Changes]:
         """Rename a symbol everywhere: a diff, unless `apply` says to write it."""
@@ -278,12 +236,12 @@ class Questions(ABC):
 
     async def edit_symbol(
         self,
-        file: FilePath | None = None,
-        line: int | None = None,
-        character: int | None = None,
+        file: File = None,
+        line: Number = None,
+        character: Number = None,
         *,
         edit: Literal["replace", "before", "after", "delete"],
-        symbol: str | None = None,
+        symbol: SymbolName = None,
         text: str | None = None,
         digest: str | None = None,
         apply: bool = False,
@@ -296,7 +254,7 @@ class Questions(ABC):
         self,
         file: FilePath,
         line: int,
-        character: int | None = None,
+        character: Number = None,
         *,
         kind: str | None = None,
         action: int | str | None = None,
@@ -308,7 +266,7 @@ class Questions(ABC):
 
 
 def place(
-    file: FilePath | None = None, line: int | None = None, character: int | None = None, symbol: str | None = None
+    file: File = None, line: Number = None, character: Number = None, symbol: SymbolName = None
 ) -> dict[str, object]:
     """The fields of a place."""
     path = None if file is None else os.fspath(file)

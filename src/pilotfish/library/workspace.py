@@ -16,16 +16,15 @@ Every answer says how much it can be believed: `answer.meta.state` is `fresh`, `
 import itertools
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from pilotfish.api.answers import Answer, DiagnosticsAnswer, Effort, Feedback, answer_from, error_of
-from pilotfish.api.questions import Operation, Question, Touch
+from pilotfish.api.questions import Moment, Operation, Question, Touch
 from pilotfish.api.status import Snapshot
 from pilotfish.config.places import user_places
 from pilotfish.config.schema import TouchKind
@@ -38,13 +37,13 @@ from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.policy.boundary import admit
 from pilotfish.protocol.positions import Text
+from pilotfish.service.check_answer import CheckEvent, CheckRequest
 from pilotfish.service.service import Service, System
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import WallClock
 from pilotfish.system.files import DiskFiles
 from pilotfish.system.process import spawn
 from pilotfish.system.real_path import real_path
-from pilotfish.system.source_files import files_below
 from pilotfish.system.tasks import owned_tasks
 from pilotfish.system.vitals import SystemVitals
 from pilotfish.system.watching.watcher import sharing_watchers
@@ -133,14 +132,20 @@ class Workspace(Questions):
         touch = Touch(_spelled(paths), kind, dict(texts) if texts else None, only_new)
         return await self._service.touched(touch, self._client)
 
+    async def before_stop(self) -> Feedback:
+        """What to say to a model that is about to stop: the errors that its edits have left. It is said once."""
+        return await self._service.reached(Moment("stop"), self._client)
+
     async def check(self, *paths: FilePath, texts: Mapping[str, str] | None = None) -> DiagnosticsAnswer:
         """The verdict on files, and on those below folders; a text in `texts` is judged instead of what is on disk."""
         files = _spelled(paths)
-        if self._has_folder(files):
-            files = await anyio.to_thread.run_sync(self._files_of, files)
-        if paths and not files:
-            return answer_from(Operation.DIAGNOSTICS, None, Effort(caveats=("no file here can be checked",)))
-        return await self._service.check(self._client, files, texts=texts)
+        if texts or not self._has_folder(files):
+            return await self._service.check(self._client, files, texts=texts)
+        return await self.check_files(CheckRequest(files), lambda _: None)
+
+    async def check_files(self, request: CheckRequest, heard: Callable[[CheckEvent], None]) -> DiagnosticsAnswer:
+        """The verdict on files and folders; `heard` is told which files, and of each as soon as it is known."""
+        return await self._service.check_files(self._client, request, heard)
 
     async def batch(
         self, patches: "Iterable[Patch] | AsyncIterable[Patch]", *, jobs: int = 1, worst: Severity = Severity.ERROR
@@ -175,24 +180,6 @@ class Workspace(Questions):
 
     def _has_folder(self, paths: tuple[str, ...]) -> bool:
         return any(os.path.isdir(os.path.join(self._client.cwd, path)) for path in paths)
-
-    def _files_of(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        """The files; of folders those that a server is for, and of a server that is missing one file, which says so."""
-        found: dict[str, None] = {}
-        missing: set[str] = set()
-        for path in paths:
-            folder = os.path.join(self._client.cwd, path)
-            if not os.path.isdir(folder):
-                found[path] = None
-                continue
-            for file in files_below(AbsPath(real_path(folder))):
-                why = None if self.is_served(file) else self.missing(file)
-                if why is not None and why.message not in missing:
-                    missing.add(why.message)
-                    found[file] = None
-                elif why is None and self.is_served(file):
-                    found[file] = None
-        return tuple(found)
 
     async def warm(self, *paths: FilePath) -> None:
         """Start the servers of these files and wait until each has answered once, whatever it says."""

@@ -20,6 +20,7 @@ from msgspec import Struct
 from pilotfish.api.answers import Location, Symbol
 from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
+from pilotfish.operations.outlines.enclosing import is_within_function, with_containers
 from pilotfish.operations.symbol_names import names_of
 from pilotfish.operations.tokens import first_name, occurrences
 from pilotfish.protocol.positions import Text
@@ -202,7 +203,6 @@ _ASSIGNED_FUNCTION = r"\.(NAME)\s*=\s*(?:[\w$.]+\s*=\s*)*(?:async\s+)?(?:functio
 _STAND_FOR_FOLDER = frozenset({"__init__", "index", "mod"})
 """Files whose own name is not part of the path of what is in them."""
 
-_FUNCTIONS = frozenset({"function", "method", "constructor"})
 _ADDITIONS = frozenset({"namespace", "object"})
 """Kinds by which servers show a block that adds to a type."""
 
@@ -219,15 +219,11 @@ class _Entry(Struct, frozen=True):
 def _entries(symbols: Sequence[Symbol]) -> list[_Entry]:
     """Every symbol once, with its path, in the order of the source."""
     entries: dict[tuple[str, int, int, str], _Entry] = {}
-    around: list[Symbol] = []
-    for symbol in symbols:
-        del around[symbol.depth :]
+    for symbol, around in with_containers(symbols):
         labels = [outer.name for outer in around] or ([symbol.container] if symbol.container else [])
         own = tuple(part for label in (*labels, symbol.name) for part in names_of(label))
-        local = any(outer.kind in _FUNCTIONS for outer in around)
-        entry = _Entry(symbol, own, (*_file_parts(symbol.path), *own), local)
+        entry = _Entry(symbol, own, (*_file_parts(symbol.path), *own), is_within_function(around))
         entries.setdefault((symbol.path, symbol.line, symbol.character, own[-1]), entry)
-        around.append(symbol)
     return [entries[key] for key in sorted(entries)]
 
 

@@ -37,6 +37,7 @@ from pilotfish.api.answers import (
     is_empty,
 )
 from pilotfish.api.questions import Operation
+from pilotfish.counting import counted
 from pilotfish.errors import Bug, Code
 from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_NAME, MAX_PATH, MAX_SOURCE
 from pilotfish.operations.symbols import kind_word
@@ -264,10 +265,10 @@ def _impact(found: Impact) -> _Page:
     items = [line for one in found.changed for line in _used(one)]
     items += [f"{_path(path)}: changed outside of symbols" for path in found.files]
     errors = [*_diagnostic_lines(found.broken)]
-    broken = f"Broken now, of {_counted(found.checked, 'file')} checked:" if errors else None
-    clean = f"No errors in the {_counted(found.checked, 'file')} that were checked."
+    broken = f"Broken now, of {counted(found.checked, 'file')} checked:" if errors else None
+    clean = f"No errors in the {counted(found.checked, 'file')} that were checked."
     head = [broken, *errors] if broken else [clean]
-    return _Page([*head, f"{_counted(len(found.changed), 'symbol')} changed:"], items, [], "lines")
+    return _Page([*head, f"{counted(len(found.changed), 'symbol')} changed:"], items, [], "lines")
 
 
 def _used(one: UsedSymbol) -> Iterator[str]:
@@ -281,7 +282,7 @@ def _used(one: UsedSymbol) -> Iterator[str]:
 
 def _users_heading(total: int, uses: Sequence[Use]) -> str:
     files = len({use.path for use in uses})
-    return f"used {_counted(total, 'time')} in {_counted(files, 'file')}" if total else "not used"
+    return f"used {counted(total, 'time')} in {counted(files, 'file')}" if total else "not used"
 
 
 def _use(use: Use) -> str:
@@ -331,7 +332,7 @@ def _action(action: Action) -> str:
 
 def _changes(changes: Changes) -> _Page:
     edits = sum(file.edits for file in changes.files)
-    what = f"{_counted(len(changes.files), 'file')}, {_counted(edits, 'edit')}"
+    what = f"{counted(len(changes.files), 'file')}, {counted(edits, 'edit')}"
     done = f"Applied: {what}." if changes.applied else f"Preview: {what}. Nothing was written."
     confirm = (f"needs confirmation: {_message(label)}" for label in changes.confirm)
     files = ["\n".join(_file_change(file)) for file in changes.files]
@@ -410,7 +411,3 @@ def _place(item: Item) -> Location | None:
             return other.location
         case _:
             return None
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -15,13 +15,26 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from pilotfish.api.answers import Extent, Item, Location
+from pilotfish.api.answers import Extent, Hover, Item, Location, Signature
 from pilotfish.model import AbsPath, Encoding, Position, Range
+from pilotfish.operations.lenient import one_or_many, one_or_none, text_of, texts_of
+from pilotfish.operations.request_context import RequestContext
 from pilotfish.paths import is_inside, shown_path
+from pilotfish.protocol.codec import decode_items
 from pilotfish.protocol.notebooks import cell_at, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
 from pilotfish.protocol.uris import path_of
-from pilotfish.protocol.wire import WirePosition, WireRange
+from pilotfish.protocol.wire import (
+    UNSET,
+    Raw,
+    WireHover,
+    WireParameter,
+    WirePlace,
+    WirePosition,
+    WireRange,
+    WireSignature,
+    WireSignatureHelp,
+)
 
 MAX_EXCERPT = 200
 """Code points of a source line in an answer: long enough for any line that a person wrote."""
@@ -180,3 +193,135 @@ def excerpt(line: str, character: int) -> str:
 
 _path_of = lru_cache(maxsize=4096)(path_of)
 """A list of references names the same few files again and again."""
+
+
+# --- A place ---------------------------------------------------------------------------------------------------------
+
+
+class FoundLocation(Struct, frozen=True):
+    """A place that answers the question."""
+
+    spot: Spot
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return (self.spot,)
+
+    @property
+    def name(self) -> str:
+        return ""
+
+    def resolved(self, view: View) -> Location:
+        return view.location(self.spot)
+
+
+def read_locations(raw: Raw, _asked: RequestContext) -> Reading[FoundLocation]:
+    """Read `Location | Location[] | LocationLink[] | null`, also mixed; raises `Malformed` when it is none of these.
+
+    Of a link, the place is that of the name, which is where a further question can be asked.
+    """
+    items = one_or_many(raw, WirePlace)
+    spots = [spot for spot in map(_spot, items.items) if spot is not None]
+    skipped = items.skipped + len(items.items) - len(spots)
+    return Reading(tuple(FoundLocation(spot) for spot in spots), skipped)
+
+
+def _spot(place: WirePlace) -> Spot | None:
+    if place.target_uri is not None:
+        name = place.target_selection_range or place.target_range
+        return None if name is None else Spot(place.target_uri, name)
+    if place.uri is None or place.range is None:
+        return None
+    return Spot(place.uri, place.range)
+
+
+# --- Words about a place ---------------------------------------------------------------------------------------------
+
+
+class FoundHover(Struct, frozen=True):
+    """One server's words; the spot is what they are about, if it says so."""
+
+    contents: tuple[str, ...]
+    spot: Spot | None
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return () if self.spot is None else (self.spot,)
+
+    @property
+    def name(self) -> str:
+        return "\n".join(self.contents)
+
+    def resolved(self, view: View) -> Hover:
+        return Hover(self.contents, None if self.spot is None else view.extent(self.spot))
+
+
+def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
+    """Read `Hover | null`. A hover without a word in it is none."""
+    hover = one_or_none(raw, WireHover)
+    contents = () if hover is None else texts_of(hover.contents)
+    if hover is None or not contents:
+        return Reading()
+    return Reading((FoundHover(contents, None if hover.range is None else Spot(asked.document, hover.range)),))
+
+
+def joined(hovers: tuple[Hover, ...]) -> Hover | None:
+    """All servers' words as one hover, what two of them say alike said once."""
+    contents = tuple(dict.fromkeys(text for hover in hovers for text in hover.contents))
+    extents = [hover.range for hover in hovers if hover.range is not None]
+    return Hover(contents, extents[0] if extents else None) if contents else None
+
+
+# --- Signatures of a call --------------------------------------------------------------------------------------------
+
+
+class FoundSignature(Struct, frozen=True):
+    """A signature; it has no place of its own."""
+
+    signature: Signature
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        return ()
+
+    @property
+    def name(self) -> str:
+        return self.signature.label
+
+    def resolved(self, view: View) -> Signature:  # noqa: ARG002 -- part of `ServerResult`; there is no place to look at
+        return self.signature
+
+
+def read_signatures(raw: Raw, _asked: RequestContext) -> Reading[FoundSignature]:
+    """Read `SignatureHelp | null`."""
+    help_ = one_or_none(raw, WireSignatureHelp)
+    if help_ is None or help_.signatures is UNSET:
+        return Reading()
+    items = decode_items(help_.signatures, WireSignature)
+    active = help_.active_signature or 0
+    found = [_read_signature(item, help_, active=number == active) for number, item in enumerate(items.items)]
+    return Reading(tuple(FoundSignature(signature) for signature in found), items.skipped)
+
+
+def _read_signature(item: WireSignature, help_: WireSignatureHelp, *, active: bool) -> Signature:
+    parameters = tuple(_parameter(parameter, item.label) for parameter in item.parameters or ())
+    # Since 3.16 each signature may name its own parameter; before, one number was for the active signature.
+    index = item.active_parameter if item.active_parameter is not None else help_.active_parameter
+    return Signature(
+        label=item.label,
+        documentation=text_of(item.documentation),
+        parameters=parameters,
+        active_parameter=index if active and index is not None and 0 <= index < len(parameters) else None,
+        active=active,
+    )
+
+
+def _parameter(parameter: WireParameter, label: str) -> str:
+    """The parameter's label, a string or a pair of UTF-16 offsets into the label of its signature."""
+    match parameter.label:
+        case str() as text:
+            return text
+        case [int() as start, int() as end] if 0 <= start <= end:
+            return label.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le", "ignore")
+        case _:
+            return ""

@@ -30,25 +30,61 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.operations.actions import read_actions
 from pilotfish.operations.edits.changes import read_changes
 from pilotfish.operations.form_fields import AT, NOTHING, PLACE, QuestionForm
-from pilotfish.operations.hierarchy import read_incoming, read_items, read_outgoing
-from pilotfish.operations.hovers import read_hover
-from pilotfish.operations.locations import read_locations
+from pilotfish.operations.hierarchy import protocol_item, read_incoming, read_items, read_outgoing
 from pilotfish.operations.outlines.kinds import of_kinds, outline
-from pilotfish.operations.params import (
-    at_position,
-    of_actions,
-    of_document,
-    of_file_rename,
-    of_item,
-    of_query,
-    of_references,
-    of_rename,
-)
 from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import Reading, ServerResult
-from pilotfish.operations.signatures import read_signatures
+from pilotfish.operations.results import Reading, ServerResult, read_hover, read_locations, read_signatures
 from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
-from pilotfish.protocol.wire import Raw
+from pilotfish.protocol.wire import FileRename, Raw, TextDocumentIdentifier, TextDocumentPositionParams
+
+_INVOKED = 1
+"""Code actions are requested by a user, not because a cursor moved."""
+
+
+def at_position(asked: RequestContext) -> object:
+    return TextDocumentPositionParams(TextDocumentIdentifier(asked.document), asked.place)
+
+
+def of_document(asked: RequestContext) -> object:
+    return {"textDocument": TextDocumentIdentifier(asked.document)}
+
+
+def of_references(asked: RequestContext) -> object:
+    return {
+        "textDocument": TextDocumentIdentifier(asked.document),
+        "position": asked.place,
+        "context": {"includeDeclaration": asked.question.include_declaration},
+    }
+
+
+def of_query(asked: RequestContext) -> object:
+    return {"query": asked.query}
+
+
+def of_item(asked: RequestContext) -> object:
+    return {"item": protocol_item(asked.hierarchy_item)}
+
+
+def of_rename(asked: RequestContext) -> object:
+    return {
+        "textDocument": TextDocumentIdentifier(asked.document),
+        "position": asked.place,
+        "newName": asked.new_name,
+    }
+
+
+def of_file_rename(asked: RequestContext) -> object:
+    return {"files": [FileRename(asked.document, asked.target)]}
+
+
+def of_actions(asked: RequestContext) -> object:
+    only = {"only": [asked.question.kind]} if asked.question.kind else {}
+    return {
+        "textDocument": TextDocumentIdentifier(asked.document),
+        "range": asked.extent,
+        "context": {"diagnostics": asked.diagnostics, **only, "triggerKind": _INVOKED},
+    }
+
 
 MAX_RESULTS = 100
 """More than a model reads; the total is said, so it can ask a narrower question."""

@@ -17,8 +17,7 @@ from pilotfish.api.answers import Action, Changes, Data, HierarchyItem, Hover, I
 from pilotfish.api.questions import Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
-from pilotfish.operations.hovers import joined
-from pilotfish.operations.results import Reading, ServerResult, View
+from pilotfish.operations.results import Reading, ServerResult, View, joined
 from pilotfish.operations.rows import OperationRow, ResultOrder
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.paths import is_inside

@@ -42,7 +42,7 @@ def open_beneath(root: AbsPath, segments: Sequence[str]) -> int:
 
     Raises `Refused`: `outside_workspace` for a link or a step out, `not_a_file`, `file_missing`, `file_unreadable`.
     """
-    with parent_of(root, segments) as (folder, name), explained(segments):
+    with parent_of(root, segments) as (folder, name):
         # Opening a device can have effects of its own: look first, and again at what was opened.
         if (status := status_of(folder, name)) is not None:
             _refuse_unless_regular(status, segments)
@@ -57,7 +57,10 @@ def open_beneath(root: AbsPath, segments: Sequence[str]) -> int:
 
 @contextmanager
 def parent_of(root: AbsPath, segments: Sequence[str]) -> Generator[tuple[int, str]]:
-    """The open folder that holds the last of `segments`, and that name."""
+    """The open folder that holds the last of `segments`, and that name.
+
+    What the system refuses in the block is raised as `Refused`, with what it means here.
+    """
     *folders, name = _plain(segments)
     try:
         descriptor = os.open(root, STEP_FLAGS)
@@ -69,6 +72,10 @@ def parent_of(root: AbsPath, segments: Sequence[str]) -> Generator[tuple[int, st
             os.close(descriptor)
             descriptor = inner
         yield descriptor, name
+    except FileNotFoundError:
+        raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist") from None
+    except OSError as error:
+        raise Refused(_code(error), f"{_shown(segments)}: {error.strerror}") from None
     finally:
         os.close(descriptor)
 
@@ -88,15 +95,14 @@ def _plain(segments: Sequence[str]) -> Sequence[str]:
 
 
 def _step(folder: int, name: str, segments: Sequence[str]) -> int:
-    with explained(segments):
-        try:
-            return os.open(name, STEP_FLAGS, dir_fd=folder)
-        except NotADirectoryError:
-            # A link gives this too, since a folder was asked for; so does one that is a folder again by now.
-            status = status_of(folder, name)
-            if status is not None and (stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-                raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} leads through a symbolic link") from None
-            raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist") from None
+    try:
+        return os.open(name, STEP_FLAGS, dir_fd=folder)
+    except NotADirectoryError:
+        # A link gives this too, since a folder was asked for; so does one that is a folder again by now.
+        status = status_of(folder, name)
+        if status is not None and (stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise Refused(Code.OUTSIDE_WORKSPACE, f"{_shown(segments)} leads through a symbolic link") from None
+        raise FileNotFoundError from None
 
 
 def status_of(folder: int, name: str) -> os.stat_result | None:
@@ -168,17 +174,6 @@ def sync_folder(folder: int) -> None:
             os.fsync(readable)
         finally:
             os.close(readable)
-
-
-@contextmanager
-def explained(segments: Sequence[str]) -> Generator[None]:
-    """What the system says, as what it means here."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise Refused(Code.FILE_MISSING, f"{_shown(segments)} does not exist") from None
-    except OSError as error:
-        raise Refused(_code(error), f"{_shown(segments)}: {error.strerror}") from None
 
 
 def _code(error: OSError) -> Code:

@@ -19,17 +19,15 @@ from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, R
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.notebooks import cell_at, is_allowed, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
-from pilotfish.protocol.uris import path_of, uri_of
+from pilotfish.protocol.uris import path_of
 from pilotfish.protocol.wire import (
     UNSET,
     DocumentDiagnosticReport,
-    PreviousResultId,
     PublishDiagnosticsParams,
     Raw,
     UnsetType,
     WireDiagnostic,
     WireRelatedInformation,
-    WorkspaceDocumentDiagnosticReport,
 )
 
 MAX_FILES = 20_000
@@ -60,12 +58,9 @@ class Pull(Struct, frozen=True):
     """The channel of one pull provider: `identifier` tells apart several of one server."""
 
     identifier: str | None
-    workspace: bool = False
 
 
 Channel = Push | Pull
-
-PullReport = DocumentDiagnosticReport | WorkspaceDocumentDiagnosticReport
 
 
 class Stamp(Struct, frozen=True):
@@ -81,7 +76,6 @@ class Reports:
     def __init__(self) -> None:
         self._files: dict[AbsPath, dict[Channel, Report]] = {}
         self._arrivals = 0
-        self.forgotten = 0
         """How many files were dropped because of `MAX_FILES`."""
         self.refreshes = 0
         """How often the server said that its earlier pull answers may be old."""
@@ -140,29 +134,6 @@ class Reports:
                 told.append(related_path)
         return tuple(told)
 
-    def workspace_pulled(
-        self, identifier: str | None, report: WorkspaceDocumentDiagnosticReport, now: float = 0.0
-    ) -> AbsPath | None:
-        """Take in one file of a workspace pull. A document pull of the same file at that version or newer beats it."""
-        path = path_of(report.uri)
-        if path is None:
-            return None
-        document = self.of(path).get(Pull(identifier))
-        if document is not None and (report.version is None or (document.version or 0) >= report.version):
-            return None
-        channel = Pull(identifier, workspace=True)
-        return path if self._take(path, channel, report, Stamp(report.version, now)) else None
-
-    def previous_result_ids(self, identifier: str | None) -> list[PreviousResultId]:
-        """For a workspace pull: what we already hold of it, by file."""
-        channel = Pull(identifier, workspace=True)
-        held = ((path, channels.get(channel)) for path, channels in self._files.items())
-        return [
-            PreviousResultId(uri_of(path), report.result_id)
-            for path, report in held
-            if report is not None and report.result_id is not None
-        ]
-
     def forget(self, path: AbsPath) -> None:
         """The file was closed or is gone: nothing is known about it any more."""
         self._files.pop(path, None)
@@ -171,8 +142,13 @@ class Reports:
         """The server asked for a new pull: the result ids it gave before mean nothing now."""
         self.refreshes += 1
 
-    def _take(self, path: AbsPath, channel: Pull, report: PullReport, stamp: Stamp, held: Report | None = None) -> bool:
+    def _take(
+        self, path: AbsPath, channel: Pull, report: DocumentDiagnosticReport, stamp: Stamp, held: Report | None = None
+    ) -> bool:
         if report.kind != "unchanged":
+            if isinstance(report.items, Raw) and bytes(report.items).strip() == b"null":
+                # No list is not an empty one. What is published is read leniently: gopls says so of a clean file.
+                return False
             return self._store(path, channel, report.items, stamp, report.result_id)
         before = held or self.of(path).get(channel)
         if before is None:
@@ -199,12 +175,9 @@ class Reports:
         return True
 
     def _keep(self, path: AbsPath, channel: Channel, report: Report) -> None:
-        before = self._files.pop(path, {})
-        kept = {other: held for other, held in before.items() if not _same_provider(other, channel)}
-        self._files[path] = kept | {channel: report}
+        self._files[path] = {**self._files.pop(path, {}), channel: report}
         if len(self._files) > MAX_FILES:
             del self._files[next(iter(self._files))]
-            self.forgotten += 1
 
     def _next(self) -> int:
         self._arrivals += 1
@@ -245,11 +218,6 @@ def as_compiled(diagnostics: Sequence[Diagnostic], compiler: str | None) -> tupl
         return one.source != compiler and one.severity is Severity.ERROR and any(line in found for line in lines)
 
     return tuple(one for one in diagnostics if compiler is None or not is_worded(one))
-
-
-def _same_provider(other: Channel, newer: Channel) -> bool:
-    """Document and workspace pulls of one provider speak of the same list: the later one replaces the earlier."""
-    return isinstance(other, Pull) and isinstance(newer, Pull) and other.identifier == newer.identifier
 
 
 def words_of(item: WireDiagnostic) -> tuple[str | None, str]:

@@ -3,7 +3,7 @@
 What goes out has one encoder, exact: the bytes of the path, everything percent-encoded in upper-case hex except ASCII
 letters, digits, `-._~` and `/`, which is the set that VS Code leaves bare and so the one that servers know best.
 What comes in has one decoder, tolerant: whatever a server escaped or left bare, it names the same path. URIs are
-therefore compared as decoded paths (`same_document`), never as strings.
+therefore compared as decoded paths (`path_of`), never as strings.
 
 Rules of the decoder: percent-escapes are decoded exactly once, `.` and `..` go after that, and a NUL refuses the URI,
 so that a check of containment sees the path that would be opened. A `%` that starts no escape is a plain `%`. `#`
@@ -53,12 +53,6 @@ def path_of(uri: str) -> AbsPath | None:
     if host and host.lower() != "localhost":
         return _share(host, path)
     return AbsPath(plain) if path.startswith("/") else None
-
-
-def same_document(one: str, other: str) -> bool:
-    """Whether two URIs name one document: by path where they name files, else letter by letter."""
-    path = path_of(one)
-    return one == other if path is None else path == path_of(other)
 
 
 _FILE_URI = re.compile(r"file:(?://([^/\\]*))?(.*)", re.IGNORECASE | re.DOTALL)

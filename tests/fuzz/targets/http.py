@@ -1,8 +1,8 @@
 """Heads of HTTP requests: whoever comes in has our name, no foreign origin, and the key, each once."""
 
 from fuzz.pieces import Pieces
-from pilotfish.surfaces.http.admission import Head, head_of, is_open, objection, own_names
-from pilotfish.surfaces.http.keys import AccessKeys, KeyScope
+from pilotfish_http.admission import Head, head_of, is_open, objection, own_names
+from pilotfish_http.keys import AccessKeys, KeyScope
 
 PORT = 8123
 NAMES = own_names(PORT)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import anyio
 
 from fuzz.pieces import Pieces
-from pilotfish.surfaces.mcp import lines as mcp_lines
+from pilotfish.surfaces.mcp import streams as mcp_lines
 from pilotfish.surfaces.mcp.streams import message_streams
 from support.clients.wires import MemoryWire
 

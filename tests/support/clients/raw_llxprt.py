@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.llxprt.service import run
+from pilotfish_llxprt.service import run
 from support.clients.wires import MemoryWire, Peer
 from support.services.scripted import Scripted
 

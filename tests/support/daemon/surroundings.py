@@ -14,11 +14,10 @@ def another_user(home: DaemonHome, folder: Path) -> DaemonHome:
     """
     home.write("a.x", "bad\n")
     home.configure(lsp={"toy": {"command": ["toy-server"], "extensions": [".x"]}})
-    # It also holds what the server notes down: right beside a workspace that nobody trusts, a server makes no file.
     programs = folder / "programs"
     programs.mkdir()
     server = programs / "toy-server"
-    server.write_text(f"#!/bin/sh\nenv > {programs}/given\nexec {shlex.join(fake_server('answering')['command'])}\n")
+    server.write_text(f"#!/bin/sh\nenv > $TMPDIR/given\nexec {shlex.join(fake_server('answering')['command'])}\n")
     server.chmod(0o755)
     starter = DaemonHome(home.root, {**home.environment, "VIRTUAL_ENV": "/another/project/.venv"})
     starter.control(start=True).close()
@@ -27,6 +26,7 @@ def another_user(home: DaemonHome, folder: Path) -> DaemonHome:
     return DaemonHome(home.root, {**home.environment, **own})
 
 
-def given(folder: Path) -> list[bytes]:
-    """The variables that the server was started with."""
-    return (folder / "programs" / "given").read_bytes().splitlines()
+def given(home: DaemonHome) -> list[bytes]:
+    """The variables that the server was started with, as it wrote them down: untrusted, in a folder of its own."""
+    (note,) = Path(home.environment["PILOTFISH_HOME"]).rglob("given")
+    return note.read_bytes().splitlines()

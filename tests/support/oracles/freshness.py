@@ -284,7 +284,7 @@ class OneServer(Workspace):
             server, False, ("honest",), (".x",), {}, {}, {}, (), {}, None, RestartPolicy.BACKOFF, TIMING
         )
 
-    def restriction(self, spec: ServerSpec) -> Restricted | None:
+    def restriction(self, spec: ServerSpec, root: object = None) -> Restricted | None:
         return None
 
     def servers_for(self, path: AbsPath, first_line: str | None = None, *, looked: bool = False) -> ServerChoice:

@@ -96,9 +96,10 @@ def _judge_all(script: Script, everything: Callable[[], dict[str, str]], is_sile
 
 
 def _everything(root: str, texts: dict[str, str]) -> dict[str, str]:
-    """All files, as they are open or else on disk."""
+    """All files but git's, as they are open or else on disk."""
     paths = [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names]
-    return {path: texts.get(path) or Path(path).read_text() for path in paths}
+    paths = [path for path in paths if f"{os.sep}.git{os.sep}" not in path]
+    return {path: texts[path] if path in texts else Path(path).read_text() for path in paths}
 
 
 def _items(text: str, everything: dict[str, str]) -> list[dict[str, Any]]:

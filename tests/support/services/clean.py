@@ -4,6 +4,7 @@ The matrix is server × case (`CASES`), each asked as the hook asks (`touched`) 
 `bench/clean.py` plays all of it, `tests/faults/test_clean.py` a sample.
 """
 
+import json
 import mmap
 import os
 import shutil
@@ -158,6 +159,16 @@ def links(name: str, target: str) -> Change:
     return lambda root: (root / name).symlink_to(target)
 
 
+def relinks(name: str, target: str) -> Change:
+    """As `ln -sfn` does."""
+
+    def change(root: Path) -> None:
+        (root / f"{name}.new").symlink_to(target)
+        os.replace(root / f"{name}.new", root / name)
+
+    return change
+
+
 def links_hard(name: str, target: str) -> Change:
     return lambda root: os.link(root / target, root / name)
 
@@ -232,6 +243,11 @@ def python_cases(server: str) -> list[Case]:
              change=writes("../lib/outer.py", BAD)),
         make("linked folder", {**using("linked.lib"), "../elsewhere/__init__.py": "", "../elsewhere/lib.py": FINE},
              change=writes("../elsewhere/lib.py", BAD), prepare=links("linked", "../elsewhere")),
+        make("link inside", {**using("linked.lib"), "real/__init__.py": "", "real/lib.py": FINE},
+             change=writes("real/lib.py", BAD), prepare=links("linked", "real")),
+        make("switched link", {**using("linked.lib"), "../one/lib.py": FINE, "../two/lib.py": BAD},
+             change=relinks("../current", "two"),
+             prepare=both(links("../current", "one"), links("linked", "../current"))),
         make("hard link", {**using("lib"), "../other/lib.py": FINE},
              change=writes("../other/lib.py", BAD), prepare=links_hard("lib.py", "../other/lib.py")),
         make("memory mapping", {**using("lib"), "lib.py": "value: int = 100\n"}, change=mapped("lib.py", BAD)),
@@ -284,6 +300,8 @@ def typescript_cases(server: str) -> list[Case]:
              change=writes("../lib/outer.ts", bad)),
         make("linked folder", {**using("./linked/lib"), "../elsewhere/lib.ts": fine},
              change=writes("../elsewhere/lib.ts", bad), prepare=links("linked", "../elsewhere")),
+        make("link inside", {**using("./linked/lib"), "real/lib.ts": fine},
+             change=writes("real/lib.ts", bad), prepare=links("linked", "real")),
         make("hard link", {**using("./lib"), "../other/lib.ts": fine},
              change=writes("../other/lib.ts", bad), prepare=links_hard("lib.ts", "../other/lib.ts")),
         make("memory mapping", {**using("./lib"), "lib.ts": "export const value: number = 100;\n"},
@@ -356,6 +374,19 @@ def go_cases() -> list[Case]:
     ]  # fmt: skip
 
 
+STEERED = {"main.c": "int shared(int a, int b);\nint other(void) { return shared(1 ONE); }\n"}
+
+
+def database(name: str, one: str) -> Change:
+    """Write a compilation database in which `ONE` is defined as this."""
+
+    def change(root: Path) -> None:
+        command = {"directory": str(root), "file": "main.c", "arguments": ["cc", f"-DONE={one}", "-c", "main.c"]}
+        write(root / name, json.dumps([command]) + "\n")
+
+    return change
+
+
 def c_cases() -> list[Case]:
     make = partial(Case, "clangd", error="Too few arguments")
     fine, bad = "int shared(int a);\n", "int shared(int a, int b);\n"
@@ -373,6 +404,18 @@ def c_cases() -> list[Case]:
                                "int shared(int a, int b);\nint other(void) { return shared(1 ONE); }\n",
                                "compile_flags.txt": "-xc\n-DONE=,1\n"},
              change=writes("compile_flags.txt", "-xc\n-DONE=\n")),
+        make("database", STEERED, prepare=database("compile_commands.json", ",1"),
+             change=database("compile_commands.json", "")),
+        make("database made", {**STEERED, ".clangd": "CompileFlags: {Add: ['-DONE=,1']}\n"},
+             change=both(database("build/compile_commands.json", ""), deletes(".clangd"))),
+        make("linked database", STEERED, change=database("out/compile_commands.json", ""),
+             prepare=both(database("out/compile_commands.json", ",1"),
+                          links("compile_commands.json", "out/compile_commands.json"))),
+        make(".clangd", {**STEERED, ".clangd": "CompileFlags: {Add: ['-DONE=,1']}\n"},
+             change=writes(".clangd", "CompileFlags: {Add: ['-DONE=']}\n")),
+        make(".clangd above", {**STEERED, "compile_flags.txt": "-xc\n",
+                               "../.clangd": "CompileFlags: {Add: ['-DONE=,1']}\n"},
+             change=writes("../.clangd", "CompileFlags: {Add: ['-DONE=']}\n")),
     ]  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """A workspace that answers as a test says, for tests of the command line."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import anyio
 
 from pilotfish.api import answers
 from pilotfish.api.answers import Diagnostic, Effort, Error, Feedback, Location, State, answer_from, error_of
@@ -16,9 +18,10 @@ from pilotfish.model import AbsPath
 from pilotfish.operations.answers import read_answer
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
+from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest, merged
+from pilotfish.service.whole_project import select
 from pilotfish.surfaces.cli.main import run
-from pilotfish.surfaces.cli.open_workspace import Opening
-from pilotfish.surfaces.cli.workspace import OpenWorkspace
+from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 
 Answer = answers.Answer[Any]
 
@@ -60,7 +63,7 @@ class ScriptedWorkspace:
     warmed: list[str] = field(default_factory=list[str])
     touched: list[tuple[tuple[str, ...], str, bool]] = field(default_factory=list[tuple[tuple[str, ...], str, bool]])
 
-    async def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer:
+    def ask(self, operation: Operation, arguments: Mapping[str, object]) -> Answer:
         try:
             asked = question(OPERATIONS[operation], arguments)
         except Refused as refusal:
@@ -68,29 +71,42 @@ class ScriptedWorkspace:
         self.asked.append(asked)
         return self.reply(asked)
 
-    async def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Answer:
+    def check(self, *paths: str, texts: Mapping[str, str] | None = None) -> Answer:
         (path,) = paths
         self.checked.append((path, (texts or {}).get(path)))
         relative = os.path.relpath(os.path.realpath(path), self.root)
         return self.verdicts.get(relative) or fresh(Operation.DIAGNOSTICS, {relative: ()})
 
-    async def warm(self, *paths: str) -> None:
-        self.warmed += paths
+    def check_files(self, request: CheckRequest, heard: Callable[[CheckEvent], None]) -> Answer:
+        """As the service does, with these verdicts."""
+        try:
+            chosen = anyio.run(select, self.root, os.getcwd(), self._unserved, request.paths, request.changed)
+        except Refused as refusal:
+            return answer_from(Operation.DIAGNOSTICS, None, Effort(errors=(error_of(refusal),)))
+        heard(chosen)
+        answers: dict[str, Answer] = {}
+        for path in chosen.files:
+            answers[path] = self.check(path)
+            heard(CheckedFile(path, answers[path]))
+        return merged(chosen, answers, self.root, duration_ms=1, skip_missing=request.skip_missing)
 
-    async def after_edit(self, *paths: str, kind: str, only_new: bool) -> Feedback:
-        self.touched.append((paths, kind, only_new))
-        return self.feedback
-
-    async def unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
+    async def _unserved(self, paths: Sequence[str]) -> Mapping[str, Error | None]:
         kinds = {path: os.path.splitext(path)[1] for path in paths if not path.endswith(".py")}
         return {path: error_of(self.lacking[kind]) if kind in self.lacking else None for path, kind in kinds.items()}
 
-    async def snapshot(self) -> Snapshot:
+    def warm(self, *paths: str) -> None:
+        self.warmed += paths
+
+    def after_edit(self, *paths: str, kind: str, only_new: bool) -> Feedback:
+        self.touched.append((paths, kind, only_new))
+        return self.feedback
+
+    def status(self) -> Snapshot:
         raise NotImplementedError
 
     def opening(self) -> Opening:
-        @asynccontextmanager
-        async def opened(root: str, cwd: str) -> AsyncGenerator[OpenWorkspace]:
+        @contextmanager
+        def opened(root: str, cwd: str) -> Generator[OpenWorkspace]:
             yield self
 
         return Opening(opened)

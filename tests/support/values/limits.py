@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import convert
 
-from pilotfish.config.defaults import PRESETS
-from pilotfish.config.schema import FeedbackSettings
+from pilotfish.config.schema import PRESETS, FeedbackSettings
 
 SEEDS: Mapping[str, FeedbackSettings] = {
     name: convert({**rules, "onlyNew": False}, FeedbackSettings) for name, rules in PRESETS.items()

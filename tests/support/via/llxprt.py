@@ -10,9 +10,8 @@ from mcp import Client
 
 from pilotfish.api.answers import Diagnostic, Effort, State, answer_from
 from pilotfish.api.questions import Operation, Question
-from pilotfish.surfaces.llxprt.bootstrap import HOST
-from pilotfish.surfaces.llxprt.service import converse
 from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish_llxprt.service import HOST, converse
 from support.clients.mcp import transport
 from support.clients.raw_llxprt import ServiceHost
 from support.clients.wires import MemoryWire

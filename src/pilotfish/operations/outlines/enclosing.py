@@ -1,7 +1,7 @@
 """The symbol around a place, by the outline of its file."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
@@ -9,8 +9,8 @@ from msgspec import Struct
 from pilotfish.api.answers import Location, Symbol
 from pilotfish.operations.symbol_names import names_of
 
-_FUNCTIONS = frozenset({"function", "method", "constructor"})
-_BODIES = _FUNCTIONS | {"class", "interface", "struct", "enum", "namespace", "module"}
+FUNCTIONS = frozenset({"function", "method", "constructor"})
+_BODIES = FUNCTIONS | {"class", "interface", "struct", "enum", "namespace", "module"}
 """What something can be within. A variable that holds a function counts by its own lines."""
 
 
@@ -23,19 +23,33 @@ class Around(Struct, frozen=True):
     is_local: bool
     """It stands inside a function."""
 
+    def holds(self, line: int) -> bool:
+        """Whether a line (from 1) is one of its own."""
+        return (self.symbol.first_line or self.symbol.line) <= line <= (self.symbol.last_line or self.symbol.line)
+
+
+def with_containers(outline: Iterable[Symbol]) -> Iterator[tuple[Symbol, tuple[Symbol, ...]]]:
+    """Each symbol of an outline (parents first), and those that it stands in, the outermost first."""
+    around: list[Symbol] = []
+    for symbol in outline:
+        del around[symbol.depth :]
+        yield symbol, tuple(around)
+        around.append(symbol)
+
+
+def is_within_function(around: Iterable[Symbol]) -> bool:
+    return any(outer.kind in FUNCTIONS for outer in around)
+
 
 def bodies(outline: Sequence[Symbol]) -> list[Around]:
     """The symbols of an outline (parents first) that something can be within, each before what is inside it."""
-    around: list[Symbol] = []
     found: list[Around] = []
-    for symbol in outline:
-        del around[symbol.depth :]
+    for symbol, around in with_containers(outline):
         first, last = symbol.first_line or symbol.line, symbol.last_line or symbol.line
         if symbol.kind in _BODIES or last > first:
             labels = [*(outer.name for outer in around), symbol.name]
             parts = [part for label in labels for part in names_of(label)]
-            found.append(Around(".".join(parts), symbol, any(outer.kind in _FUNCTIONS for outer in around)))
-        around.append(symbol)
+            found.append(Around(".".join(parts), symbol, is_within_function(around)))
     return found
 
 
@@ -80,10 +94,7 @@ _first_line = attrgetter("first_line")
 
 def is_local(name: str, line: int, outline: Sequence[Symbol]) -> bool:
     """Whether a name on a line (from 1) is a variable or a parameter of a function, by the outline of its file."""
-    around_it: list[Symbol] = []
-    for symbol in outline:
-        del around_it[symbol.depth :]
+    for symbol, outer in with_containers(outline):
         if (symbol.name, symbol.line) == (name, line):
-            return symbol.kind not in _BODIES and any(outer.kind in _FUNCTIONS for outer in around_it)
-        around_it.append(symbol)
+            return symbol.kind not in _BODIES and is_within_function(outer)
     return False

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
+from pilotfish.operations.outlines.enclosing import FUNCTIONS
 from pilotfish.operations.results import ServerResult
 from pilotfish.operations.symbols import KINDS, FoundSymbol, kind_word
 
 ALL = "all"
 
-_FUNCTIONS = frozenset({"function", "method", "constructor"})
 _LOCAL = frozenset({"variable", "constant", "property", "field", "type-parameter", "symbol"})
 """Kinds that mean nothing outside the function in which they stand."""
 
@@ -39,7 +39,7 @@ def outline(question: Question, found: Sequence[ServerResult]) -> Sequence[Serve
             continue
         del around[symbol.depth :]
         kind = kind_word(symbol.kind)
-        is_local = kind in _LOCAL and any(kind_word(outer.kind) in _FUNCTIONS for outer in around)
+        is_local = kind in _LOCAL and any(kind_word(outer.kind) in FUNCTIONS for outer in around)
         around.append(symbol)
         is_asked_for = not is_local if kinds is None else ALL in kinds or kind in kinds
         if is_asked_for and (question.depth is None or symbol.depth < question.depth):

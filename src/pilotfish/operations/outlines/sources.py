@@ -2,11 +2,12 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from pilotfish.api.answers import Symbol, SymbolText
+from pilotfish.api.answers import Location, Symbol, SymbolText, Use
 from pilotfish.protocol.positions import Text
 
 _DECORATOR = re.compile(r"\s*(?:@\w|#\[)")
@@ -45,3 +46,16 @@ def source_of(symbol: Symbol, text: Text) -> SymbolText:
 
 def digest_of(source: str) -> str:
     return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()[:DIGEST_LENGTH]
+
+
+def grouped(places: Iterable[Location]) -> tuple[Use, ...]:
+    """One row for each file and symbol, in the order of the places."""
+    rows: dict[tuple[str, str | None], list[Location]] = {}
+    for place in places:
+        rows.setdefault((place.path, place.within), []).append(place)
+    return tuple(_row(path, within, found) for (path, within), found in rows.items())
+
+
+def _row(path: str, within: str | None, places: Sequence[Location]) -> Use:
+    lines = tuple(dict.fromkeys(place.line for place in places))
+    return Use(path=path, lines=lines, within=within, text=places[0].text)

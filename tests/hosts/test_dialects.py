@@ -14,7 +14,6 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import dialect_names, dialect_of
 from pilotfish.hosts.shared.dialect import (
-    BatchEvent,
     EndEvent,
     HostEvent,
     MomentEvent,
@@ -138,8 +137,9 @@ def moment(kind: Any, event: str = "PostToolUse", max_bytes: int = 9000, **more:
     return MomentEvent(Moment(kind, max_bytes=max_bytes, **more), "s1", "/w", event=event)
 
 
-def of_all(files: tuple[str, ...]) -> BatchEvent:
-    return BatchEvent(Touch(files, "patch", only_new=True, max_bytes=9000), "s1", "/w", event="PostToolBatch")
+def of_all(files: tuple[str, ...]) -> TouchEvent:
+    touch = Touch(files, "patch", only_new=True, max_bytes=9000, batch="end")
+    return TouchEvent(touch, "s1", "/w", event="PostToolBatch")
 
 
 def cline(name: str, given: object, **more: Any) -> Mapping[str, Any]:

@@ -82,6 +82,8 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     """By path as in `paths`: the text before the edit, where the host says it; empty for a file that is new."""
     counts: bool = True
     """As in `Moment`."""
+    batch: Literal["end"] | None = None
+    """`end`: all edits that the model made at once, after the last of them. Each was reported alone before."""
 
 
 class Moment(Api, frozen=True, forbid_unknown_fields=True):

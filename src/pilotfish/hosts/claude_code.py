@@ -21,7 +21,7 @@ from typing import cast
 from pilotfish.api.questions import Touch
 from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.dialect import BatchEvent, HostEvent
+from pilotfish.hosts.shared.dialect import HostEvent, TouchEvent
 from pilotfish.hosts.shared.hook_settings import RESTART, TIMEOUT_SECONDS, hook_groups, read_setting, tools_file
 from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.packaged import read_packaged
@@ -68,8 +68,8 @@ class ClaudeCodeDialect:
         if len(edits) < 2:
             return TOOL_HOOKS.moment(said, "call")
         files = tuple(dict.fromkeys(edits))[:MAX_FILES]
-        touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes)
-        return BatchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
+        touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes, batch="end")
+        return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:
         return TOOL_HOOKS.written(feedback, event)

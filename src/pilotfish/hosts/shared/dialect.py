@@ -29,13 +29,6 @@ class TouchEvent(Struct, frozen=True):
     it once for each, and only the first is answered. Empty: the host sends each event once."""
 
 
-class BatchEvent(TouchEvent, frozen=True):
-    """All edits of several calls that the model made at once, after the last of them.
-
-    Each was reported alone before, when the others may not have been made yet.
-    """
-
-
 class MomentEvent(Struct, frozen=True):
     """Nothing that is known to have changed a file, but the model can be told something now."""
 

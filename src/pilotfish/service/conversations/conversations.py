@@ -165,6 +165,10 @@ class Conversations:
         record.idle = False
         call = record.call(counts=touch.counts)
         texts = _texts_before(touch, workspace)
+        if touch.batch == "end":
+            # Each edit was told when it was made: what was seen then is what this one starts from.
+            texts = {path: self._states.last_text(path) for path in texts}
+            touch = replace(touch, before={path: text for path, text in texts.items() if text is not None})
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             return await self._without_blame(record, tuple(texts), workspace, started)

@@ -195,6 +195,11 @@ class FileStates:
         last = self._last(path)
         return None if last is None or self._is_noted(path, last.world, self.world) else last.text
 
+    def last_text(self, path: AbsPath) -> str | None:
+        """The last text that was seen of it, whatever was noticed since."""
+        last = self._last(path)
+        return None if last is None else last.text
+
     def text_before(self, path: AbsPath, now: str) -> str | None:
         """The last text that is not the one of now; None where nobody knows it."""
         states = self._files.get(path, ())

@@ -20,6 +20,7 @@ STATIC = {
     "lint": ["ruff", "check", "."],
     "types": ["basedpyright"],
     "imports": ["lint-imports", "--no-cache"],
+    "unused": ["vulture"],
     "docs": ["mkdocs", "build", "--strict"],
 }
 SLOW = frozenset({"types", "docs"})

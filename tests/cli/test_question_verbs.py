@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from pilotfish.api.answers import OURSELVES, Effort, Error, answer_from
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
-from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.main import VERBS, root, run
+from support.answers import read_answer
 from support.services.cli_workspace import ScriptedWorkspace, fresh, place
 
 Captured = pytest.CaptureFixture[str]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from pilotfish.errors import Code
-from pilotfish.operations.answers import read_answer
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
+from support.answers import read_answer
 from support.daemon.homes import no_daemon_left, processes_of
 from support.servers.real import User, make_user, require
 from support.services.cli_workspace import data_of

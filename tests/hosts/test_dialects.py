@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.errors import Refused
-from pilotfish.hosts.registry import dialect_names, dialect_of
+from pilotfish.hosts.registry import dialect_of
 from pilotfish.hosts.shared.dialect import (
     EndEvent,
     HostEvent,
@@ -23,6 +23,7 @@ from pilotfish.hosts.shared.dialect import (
 )
 from pilotfish.hosts.shared.old_texts import Hunk, Replacement
 from pilotfish.hosts.shared.patches import patched_files
+from support.hosts.dialects import dialect_names
 
 PATCH = """*** Begin Patch
 *** Add File: src/new.py

@@ -14,12 +14,13 @@ import pytest
 import trio.testing
 
 from pilotfish.errors import Refused
-from pilotfish.hosts.registry import dialect_names, load_hosts
+from pilotfish.hosts.registry import load_hosts
 from pilotfish.hosts.shared.dialect import MomentEvent, OtherEvent, StartEvent, TouchEvent, UnreadEvent
 from pilotfish.hosts.shared.heard import GUESTS, HeardEvents
 from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
+from support.hosts.dialects import dialect_names
 from support.servers.script import Script
 
 EVENTS = Path(__file__).parent / "events"

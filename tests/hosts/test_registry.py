@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from pilotfish.errors import Refused
-from pilotfish.hosts.registry import dialect_names, dialect_of, host_names, load_host, load_hosts
+from pilotfish.hosts.registry import dialect_of, host_names, load_host, load_hosts
+from support.hosts.dialects import dialect_names
 from support.servers.real import REPOSITORY
 
 MANIFEST = json.loads((REPOSITORY / "tools" / "hosts.json").read_text())

@@ -57,11 +57,6 @@ def dialect_of(name: str) -> HostDialect:
     return host.dialect
 
 
-def dialect_names() -> tuple[str, ...]:
-    """Whatever `dialect_of` takes."""
-    return (*(name for name, host in load_hosts().items() if host.dialect is not None), PLAIN)
-
-
 def unknown_host(name: str) -> Refused:
     """The refusal of a name, with the host that was probably meant."""
     import difflib

@@ -9,13 +9,8 @@ from pilotfish.api.answers import Answer
 from pilotfish.operations.rows import ROWS
 
 
-def read_answer(data: bytes) -> Answer[Any]:
-    """Read an answer, or raise `msgspec.DecodeError`: for one that lies about its state, too."""
-    return answer_of(msgspec.json.decode(data, type=dict[str, Any]))
-
-
 def answer_of(plain: Mapping[str, Any]) -> Answer[Any]:
-    """The same of JSON that is decoded already; raises `msgspec.ValidationError`."""
+    """Raises `msgspec.ValidationError`: for an answer that lies about its state, too."""
     return msgspec.convert(plain, Answer[_DATA.get(str(plain.get("operation")), Any)])
 
 

@@ -188,7 +188,6 @@ class WorkspaceDiagnosticParams(Wire, frozen=True):
     # Required by the specification even when empty, hence no default that could be omitted.
     previous_result_ids: list[PreviousResultId]
     identifier: str | None = None
-    partial_result_token: str | None = None
 
 
 # --- Edits --------------------------------------------------------------------------------------------------------
@@ -235,7 +234,6 @@ class ApplyEditParams(Wire, frozen=True):
 class ApplyEditResult(Wire, frozen=True):
     applied: bool
     failure_reason: str | None = None
-    failed_change: int | None = None
 
 
 # --- Lifecycle and registration -----------------------------------------------------------------------------------
@@ -272,7 +270,6 @@ class Unregistration(Wire, frozen=True):
 
 
 class ConfigurationItem(Wire, frozen=True):
-    scope_uri: str | None = None
     section: str | None = None
 
 

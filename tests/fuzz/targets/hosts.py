@@ -4,8 +4,9 @@ import msgspec
 
 from fuzz.pieces import Pieces
 from pilotfish.errors import Refused
-from pilotfish.hosts.registry import dialect_names, dialect_of
+from pilotfish.hosts.registry import dialect_of
 from pilotfish.hosts.shared.dialect import TouchEvent
+from support.hosts.dialects import dialect_names
 
 WORDS = (
     b'"tool_name":"',

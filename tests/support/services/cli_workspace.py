@@ -15,13 +15,13 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.api.status import Snapshot
 from pilotfish.errors import Refused, Unavailable
 from pilotfish.model import AbsPath
-from pilotfish.operations.answers import read_answer
 from pilotfish.operations.tools import OPERATIONS
 from pilotfish.operations.validate import question
 from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest, merged
 from pilotfish.service.whole_project import select
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
+from support.answers import read_answer
 
 Answer = answers.Answer[Any]
 

@@ -18,11 +18,11 @@ from anyio.from_thread import BlockingPortal
 import pilotfish
 from pilotfish.api.questions import Operation, Question
 from pilotfish.library.blocking import BlockingWorkspace
-from pilotfish.operations.answers import read_answer
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 from pilotfish.system.tasks import owned_tasks
+from support.answers import read_answer
 from support.daemon.homes import no_daemon_left
 from support.servers.real import User
 from support.via.mcp import is_shown_whole

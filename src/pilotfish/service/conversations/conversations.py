@@ -166,9 +166,7 @@ class Conversations:
         call = record.call(counts=touch.counts)
         texts = _texts_before(touch, workspace)
         if touch.batch == "end":
-            # Each edit was told when it was made: what was seen then is what this one starts from.
-            texts = {path: self._states.last_text(path) for path in texts}
-            touch = replace(touch, before={path: text for path, text in texts.items() if text is not None})
+            texts, touch = self._since_edits(texts, touch)
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             return await self._without_blame(record, tuple(texts), workspace, started)
@@ -187,6 +185,13 @@ class Conversations:
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), _edits(news.edit))
+
+    def _since_edits(
+        self, texts: Mapping[AbsPath, str | None], touch: Touch
+    ) -> tuple[dict[AbsPath, str | None], Touch]:
+        """Each edit of a batch was told when it was made: what was seen then is what the whole starts from."""
+        seen = {path: self._states.last_text(path) for path in texts}
+        return seen, replace(touch, before={path: text for path, text in seen.items() if text is not None})
 
     async def _read(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, given: Mapping[str, Given]

@@ -1,11 +1,5 @@
 """Virtual time: a time-out of two minutes takes milliseconds, and nothing here can be flaky by the clock."""
 
-from typing import Any
+from support.virtual_time import anyio_backend
 
-import pytest
-import trio.testing
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+__all__ = ["anyio_backend"]

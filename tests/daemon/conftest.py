@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trio.testing
 
 from support.daemon.homes import DaemonHome, daemon_home
+from support.virtual_time import anyio_backend
 
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+__all__ = ["anyio_backend"]
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trio.testing
 
 from hosts.test_dialects import CLAUDE, CLINE, CODEX, EDIT, FAILED, GEMINI, QWEN, WRITE, batch
 from pilotfish.hosts.shared.programs import installed_programs
@@ -17,14 +16,13 @@ from pilotfish.ipc.rendezvous import BUILD, PROTOCOL
 from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome, daemon_home
 from support.servers.script import Script
+from support.virtual_time import anyio_backend
+
+__all__ = ["anyio_backend"]
+
 
 LONG = "a <word> & more of \u00e9 " * 30
 """More than is shown of one message."""
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 def verbose(script: Script) -> None:

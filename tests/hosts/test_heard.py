@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trio.testing
 
 from pilotfish.errors import Refused
 from pilotfish.hosts.registry import load_hosts
@@ -22,6 +21,10 @@ from support.daemon.desks import Desk, desk_on
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.hosts.dialects import dialect_names
 from support.servers.script import Script
+from support.virtual_time import anyio_backend
+
+__all__ = ["anyio_backend"]
+
 
 EVENTS = Path(__file__).parent / "events"
 FILES = {path.stem: json.loads(path.read_text()) for path in sorted(EVENTS.glob("*.json"))}
@@ -33,11 +36,6 @@ EDIT = next(event for event in VSCODE if event.get("tool_name") == "create_file"
 
 def spoken(event: Mapping[str, Any]) -> bytes:
     return json.dumps(event).encode()
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 @pytest.mark.proves("HOOK-1", "HOOK-4")

@@ -1,19 +1,12 @@
 """Virtual time: nothing here waits for a clock. Tests with real processes ask for asyncio themselves."""
 
-from typing import Any
-
 import pytest
-import trio.testing
 
 from support.left_behind import no_task_left_behind, nothing_left_behind
 from support.servers.real import require
+from support.virtual_time import anyio_backend
 
-__all__ = ["no_task_left_behind", "nothing_left_behind"]
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
+__all__ = ["anyio_backend", "no_task_left_behind", "nothing_left_behind"]
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-import trio.testing
 
 from pilotfish.api.answers import State, error_of
 from pilotfish.api.questions import Operation, Question
@@ -21,14 +20,13 @@ from support.services.checks import full
 from support.services.scripted import scripted_service
 from support.services.several import service_on
 from support.services.watched import MAIN, WatchedService, watched_service
+from support.virtual_time import anyio_backend
 from support.watching.fake import FakeWatcher
 
+__all__ = ["anyio_backend"]
+
+
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 def hovering(script: Script) -> None:

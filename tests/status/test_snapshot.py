@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-import trio.testing
 
 from pilotfish.api.answers import State
 from pilotfish.api.status import Counts, ServerRow, Snapshot
@@ -16,13 +15,12 @@ from pilotfish.service.status.snapshot import ORDER, state_of
 from support.servers.pools import FakeVitals
 from support.servers.script import Script
 from support.services.several import MUTE, Ground, answering, custom, dying, hanging, service_on
+from support.virtual_time import anyio_backend
+
+__all__ = ["anyio_backend"]
+
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("TUI-1", "TUI-2")]
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 def row(snapshot: Snapshot, server: str) -> ServerRow:

@@ -4,26 +4,23 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import anyio
 import pytest
-import trio.testing
 
 from pilotfish.errors import Code, ServerFailed, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.pool.sidecar import LONGEST_DELAY, STEADY_SECONDS, Sidecar, SidecarState, running_sidecar
 from pilotfish.system.ports import Launch, Process, Spawner
 from support.servers.scripted import ScriptedProcess, ScriptedServer
+from support.virtual_time import anyio_backend
+
+__all__ = ["anyio_backend"]
+
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("WATCH-3")]
 
 LAUNCH = Launch(("/bin/generator", "--watch"), AbsPath("/w"), {}, "generator")
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 @dataclass

@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-import trio.testing
 
 from pilotfish.api.answers import Answer, State
 from pilotfish.client.session import Session
@@ -19,14 +18,13 @@ from support.servers.importer import importer
 from support.servers.script import SILENCE, Script
 from support.servers.scripted import Scenario
 from support.services.watched import MAIN, WatchedService, watched_service
+from support.virtual_time import anyio_backend
 from support.watching.fake import FakeWatcher, gone, made, written
 
+__all__ = ["anyio_backend"]
+
+
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
 
 @dataclass

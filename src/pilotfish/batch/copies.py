@@ -34,10 +34,19 @@ def make_copy(root: AbsPath, target: AbsPath, base: str | None, git: str | None)
 
 def duplicate(copy: AbsPath, target: AbsPath) -> None:
     """Another copy of a copy. Blocking."""
-    done = subprocess.run(["cp", "-a", f"{copy}/.", target], capture_output=True, check=False)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {' '.join(said)}")
+    left = deque([(copy, target)])
+    try:
+        while left:
+            folder, made = left.popleft()
+            for entry in _entries(folder):
+                path = AbsPath(os.path.join(made, entry.name))
+                if entry.is_dir(follow_symlinks=False):
+                    os.mkdir(path)
+                    left.append((AbsPath(entry.path), path))
+                else:
+                    shutil.copy2(entry.path, path, follow_symlinks=False)
+    except OSError as error:
+        raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {error}") from error
 
 
 def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> None:

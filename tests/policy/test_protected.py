@@ -59,11 +59,13 @@ DOCUMENTED = {
     "shells and version managers": (
         ".envrc", ".env", ".env.local", ".direnv/bin/a", "mise.toml", "mise.local.toml", ".mise.toml", ".mise/tasks/a",
         ".config/mise/config.toml", ".tool-versions", ".bashrc", ".zshenv", ".profile", "rust-toolchain.toml",
+        ".ruby-version", ".node-version", ".python-version", ".nvmrc", ".sdkmanrc",
     ),
     "package managers": (
         ".npmrc", ".yarnrc.yml", ".yarn/plugins/a.cjs", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".cargo/config.toml",
         ".bundle/config", ".mvn/extensions.xml", ".bazelrc", "sitecustomize.py", "a/usercustomize.py", "a/b.pth",
-        "NuGet.Config", ".netrc",
+        "NuGet.Config", ".netrc", "uv.toml", "poetry.toml", "pdm.toml", ".pdm-python",
+        "gradle/wrapper/gradle-wrapper.properties",
     ),
 }  # fmt: skip
 """What steers an agent or a tool, as its documentation has it."""

@@ -43,12 +43,14 @@ PROTECTED = (
     ".nvimrc", ".vimrc", ".vs", ".vscode*", ".ycm_extra_conf.py", "*.code-workspace", "*.sublime-project",
     "*.sublime-workspace",
     # What shells and version managers run on entering a folder, or at a login.
-    ".asdfrc", ".bash*", ".cshrc", ".direnv*", ".env", ".env.*", ".envrc*", ".inputrc", ".kshrc", ".login", ".mise*",
-    ".profile", ".tcshrc", ".tool-versions", ".zlog*", ".zprofile", ".zsh*", "mise*.toml", "rust-toolchain*",
+    ".*-version", ".asdfrc", ".bash*", ".cshrc", ".direnv*", ".env", ".env.*", ".envrc*", ".inputrc", ".kshrc",
+    ".login", ".mise*", ".nvmrc", ".profile", ".sdkmanrc", ".tcshrc", ".tool-versions", ".zlog*", ".zprofile", ".zsh*",
+    "mise*.toml", "rust-toolchain*",
     # What package managers and build tools run, and where they fetch from; secrets.
-    ".bazelrc", ".bundle", ".cargo", ".condarc", ".curlrc", ".gemrc", ".mvn", ".netrc", ".npmrc", ".pnp.*",
-    ".pnpmfile.*", ".pypirc", ".ssh", ".wgetrc", ".yarn", ".yarnrc*", "*.pth", "_netrc", "bunfig.toml", "nuget.config",
-    "pip.conf", "pip.ini", "sitecustomize.py", "usercustomize.py",
+    ".bazelrc", ".bundle", ".cargo", ".condarc", ".curlrc", ".gemrc", ".mvn", ".netrc", ".npmrc", ".pdm*", ".pnp.*",
+    ".pnpmfile.*", ".pypirc", ".ssh", ".wgetrc", ".yarn", ".yarnrc*", "*-wrapper.properties", "*.pth", "_netrc",
+    "bunfig.toml", "nuget.config", "pdm.toml", "pip.conf", "pip.ini", "poetry.toml", "sitecustomize.py",
+    "usercustomize.py", "uv.toml",
 )  # fmt: skip
 """Names of folders and files, at any depth: a nested repository has hooks too."""
 

@@ -5,8 +5,12 @@ import sys
 
 HELP = ("-h", "--help")
 
+PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The folder that this package lies in."""
+
 
 def main() -> None:
+    _look_nowhere_else()
     arguments = sys.argv[1:]
     if arguments[:1] == ["hook"] and not any(word in HELP for word in arguments):
         # It runs for every edit: the rest of the command line would cost more than the edit's own feedback.
@@ -22,6 +26,14 @@ def main() -> None:
     from pilotfish.surfaces.cli.main import run
 
     sys.exit(run(arguments))
+
+
+def _look_nowhere_else() -> None:
+    """Import nothing of folders that come before the standard library: `PYTHONPATH=.`, or the folder of `python -m`."""
+    standard = os.path.dirname(os.__file__)
+    if standard in sys.path:
+        first = sys.path.index(standard)
+        sys.path[:first] = [folder for folder in sys.path[:first] if folder == PACKAGES]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Variables of whoever asks that lead into an untrusted repository: no server gets them, whatever the way in."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +43,32 @@ def test_a_module_of_the_repository_is_not_loaded_into_a_real_server(
     assert ("works" if way == "doctor" else "not assignable") in said, said
     assert not told.was_read()
 
+
+@pytest.mark.proves("T47", "T12")
+@pytest.mark.parametrize("program", [("pilotfish",), ("python", "-m", "pilotfish")], ids=" ".join)
+@pytest.mark.parametrize("words", [("--help",), ("check", "a.x"), ("hook", "plain"), ("mcp",)], ids=" ".join)
+def test_a_module_of_the_current_folder_is_not_loaded_into_ours(
+    home: DaemonHome, tmp_path: Path, program: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    told = canary(tmp_path)
+    for name in MODULES:
+        home.write(f"{name}.py", CANARY.format(told=str(told)))
+    home.write("a.x", "bad\n")
+    done = subprocess.run(
+        [f"{os.path.dirname(sys.executable)}/{program[0]}", *program[1:], *words],
+        env={**home.environment, "PYTHONPATH": "."},
+        cwd=home.root,
+        input=b'{"files":["a.x"]}' if words[0] == "hook" else b"",
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert bool(done.stdout) is (words[0] != "mcp")
+    assert not told.was_read()
+
+
+MODULES = ("anyio", "click", "json", "msgspec", "select", "socket", "subprocess", "typing")
 
 LEADING = {
     "CC": "./cc",

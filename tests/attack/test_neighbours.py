@@ -2,15 +2,19 @@
 
 import json
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pilotfish.daemon.main import allow_descriptors
 from pilotfish.errors import Failure
 from pilotfish.ipc.client import Introduction, Link, open_link
+from pilotfish.ipc.rendezvous import connect
 from support.daemon.homes import WAIT_SECONDS, DaemonHome
 from support.process_tree import environment
 
@@ -62,6 +66,27 @@ def test_a_text_that_one_client_only_supposes_is_nobody_elses(home: DaemonHome) 
         assert len(supposed["data"]["a.x"]) == 1
         seen = other.request("check", {"paths": ["a.x"]})
         assert (seen["meta"]["state"], seen["data"]) == ("fresh", {"a.x": []})
+
+
+HELLO = b'{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}}'
+
+
+@pytest.mark.proves("T26", "F75")
+@pytest.mark.parametrize("word", [b"", b"Content-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)], ids=["silent", "hello"])
+def test_a_thousand_connections_at_once_keep_no_hook_out(home: DaemonHome, word: bytes) -> None:
+    home.write("a.x", "bad\n")
+    home.control(start=True).close()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allow_descriptors(4096)
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        for _ in range(1000):
+            end = stack.enter_context(closing(connect(home.place, WAIT_SECONDS)))
+            with suppress(BrokenPipeError):
+                end.sendall(word)
+        assert b"bad word" in home.run_hook(b'{"files":["a.x"]}').stdout
+        if not word:
+            home.link().close()
 
 
 @pytest.mark.proves("T12", "T21", "T35", "T42")

@@ -78,6 +78,7 @@ def test_kill_9_of_the_daemon_leaves_nothing_and_the_next_client_starts_a_clean_
     assert Path(home.place.socket).exists(), "a dead daemon leaves its socket"
     with home.link() as link:
         assert link.welcome["pid"] != pid
+        assert f"ended without a word: killed, or out of memory pid={pid}\n" in home.log
         assert "bad word" in link.request("touched", {"paths": ["a.x"], "kind": "edit"})["text"]
 
 
@@ -268,10 +269,10 @@ def test_a_path_that_is_too_long_for_a_socket_is_replaced_by_a_short_private_one
 ) -> None:
     home.environment["PILOTFISH_HOME"] = str(tmp_path / ("long" * 30))
     place = home.place
-    assert place.socket_folder != place.folder
     try:
         with home.control(start=True) as link:
             assert link.request("about")["socket"] == place.socket
+        assert place.socket_folder != place.folder
         assert stat.S_IMODE(os.stat(place.socket_folder).st_mode) == 0o700
         assert home.place.socket == place.socket
     finally:

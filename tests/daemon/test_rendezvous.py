@@ -1,6 +1,7 @@
 """Where the two sides meet, and what they check."""
 
 import os
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -39,16 +40,28 @@ def place(tmp_path: Path) -> DaemonPlace:
     return DaemonPlace({"PILOTFISH_HOME": str(tmp_path / "state")})
 
 
-@pytest.mark.proves("F70")
-@given(st.text("ab/ü", min_size=1, max_size=300))
-def test_a_socket_path_always_fits_and_depends_on_the_home_alone(name: str) -> None:
-    environment = {"PILOTFISH_HOME": f"/{name}"}
-    place = DaemonPlace(environment)
-    assert len(os.fsencode(place.socket)) <= MAX_SOCKET_PATH
-    assert os.path.dirname(place.socket) == place.socket_folder
-    assert DaemonPlace(environment).socket == place.socket
-    assert DaemonPlace({"PILOTFISH_HOME": f"/{name}-other"}).socket != place.socket
-    assert place.lock.startswith(place.state)
+@pytest.mark.proves("F70", "T22")
+@pytest.mark.parametrize("length", [10, 150])
+def test_a_socket_path_fits_and_a_folder_that_a_neighbour_took_is_not_used(tmp_path: Path, length: int) -> None:
+    long = DaemonPlace({"PILOTFISH_HOME": str(tmp_path / ("x" * length))})
+    with pytest.raises(NoDaemon):
+        connect(long, 1.0)
+    folders: list[str] = []
+    for _ in range(2):
+        claim = claim_daemon(long)
+        assert claim is not None
+        connect(long, 1.0).close()
+        folders.append(long.socket_folder)
+        claim.listener.close()
+        os.close(claim.lock)
+        assert len(os.fsencode(long.socket)) <= MAX_SOCKET_PATH
+        if long.short:
+            # What a neighbour does who has seen the name, once the folder was cleared away.
+            shutil.rmtree(long.socket_folder)
+            Path(long.socket_folder).touch()
+    assert len(set(folders)) == (2 if long.short else 1)
+    for folder in set(folders) if long.short else ():
+        Path(folder).unlink()
 
 
 def test_the_names_carry_the_version_of_the_protocol(place: DaemonPlace, monkeypatch: pytest.MonkeyPatch) -> None:

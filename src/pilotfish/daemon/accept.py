@@ -1,4 +1,8 @@
-"""The accept loop: our own user only, a bounded number of clients, and a client that fails affects no other."""
+"""The accept loop: our own user only, a bounded number of clients, and a client that fails affects no other.
+
+A program that leaks connections must not keep the hooks out, which connect anew for every edit: those that have said
+nothing make room for newer ones, and only clients that say hello, and so stay, count towards `MAX_CONNECTIONS`.
+"""
 
 import errno
 import logging
@@ -12,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from pilotfish.client.pulse import Pulse
 from pilotfish.daemon.claim import DaemonClaim
-from pilotfish.daemon.connection import ClientConnection
+from pilotfish.daemon.connection import FULL_HOUSE, ClientConnection
 from pilotfish.errors import Code
 from pilotfish.ipc.rendezvous import peer_user
 from pilotfish.model import AbsPath
@@ -23,7 +27,13 @@ from pilotfish.system.ports import ByteStream, Interest, OpenWatcher
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 256
-"""One person's agents, hooks and panels need far fewer; more is a program that leaks connections."""
+"""Clients that have said hello. One person's agents and panels are far fewer; more is a program that leaks them."""
+
+MAX_SILENT = 256
+"""Connections that have said nothing yet; the oldest makes room."""
+
+MAX_OPEN = 1024
+"""All of them, hooks at work included: a quarter of our descriptors."""
 
 FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of `accept` for lack of resources: it is tried again when a connection has ended."""
@@ -40,14 +50,18 @@ class Acceptor:
     """Owns the listening socket, and every connection that came through it."""
 
     def __init__(
-        self, claim: DaemonClaim, connection: Callable[[ByteStream], ClientConnection], user: int | None = None
+        self,
+        claim: DaemonClaim,
+        connection: Callable[[ByteStream, Callable[[], bool]], ClientConnection],
+        user: int | None = None,
     ) -> None:
         self._claim = claim
         self._connection = connection
         self._user = os.geteuid() if user is None else user
         self._listener = claim.listener
         self._inode = _inode(claim.place.socket)
-        self._connections: set[ClientConnection] = set()
+        self._connections: dict[ClientConnection, None] = {}
+        """In the order of their arrival."""
         self._left = Pulse()
         self._closed = False
 
@@ -88,6 +102,9 @@ class Acceptor:
             self._closed = True
             if self._is_there():
                 os.unlink(self._claim.place.socket)
+                if self._claim.place.short:
+                    with suppress(OSError):  # something else lies in it
+                        os.rmdir(self._claim.place.socket_folder)
             anyio.notify_closing(self._listener)
             self._listener.close()
 
@@ -103,13 +120,19 @@ class Acceptor:
         if user != self._user:
             logger.warning("refused another user uid=%s", user)
             end.close()
-        elif len(self._connections) >= MAX_CONNECTIONS:
+        elif len(self._connections) >= MAX_OPEN:
             logger.warning("refused a client connections=%d", len(self._connections))
             _turn_away(end)
         else:
-            connection = self._connection(End(end))
-            self._connections.add(connection)
+            silent = [connection for connection in self._connections if connection.is_silent]
+            if len(silent) >= MAX_SILENT:
+                silent[0].hang_up(Code.OVERLOADED, FULL_HOUSE)
+            connection = self._connection(End(end), self._is_full)
+            self._connections[connection] = None
             tasks.start_soon(self._serve, connection)
+
+    def _is_full(self) -> bool:
+        return sum(connection.stays for connection in self._connections) >= MAX_CONNECTIONS
 
     async def _serve(self, connection: ClientConnection) -> None:
         try:
@@ -118,7 +141,7 @@ class Acceptor:
             # A fault in what serves one client must not end the others, who share the task group.
             logger.exception("connection failed")
         finally:
-            self._connections.discard(connection)
+            del self._connections[connection]
             self._left.notify()
 
     def _is_there(self) -> bool:
@@ -129,7 +152,7 @@ class Acceptor:
 def _turn_away(end: socket.socket) -> None:
     end.setblocking(False)  # noqa: FBT003 - its only signature
     with suppress(OSError):  # it has gone by itself
-        end.send(Peer().notify("closing", {"code": Code.OVERLOADED, "message": "too many clients are connected"}))
+        end.send(Peer().notify("closing", {"code": Code.OVERLOADED, "message": FULL_HOUSE}))
     end.close()
 
 

@@ -8,6 +8,8 @@ Both locks are `flock`s, so they end with their process however it ends:
   a dead one.
 
 A lock file is never deleted: a process that waits for the old file and one that opens a new one would both win.
+That of the daemon holds its process while it runs. A daemon that is killed writes no log: the next one finds the number
+there, and writes the line.
 """
 
 import fcntl
@@ -22,8 +24,11 @@ from pilotfish.ipc.rendezvous import Busy, DaemonPlace, NoDaemon, Unsafe, check_
 START_SECONDS = 30
 """How long to wait for one that is starting (milliseconds) or ending (10 s at most)."""
 
-BACKLOG = 256
-"""Clients that may connect before the event loop runs: as many as may be connected at all."""
+BACKLOG = 4096
+"""Clients that may connect before the event loop runs: as many as Linux allows by default. They cost no descriptor."""
+
+SHORT_FOLDER = "/tmp"  # noqa: S108 - what is made in it is a private folder with a random name, checked before use
+"""Where the socket goes when the usual path is too long."""
 
 
 class DaemonClaim:
@@ -41,6 +46,19 @@ class DaemonClaim:
         """Whether the lock file is still the one at its path: the whole folder may have been deleted."""
         return _is_at(self.place.lock, self.lock)
 
+    def begin(self) -> str:
+        """Write down that we run; returns the process of a daemon that did not write down its own end, or nothing."""
+        left = os.pread(self.lock, 20, 0).decode(errors="replace")
+        self.end()
+        with suppress(OSError):  # the disk is full
+            os.pwrite(self.lock, b"%d" % os.getpid(), 0)
+        return left
+
+    def end(self) -> None:
+        """Write down that this end is no surprise."""
+        with suppress(OSError):
+            os.ftruncate(self.lock, 0)
+
 
 def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClaim | None:
     """Become the one daemon, or return None because another one serves. Blocks; raises `TimeoutError`."""
@@ -48,9 +66,10 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
     signal.alarm(seconds)
     try:
         make_private(place.folder)
-        make_private(place.socket_folder)
         starting = take_lock(place.start_lock)
         try:
+            if place.short:
+                _shorten(place)
             lock = try_lock(place.lock)
             if lock is None:
                 if _is_served(place):
@@ -61,6 +80,21 @@ def claim_daemon(place: DaemonPlace, seconds: int = START_SECONDS) -> DaemonClai
             os.close(starting)
     finally:
         signal.alarm(0)
+
+
+def _shorten(place: DaemonPlace) -> None:
+    """Make the folder of the socket. A neighbour may take any name in a folder that all share: then it is another."""
+    with suppress(Unsafe):
+        if place.socket_folder != place.folder:
+            make_private(place.socket_folder)
+            return
+    from tempfile import mkdtemp  # costs as much as all of this module
+
+    link = f"{place.short}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(link)
+    os.symlink(mkdtemp(prefix="pilotfish-", dir=SHORT_FOLDER), link)
+    os.replace(link, place.short)
 
 
 def make_private(folder: str) -> None:

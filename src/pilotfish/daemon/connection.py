@@ -55,6 +55,8 @@ FRAME_SECONDS = 30.0
 LAST_WORD_SECONDS = 1.0
 """For the notification `closing`, to a client that may not be reading."""
 
+FULL_HOUSE = "too many clients are connected"
+
 KINDS: dict[type[Failure], str] = {
     Refused: "refused",
     Unavailable: "unavailable",
@@ -66,13 +68,19 @@ KINDS: dict[type[Failure], str] = {
 class ClientConnection:
     """One client: a `methods.MethodContext`. `run` owns its tasks."""
 
-    def __init__(self, stream: ByteStream, methods: SocketMethods, upgrades: Upgrades) -> None:
+    def __init__(
+        self, stream: ByteStream, methods: SocketMethods, upgrades: Upgrades, is_full: Callable[[], bool] = bool
+    ) -> None:
+        self.stays = False
+        """It has said hello, and so may be followed by any number of calls."""
         self.client: ClientSession | None = None
         self.caller: Caller | None = None
         self.greeted = False
         self._stream = stream
         self._methods = methods
         self._upgrades = upgrades
+        self._is_full = is_full
+        """Whether one more client that stays is too many."""
         self._channel = RpcChannel(self._take, self._overflowed)
         self.notify = self._channel.notify
         self._tasks = anyio.create_task_group()
@@ -112,6 +120,11 @@ class ClientConnection:
         closing = self._channel.peer.notify("closing", {"code": code, "message": why})
         self._channel.queue.close(closing, drop=code is Code.OVERLOADED)
         self._writing.deadline = current_time() + LAST_WORD_SECONDS
+
+    @property
+    def is_silent(self) -> bool:
+        """It has said nothing, not even the beginning of a message."""
+        return not (self.greeted or self._hung_up or self._turns.busy) and self._channel.incomplete_since is None
 
     # --- Reading ----------------------------------------------------------------------------------------------------
 
@@ -170,7 +183,10 @@ class ClientConnection:
             self._channel.answer(request.id, ResponseError(ErrorCode.METHOD_NOT_FOUND, f"there is no method {method}"))
         elif not self.greeted and method not in {"hello", "hook", "command"}:
             self._channel.answer(request.id, _error(Refused(Code.INVALID_INPUT, "must send hello first")))
+        elif method == "hello" and not self.stays and self._is_full():
+            self.hang_up(Code.OVERLOADED, FULL_HOUSE)
         elif self._methods.is_immediate(method):
+            self.stays = self.stays or method == "hello"
             await self._work(request)
         elif not self._turns.admit(request):
             many = Unavailable(Code.OVERLOADED, "too many calls of this client are waiting", hint="Ask again later.")

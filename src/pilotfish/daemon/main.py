@@ -61,22 +61,24 @@ FAILED = 70
 def run(claim: DaemonClaim) -> Never:
     """Serve until the end of the daemon's life, which is that of the process."""
     logging.raiseExceptions = False
-    handler = LogFile(claim.place.log)
     root = logging.getLogger("pilotfish")
-    root.addHandler(handler)
+    root.addHandler(LogFile(claim.place.log))
     root.setLevel(logging.getLevelNamesMapping().get(os.environ.get("PILOTFISH_LOG", "").upper(), logging.INFO))
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)
     allow_descriptors(DESCRIPTORS)
-    code = 0
+    code = FAILED
     try:
+        if left := claim.begin():
+            logger.warning("the daemon before this one ended without a word: killed, or out of memory pid=%s", left)
         system = computer(os.environ)
         anyio.run(_live, claim, system, settings_of(system.places, os.environ))
+        code = 0
     except BaseException:
         logger.exception("the daemon failed")
-        code = FAILED
-    handler.close()
-    os._exit(code)
+    finally:
+        claim.end()
+        os._exit(code)
 
 
 async def _live(claim: DaemonClaim, system: System, settings: Settings) -> None:
@@ -157,7 +159,9 @@ class Daemon:
             anyio.create_task_group() as tasks,
         ):
             methods = SocketMethods(self._service, self._sessions, self, tasks, _answer_words)
-            acceptor = Acceptor(self._claim, lambda stream: ClientConnection(stream, methods, self._upgrades))
+            acceptor = Acceptor(
+                self._claim, lambda stream, is_full: ClientConnection(stream, methods, self._upgrades, is_full)
+            )
             tasks.start_soon(self._handle_signals)
             tasks.start_soon(self._life.run)
             tasks.start_soon(acceptor.run, tasks)
@@ -226,6 +230,7 @@ class Daemon:
                 if self._life.ending.is_set():
                     # The second signal: the supervisors end the servers as soon as this process is gone.
                     logger.warning("ending at once signal=%s", number.name)
+                    self._claim.end()
                     os._exit(FAILED)
                 self._life.stop(number.name)
 

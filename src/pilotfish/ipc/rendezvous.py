@@ -31,9 +31,6 @@ BUILD = os.stat(__file__).st_mtime_ns
 MAX_SOCKET_PATH = 107 if sys.platform == "linux" else 103
 """Bytes of a socket's path that the kernel takes, without the zero at its end."""
 
-SHORT_FOLDER = "/tmp"  # noqa: S108 - what is made in it is a private folder, checked before use
-"""Where the socket goes when the usual path is too long."""
-
 
 class Missed(Exception):
     """The client could not connect."""
@@ -52,9 +49,9 @@ class Unsafe(Missed):
 
 
 class DaemonPlace:
-    """The paths of one user's daemon: a function of the environment alone."""
+    """The paths of one user's daemon: a function of the environment, and of one link where a path is too long."""
 
-    __slots__ = ("folder", "lock", "log", "socket", "socket_folder", "start_lock", "state")
+    __slots__ = ("folder", "lock", "log", "name", "short", "start_lock", "state")
 
     def __init__(self, environment: "Mapping[str, str]") -> None:
         self.state = state_folder(environment)
@@ -62,11 +59,21 @@ class DaemonPlace:
         self.lock = os.path.join(self.folder, f"daemon-{PROTOCOL}.lock")
         self.start_lock = os.path.join(self.folder, f"start-{PROTOCOL}.lock")
         self.log = os.path.join(self.state, "logs", "daemon.log")
-        self.socket_folder = self.folder
-        self.socket = os.path.join(self.folder, f"daemon-{PROTOCOL}.sock")
-        if len(os.fsencode(self.socket)) > MAX_SOCKET_PATH:
-            self.socket_folder = f"{SHORT_FOLDER}/pilotfish-{os.geteuid()}-{_digest(os.fsencode(self.state)):016x}"
-            self.socket = f"{self.socket_folder}/daemon-{PROTOCOL}.sock"
+        self.name = f"daemon-{PROTOCOL}.sock"
+        long = len(os.fsencode(os.path.join(self.folder, self.name))) > MAX_SOCKET_PATH
+        self.short = os.path.join(self.folder, "short") if long else ""
+        """The link to a folder of a shorter path, which the daemon has made: its name cannot be guessed."""
+
+    @property
+    def socket_folder(self) -> str:
+        try:
+            return os.readlink(self.short) if self.short else self.folder
+        except OSError:
+            return self.folder
+
+    @property
+    def socket(self) -> str:
+        return os.path.join(self.socket_folder, self.name)
 
 
 def state_folder(environment: "Mapping[str, str]") -> str:
@@ -83,20 +90,25 @@ def state_folder(environment: "Mapping[str, str]") -> str:
 
 def connect(place: DaemonPlace, seconds: float) -> "socket.socket":
     """Connect to the running daemon; later reads and writes time out after `seconds`. Raises `Missed`."""
-    _check_private(place.socket_folder)
-    check_socket(place.socket)
+    path = place.socket
+    _check_private(place.folder)
+    _check_private(os.path.dirname(path))
+    check_socket(path)
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        # The kernel waits for room in the queue of the daemon; with Python's own time limit, `connect` would not.
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(seconds))
+        end.connect(path)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0.0))
         end.settimeout(seconds)
-        end.connect(place.socket)
         if peer_user(end) != os.geteuid():
-            raise Unsafe(f"another user listens at {place.socket}")
+            raise Unsafe(f"another user listens at {path}")
     except (FileNotFoundError, ConnectionRefusedError):
         end.close()
-        raise NoDaemon(f"no daemon listens at {place.socket}") from None
+        raise NoDaemon(f"no daemon listens at {path}") from None
     except (BlockingIOError, TimeoutError):
         end.close()
-        raise Busy(f"the daemon at {place.socket} accepts no connections") from None
+        raise Busy(f"the daemon at {path} accepts no connections") from None
     except BaseException:
         end.close()
         raise
@@ -129,6 +141,11 @@ def packed(environment: "Mapping[str, str]") -> str:
     return b"\0".join(os.fsencode(f"{name}={value}") for name, value in environment.items()).hex()
 
 
+def _timeval(seconds: float) -> bytes:
+    microseconds = int(seconds * 1_000_000)
+    return b"".join(part.to_bytes(8, sys.byteorder) for part in divmod(microseconds, 1_000_000))
+
+
 def _check_private(folder: str) -> None:
     status = _status(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
@@ -142,11 +159,3 @@ def _status(path: str) -> os.stat_result:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         raise NoDaemon(f"{path} does not exist") from None
-
-
-def _digest(data: bytes) -> int:
-    """FNV-1a: tells one user's folders apart. `hashlib` loads a library for it; nobody else can write there anyway."""
-    digest = 0xCBF29CE484222325
-    for byte in data:
-        digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return digest

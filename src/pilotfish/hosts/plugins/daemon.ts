@@ -3,7 +3,7 @@
  * single files; there it exports nothing.
  */
 import { spawn } from "node:child_process";
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { type Socket, connect } from "node:net";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
@@ -347,9 +347,12 @@ function placeOf(environment: NodeJS.ProcessEnv): { folder: string; socket: stri
 	const name = `daemon-${PROTOCOL}.sock`;
 	const folder = join(state, "run");
 	if (Buffer.byteLength(join(folder, name)) <= MAX_SOCKET_PATH) return { folder, socket: join(folder, name) };
-	let digest = 0xcbf29ce484222325n;
-	for (const byte of Buffer.from(state)) digest = ((digest ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
-	const short = `/tmp/pilotfish-${process.geteuid?.()}-${digest.toString(16).padStart(16, "0")}`;
+	let short = folder;
+	try {
+		short = readlinkSync(join(folder, "short"));
+	} catch {
+		// No daemon has run here yet.
+	}
 	return { folder: short, socket: join(short, name) };
 }
 

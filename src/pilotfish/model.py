@@ -48,21 +48,6 @@ class Range(Struct, frozen=True, order=True):
     end: Position
 
 
-class Location(Struct, frozen=True):
-    """A range in a document. `path` is None where the URI names no file (`jdt:`, `untitled:`)."""
-
-    uri: Uri
-    path: AbsPath | None
-    range: Range
-
-
-class RelatedInformation(Struct, frozen=True):
-    """Another place that explains a diagnostic."""
-
-    location: Location
-    message: str
-
-
 class Cell(Struct, frozen=True):
     """A cell of a notebook: its number among all cells, from 1, and its first line in the text of its code cells."""
 
@@ -71,7 +56,7 @@ class Cell(Struct, frozen=True):
 
 
 class Diagnostic(Struct, frozen=True):
-    """One squiggle. `data` is the server's own JSON, sent back word for word when code actions are asked for."""
+    """One squiggle."""
 
     range: Range
     severity: Severity
@@ -79,9 +64,5 @@ class Diagnostic(Struct, frozen=True):
     server: str
     code: str | None = None
     source: str | None = None
-    code_description: str | None = None
-    tags: tuple[int, ...] = ()
-    related: tuple[RelatedInformation, ...] = ()
-    data: bytes | None = None
     cell: Cell | None = None
     """Where the file is a notebook."""

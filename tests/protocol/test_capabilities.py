@@ -16,7 +16,6 @@ from pilotfish.protocol.capabilities import (
     METHODS,
     RETRY_ON_CONTENT_MODIFIED,
     Capabilities,
-    Registered,
     client_capabilities,
 )
 from pilotfish.protocol.codec import Malformed, encode
@@ -232,19 +231,21 @@ def unregistration(name: str, method: str = "", *, spelling: str = "unregisterat
 )
 def test_what_is_registered_is_offered_until_it_is_unregistered(registered: str, options: object, method: str) -> None:
     capabilities = Capabilities({})
-    assert capabilities.register(registration("1", registered, options)) == Registered((registered,))
+    capabilities.register(registration("1", registered, options))
     assert capabilities.supports(method)
-    assert capabilities.unregister(unregistration("1", registered)) == (registered,)
+    capabilities.unregister(unregistration("1", registered))
     assert not capabilities.supports(method)
 
 
 @pytest.mark.proves("C48")
 def test_a_method_that_nobody_knows_is_kept_and_harms_nothing() -> None:
     capabilities = Capabilities({"hoverProvider": True})
-    assert capabilities.register(registration("1", "foo/bar", [1])) == Registered(("foo/bar",))
+    capabilities.register(registration("1", "foo/bar", [1]))
+    assert capabilities.supports("foo/bar")
     assert capabilities.supports("textDocument/hover")
     assert not capabilities.supports("textDocument/rename")
-    assert capabilities.unregister(unregistration("1", "foo/bar")) == ("foo/bar",)
+    capabilities.unregister(unregistration("1", "foo/bar"))
+    assert not capabilities.supports("foo/bar")
 
 
 @pytest.mark.proves("C49")
@@ -269,7 +270,7 @@ def test_both_spellings_unregister(spelling: str) -> None:
 def test_unregistering_what_is_not_there_is_harmless(params: bytes) -> None:
     capabilities = Capabilities({"definitionProvider": True})
     capabilities.register(registration("1", "textDocument/hover"))
-    assert capabilities.unregister(Raw(params)) == ()
+    capabilities.unregister(Raw(params))
     assert capabilities.supports("textDocument/hover")
     assert capabilities.supports("textDocument/definition")
 
@@ -280,9 +281,11 @@ def test_unregistering_goes_by_the_id_where_the_method_fits_nothing() -> None:
     capabilities.register(
         batch_of({"id": "1", "method": "textDocument/hover"}, {"id": "1", "method": "textDocument/rename"})
     )
-    assert capabilities.unregister(unregistration("1", "textDocument/rename")) == ("textDocument/rename",)
+    capabilities.unregister(unregistration("1", "textDocument/rename"))
+    assert not capabilities.supports("textDocument/rename")
     assert capabilities.supports("textDocument/hover")
-    assert capabilities.unregister(unregistration("1")) == ("textDocument/hover",)
+    capabilities.unregister(unregistration("1"))
+    assert not capabilities.supports("textDocument/hover")
 
 
 @pytest.mark.proves("C50")
@@ -321,7 +324,7 @@ def test_of_watched_files_the_same_id_adds_and_one_word_takes_all_back() -> None
 def test_a_static_offer_with_an_id_can_be_taken_back(answer: dict[str, object], method: str) -> None:
     capabilities = Capabilities({"definitionProvider": True, **answer})
     assert capabilities.supports(method)
-    assert capabilities.unregister(unregistration("s", method)) == (method,)
+    capabilities.unregister(unregistration("s", method))
     assert not capabilities.supports(method)
     assert capabilities.supports("textDocument/definition")
 
@@ -342,9 +345,7 @@ def test_a_static_offer_with_an_id_can_be_taken_back(answer: dict[str, object], 
 def test_a_bad_registration_is_skipped_and_the_others_stand(bad: object) -> None:
     capabilities = Capabilities({})
     first, last = {"id": "1", "method": "textDocument/hover"}, {"id": "3", "method": "textDocument/definition"}
-    registered = capabilities.register(batch_of(first, bad, last))
-    assert registered.added == ("textDocument/hover", "textDocument/definition")
-    assert len(registered.skipped) == 1
+    capabilities.register(batch_of(first, bad, last))
     assert capabilities.supports("textDocument/hover")
     assert capabilities.supports("textDocument/definition")
     assert capabilities.sync() == SyncOptions()
@@ -360,9 +361,10 @@ def test_what_is_no_list_of_registrations_is_malformed(params: bytes) -> None:
 def test_a_server_that_registers_without_end_does_not_fill_our_memory() -> None:
     capabilities = Capabilities({})
     many = [{"id": str(index), "method": "foo/bar"} for index in range(MAX_REGISTRATIONS + 5)]
-    registered = capabilities.register(batch_of(*many))
-    assert (len(registered.added), len(registered.skipped)) == (MAX_REGISTRATIONS, 5)
-    assert capabilities.register(batch_of(many[0])).added == ("foo/bar",)
+    capabilities.register(batch_of(*many))
+    capabilities.register(batch_of({**many[0], "registerOptions": {"again": True}}))
+    kept = capabilities.options("foo/bar")
+    assert (len(kept), kept[-1]) == (MAX_REGISTRATIONS, {"again": True})
 
 
 # --- For which document -------------------------------------------------------------------------------------------
@@ -490,8 +492,8 @@ def test_synchronisation_that_cannot_be_read_is_malformed() -> None:
 def test_watchers_come_and_go_with_their_registration(method: str) -> None:
     capabilities = Capabilities({})
     watchers = [{"globPattern": "**/*.py"}, {"globPattern": "{a"}, {"globPattern": "**/*.toml", "kind": 4}]
-    registered = capabilities.register(registration("1", method, {"watchers": watchers}))
-    assert registered.added == ("workspace/didChangeWatchedFiles",)
+    capabilities.register(registration("1", method, {"watchers": watchers}))
+    assert capabilities.supports("workspace/didChangeWatchedFiles")
     assert [(watcher.glob.glob.pattern, watcher.kinds) for watcher in capabilities.watchers()] == [
         ("**/*.py", 7),
         ("**/*.toml", 4),

@@ -238,18 +238,6 @@ def test_another_language_id_closes_and_opens_again() -> None:
     assert opened.version(A) == 2
 
 
-@pytest.mark.proves("C71")
-def test_a_rename_closes_the_old_name_and_opens_the_new_one_with_the_same_text() -> None:
-    opened = documents()
-    server = NaiveServer(UTF16)
-    server.take(opened.open(A, "javascript", "x"))
-    notifications = opened.rename(A, C, "typescriptreact")
-    server.take(notifications)
-    assert methods(notifications) == ["didClose", "didOpen"]
-    assert server.texts == {uri_of(C): "x"}
-    assert opened.paths == (C,)
-
-
 @pytest.mark.proves("C66")
 def test_a_version_is_never_used_again_not_even_after_closing() -> None:
     opened = documents()
@@ -297,7 +285,6 @@ def test_a_server_that_registers_late_is_told_then_what_it_has_missed() -> None:
     server.take(opened.configure(wanted))
     assert server.texts == {uri_of(A): "2"}
     assert opened.configure(wanted) == ()
-    assert opened.options == wanted
 
 
 @pytest.mark.proves("C65")

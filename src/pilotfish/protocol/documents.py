@@ -119,10 +119,6 @@ class Documents:
     # --- What is open ----------------------------------------------------------------------------------------------
 
     @property
-    def options(self) -> SyncOptions:
-        return self._options
-
-    @property
     def paths(self) -> tuple[AbsPath, ...]:
         """All open documents, the least recently used one first."""
         return tuple(self._open)
@@ -194,11 +190,6 @@ class Documents:
         if document is None or not document.announced:
             return ()
         return (Notification("textDocument/didClose", DidCloseParams(TextDocumentIdentifier(uri_of(path)))),)
-
-    def rename(self, path: AbsPath, new_path: AbsPath, language_id: str) -> tuple[Notification, ...]:
-        """Go on with the same text under another name: for the server, one document closes and another opens."""
-        text = self.text(path).string
-        return self.close(path) + self.open(new_path, language_id, text)
 
     def configure(self, options: SyncOptions) -> tuple[Notification, ...]:
         """The server wants to be told other things from now on; announces what it did not want to hear of before."""

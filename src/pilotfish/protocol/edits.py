@@ -35,7 +35,6 @@ class Annotation(Struct, frozen=True):
 
     label: str
     needs_confirmation: bool
-    description: str | None = None
 
 
 class Resource(Struct, frozen=True):
@@ -96,15 +95,6 @@ class EditPlan(Struct, frozen=True):
     """What to do, in this order."""
 
     operations: tuple[EditOperation, ...]
-
-    @property
-    def needs_confirmation(self) -> bool:
-        """Whether a person has to agree: then it is never applied on its own."""
-        return any(
-            annotation is not None and annotation.needs_confirmation
-            for operation in self.operations
-            for annotation in _annotations(operation)
-        )
 
 
 class Overlapping(Malformed):
@@ -216,12 +206,8 @@ def _annotation(identifier: str | None, annotations: _Annotations) -> Annotation
         # The server forgot to say what it means. A person should look.
         return Annotation(identifier, needs_confirmation=True)
     fields = cast("dict[str, object]", found)
-    label, description = fields.get("label"), fields.get("description")
-    return Annotation(
-        label if isinstance(label, str) else identifier,
-        fields.get("needsConfirmation") is True,
-        description if isinstance(description, str) else None,
-    )
+    label = fields.get("label")
+    return Annotation(label if isinstance(label, str) else identifier, fields.get("needsConfirmation") is True)
 
 
 def _named(uri: str | None, field: str) -> Resource:
@@ -232,12 +218,6 @@ def _named(uri: str | None, field: str) -> Resource:
 
 def _resource(uri: str) -> Resource:
     return Resource(Uri(uri), path_of(uri))
-
-
-def _annotations(operation: EditOperation) -> Iterable[Annotation | None]:
-    if isinstance(operation, TextChange):
-        return (edit.annotation for edit in operation.edits)
-    return (operation.annotation,)
 
 
 # --- One change per document ----------------------------------------------------------------------------------------

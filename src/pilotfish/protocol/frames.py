@@ -31,9 +31,6 @@ MAX_JUNK = 1024 * 1024
 MAX_JUNK_LINE = 64 * 1024
 """Bytes of one line of log. An unfinished line is copied with every chunk, so its length bounds that work."""
 
-MAX_KEPT_JUNK = 2 * 1024
-"""Bytes of the first junk that are kept to be shown: enough for a banner or the first lines of a stack trace."""
-
 _LINE_FEED = ord("\n")
 _END = b"\r\n\r\n"
 _FIELD = re.compile(rb"content-(?:length|type)[ \t]{0,16}:", re.IGNORECASE)
@@ -53,15 +50,6 @@ class FrameError(Exception):
         self.bodies: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Junk:
-    """What came between messages and is none: how much, and its first lines."""
-
-    size: int
-    lines: int
-    head: tuple[str, ...]
-
-
 def frame(body: bytes) -> bytes:
     """Return `body` with its header, in one piece: two writers can never mix the halves of two messages."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -78,20 +66,14 @@ class FrameDecoder:
         self._fault: tuple[Code, str] | None = None
         self._frames = 0
         self._gap = _Gap(after=0)
-        self._junk_lines = 0
-        self._junk_size = 0
-        self._junk_head = b""
+        self.junk_size = 0
+        """Bytes that were no part of a message."""
 
     @property
     def incomplete(self) -> bool:
         """Whether a message has begun and not ended. An unfinished line of log is not a message."""
         begun = self._rest[:8].lower()
         return self._body is not None or (begun != b"" and b"content-".startswith(begun))
-
-    @property
-    def junk(self) -> Junk:
-        lines = self._junk_head.decode("utf-8", "replace").splitlines()
-        return Junk(self._junk_size, self._junk_lines, tuple(line for line in lines if line.strip()))
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take the next bytes; return the bodies that are whole now. Raises `FrameError`, and then for ever."""
@@ -164,11 +146,8 @@ class FrameDecoder:
         """Count what lies between messages; `frames` tells one gap from the next."""
         if frames != self._gap.after:
             self._gap = _Gap(after=frames)
-            self._junk_head += b"\n"
         self._gap.size += len(junk)
-        self._junk_size += len(junk)
-        self._junk_lines += junk.count(b"\n")
-        self._junk_head = (self._junk_head + junk[:MAX_KEPT_JUNK])[:MAX_KEPT_JUNK]
+        self.junk_size += len(junk)
         longest = max(map(len, junk.split(b"\n"))) if len(junk) > MAX_JUNK_LINE else 0
         if self._gap.size > MAX_JUNK or longest > MAX_JUNK_LINE:
             raise _too_much_junk()

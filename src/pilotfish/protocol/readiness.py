@@ -7,8 +7,6 @@ Both are bounded elsewhere by a deadline: a progress that never ends must not ho
 from math import inf
 from typing import Any
 
-from msgspec import Struct
-
 from pilotfish.protocol.codec import Malformed, decode
 from pilotfish.protocol.wire import ProgressParams, Raw, WorkDoneProgress
 
@@ -28,20 +26,12 @@ RESTART_SECONDS = 0.3
 with rust-analyzer, 80 to 100 ms lie between."""
 
 
-class Progress(Struct, frozen=True):
-    """One piece of work the server told us about."""
-
-    title: str
-    message: str | None
-    percentage: float | None
-    cancellable: bool
-
-
 class Readiness:
     """What one server has said about its own work."""
 
     def __init__(self) -> None:
-        self._running: dict[int | str, Progress] = {}
+        self._running: dict[int | str, str] = {}
+        """The titles of work that has begun and not ended, by its token."""
         self._quiescent: bool | None = None
         self.health: str | None = None
         """`ok`, `warning` or `error`: whether it can work, as `experimental/serverStatus` last said."""
@@ -81,7 +71,8 @@ class Readiness:
         """What `experimental/serverStatus` last said; None for a server that never says."""
         return self._quiescent
 
-    def running(self) -> tuple[Progress, ...]:
+    def running(self) -> tuple[str, ...]:
+        """The titles of what it works on."""
         return tuple(self._running.values())
 
     def saved(self, now: float) -> None:
@@ -120,7 +111,8 @@ class Readiness:
         except Malformed:
             return
         if work.kind == "end":
-            if self._running.pop(note.token, None) is not None:
+            if note.token in self._running:
+                del self._running[note.token]
                 self.ended += 1
                 self.ended_at = now
                 self._done.add(str(note.token))
@@ -129,7 +121,9 @@ class Readiness:
         elif work.kind in {"begin", "report"}:
             if work.kind == "begin":
                 self._begin(str(note.token), now)
-            self._note(note.token, work)
+            self._running[note.token] = work.title or self._running.get(note.token, "")
+            if len(self._running) > MAX_TOKENS:
+                del self._running[next(iter(self._running))]
 
     def _begin(self, token: str, now: float) -> None:
         crossed = self._awaited_before and now - self._saved_at < CROSSING_SECONDS
@@ -159,11 +153,3 @@ class Readiness:
             self.health = health
             message = status.get("message")
             self.complaint = message if isinstance(message, str) and message else None
-
-    def _note(self, token: int | str, work: WorkDoneProgress) -> None:
-        before = self._running.get(token)
-        title = work.title or (before.title if before else "")
-        cancellable = work.cancellable or (before.cancellable if before else False)
-        self._running[token] = Progress(title, work.message, work.percentage, cancellable)
-        if len(self._running) > MAX_TOKENS:
-            del self._running[next(iter(self._running))]

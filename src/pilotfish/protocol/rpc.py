@@ -223,14 +223,12 @@ class Peer:
         self._waiting.pop(identifier, None)
         return known
 
-    def close(self) -> tuple[tuple[RequestId, str], ...]:
-        """The connection has ended: return the requests that will never be answered, and make no more."""
-        waiting = tuple(self._waiting.items())
+    def close(self) -> None:
+        """The connection has ended: nothing is waited for or owed, and no more requests are made."""
         self._closed = True
         self._waiting.clear()
         self._abandoned.clear()
         self._owed.clear()
-        return waiting
 
     def receive(self, body: bytes) -> Event:
         return self.accept(decode_message(body))

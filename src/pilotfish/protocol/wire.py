@@ -127,13 +127,11 @@ class DidCloseParams(Wire, frozen=True):
 # --- Diagnostics --------------------------------------------------------------------------------------------------
 
 
-class WireRelatedInformation(Wire, frozen=True):
-    location: WireLocation
-    message: str
-
-
 class WireDiagnostic(Wire, frozen=True):
-    """`code` may be a number, a string or an object, `message` a string or markup, `tags` may hold unknown numbers."""
+    """`code` may be a number, a string or an object, `message` a string or markup.
+
+    What we do not read ourselves goes back to the server with a question about code actions.
+    """
 
     range: WireRange
     message: Any
@@ -141,8 +139,8 @@ class WireDiagnostic(Wire, frozen=True):
     code: Any = None
     code_description: Any = None
     source: str | None = None
-    tags: list[int] | None = None
-    related_information: list[WireRelatedInformation] | None = None
+    tags: Any = None
+    related_information: Any = None
     data: Raw | UnsetType = UNSET
 
 
@@ -163,10 +161,7 @@ class DocumentDiagnosticReport(Wire, frozen=True):
 
 class WorkspaceDocumentDiagnosticReport(Wire, frozen=True):
     uri: str
-    kind: str = "full"
-    version: int | None = None
     items: Raw | UnsetType = UNSET
-    result_id: str | None = None
 
 
 class WorkspaceDiagnosticReport(Wire, frozen=True):
@@ -228,7 +223,6 @@ class WireResourceOperation(Wire, frozen=True):
 
 class ApplyEditParams(Wire, frozen=True):
     edit: Raw
-    label: str | None = None
 
 
 class ApplyEditResult(Wire, frozen=True):
@@ -287,9 +281,6 @@ class ProgressParams(Wire, frozen=True):
 class WorkDoneProgress(Wire, frozen=True):
     kind: str = ""
     title: str | None = None
-    message: str | None = None
-    percentage: float | None = None
-    cancellable: bool = False
 
 
 class MessageAction(Wire, frozen=True):
@@ -300,7 +291,6 @@ class MessageParams(Wire, frozen=True):
     """`window/logMessage`, `window/showMessage` and `window/showMessageRequest`."""
 
     message: str = ""
-    type: int = 4
     actions: list[MessageAction] | None = None
 
 

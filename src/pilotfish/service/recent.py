@@ -22,12 +22,6 @@ class Recent(Generic[K, V]):
         """The keys as they are now, also if entries change during the iteration."""
         return iter(tuple(self._kept))
 
-    def copy(self) -> "Recent[K, V]":
-        made = Recent[K, V](self._most)
-        for key, value in self._kept.items():
-            made.put(key, value)
-        return made
-
     def drop(self, is_meant: Callable[[K], bool]) -> None:
         for key in self:
             if is_meant(key):

@@ -48,7 +48,7 @@ class RpcChannel:
     @property
     def has_junk(self) -> bool:
         """Whether anything came that is no message."""
-        return bool(self._decoder.junk.size)
+        return bool(self._decoder.junk_size)
 
     def notify(self, method: str, params: object = UNSET) -> None:
         self.post(self.peer.notify(method, params))

@@ -150,7 +150,7 @@ def _instance(root: AbsPath, entry: Entry, moment: _Moment) -> Instance:
         uptime_ms=_milliseconds(moment.now - entry.running_since),
         last_latency_ms=_milliseconds(answered[-1]) if answered else None,
         documents=len(session.documents.paths),
-        busy=tuple(sanitised(progress.title, MAX_TITLE) for progress in session.readiness.running()),
+        busy=tuple(sanitised(title, MAX_TITLE) for title in session.readiness.running()),
         watching=None if health is None else _watching((health,)),
         confined=session.held,
     )

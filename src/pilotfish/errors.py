@@ -20,6 +20,7 @@ class Code(StrEnum):
     SERVER_ERROR = "server_error"
     PROTOCOL_ERROR = "protocol_error"
     REQUEST_TIMEOUT = "ETIMEDOUT"
+    CANCELLED = "cancelled"
     UNSUPPORTED = "unsupported"
     UNTRUSTED = "untrusted"
     OVERLOADED = "overloaded"

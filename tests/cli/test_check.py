@@ -16,9 +16,9 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
-from support.answers import read_answer
 from support.files.repositories import commit_everything, run_git
 from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
+from support.values.answers import read_answer
 
 Captured = pytest.CaptureFixture[str]
 

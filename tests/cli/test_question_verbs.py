@@ -12,8 +12,8 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.main import VERBS, root, run
-from support.answers import read_answer
 from support.services.cli_workspace import ScriptedWorkspace, fresh, place
+from support.values.answers import read_answer
 
 Captured = pytest.CaptureFixture[str]
 

@@ -16,10 +16,10 @@ import pytest
 
 from pilotfish.errors import Code
 from pilotfish.surfaces.cli.workspace import NO_DAEMON
-from support.answers import read_answer
 from support.daemon.homes import no_daemon_left, processes_of
 from support.servers.real import User, make_user, require
 from support.services.cli_workspace import data_of
+from support.values.answers import read_answer
 
 pytestmark = [pytest.mark.server("basedpyright"), pytest.mark.proves("CLI-1")]
 

@@ -33,7 +33,7 @@ from pilotfish.library.opta import opta_text
 from pilotfish.operations.cleaning import structured
 from pilotfish.operations.render import text_of
 from pilotfish.protocol.codec import encode
-from support.answers import read_answer
+from support.values.answers import read_answer
 
 FRESH = Effort(duration_ms=1, server_hits=1)
 SPAN = Span(Point(0, 4), Point(0, 9))

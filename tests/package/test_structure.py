@@ -19,9 +19,6 @@ SAME_NAME: dict[str, str] = {
     "Diagnostic: pilotfish.api.answers, pilotfish.model": (
         "both are LSP's word: the answer's has paths, lines from 1 and names of severities, the model's has ranges"
     ),
-    "Location: pilotfish.api.answers, pilotfish.model": (
-        "both are LSP's word: the answer's has a relative path and the source line, the model's a path and a range"
-    ),
     "Workspace: pilotfish.library.workspace, pilotfish.service.workspace": (
         "the library's is the public name that users import; the service's is the configuration in force behind it"
     ),

@@ -21,7 +21,7 @@ from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest
 from pilotfish.service.whole_project import select
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
-from support.answers import read_answer
+from support.values.answers import read_answer
 
 Answer = answers.Answer[Any]
 

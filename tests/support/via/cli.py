@@ -22,9 +22,9 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.cli.main import run
 from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 from pilotfish.system.tasks import owned_tasks
-from support.answers import read_answer
 from support.daemon.homes import no_daemon_left
 from support.servers.real import User
+from support.values.answers import read_answer
 from support.via.mcp import is_shown_whole
 from support.via.surfaces import Accepts, Answer, Ground, Surface
 

@@ -12,9 +12,9 @@ from pilotfish.api.questions import Question
 from pilotfish.operations.rows import ROWS
 from pilotfish.surfaces.mcp.options import McpOptions
 from pilotfish.surfaces.mcp.server import serve
-from support.answers import read_answer
 from support.clients.mcp import transport
 from support.clients.wires import MemoryWire
+from support.values.answers import read_answer
 from support.via.surfaces import Accepts, Answer, Ground, Surface, fields_of
 
 

@@ -166,4 +166,4 @@ def test_every_key_has_a_default(section: str) -> None:
 def test_a_preset_sets_every_limit_and_the_order(name: str) -> None:
     assert problems({"feedback": {**PRESETS[name], "preset": name}}, name) == ()
     keys = set(json_schema()["$defs"]["FeedbackSettings"]["properties"])
-    assert set(PRESETS[name]) == keys - {"preset", "onlyNew", "noVerdict", "beforeStop"}
+    assert set(PRESETS[name]) == keys - {"preset", "after", "onlyNew", "noVerdict", "beforeStop"}

@@ -122,6 +122,7 @@ WINDSURF = {"agent_action_name": "post_write_code", "trajectory_id": "s1"}
 
 def touched(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
     event, undos, identity = more.pop("event", ""), more.pop("undos", {}), more.pop("id", "")
+    more = {"batch": None if kind == "read" else "part", **more}
     return TouchEvent(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos, id=identity)
 
 
@@ -212,7 +213,8 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         {**CLAUDE, "hook_event_name": "SubagentStop", "agent_id": "a1"},
         moment("stop", event="SubagentStop", agent="a1"),
     ),
-    "claude batch of one edit": ("claude-code", batch(WRITE, READ), moment("call", event="PostToolBatch")),
+    "claude batch of one edit": ("claude-code", batch(WRITE, READ), of_all(A)),
+    "claude batch without an edit": ("claude-code", batch(READ), moment("call", event="PostToolBatch")),
     "claude batch": (
         "claude-code",
         batch(WRITE, OTHER, READ, EDIT),
@@ -432,7 +434,7 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
         after(A, "edit", event="post_write_code", undos={"/w/a.py": (Replacement("x", "y"),)}),
     ),
     "windsurf response": ("windsurf", {**WINDSURF, "agent_action_name": "post_cascade_response"}, OtherEvent()),
-    "amp edit": ("amp", {"files": ["/w/a.py"], "session": "s1", "cwd": "/w"}, touched(A, "edit")),
+    "amp edit": ("amp", {"files": ["/w/a.py"], "session": "s1", "cwd": "/w"}, touched(A, "edit", batch=None)),
     "amp stops": (
         "amp",
         {"event": "stopping", "session": "s1", "cwd": "/w"},

@@ -82,8 +82,9 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     """By path as in `paths`: the text before the edit, where the host says it; empty for a file that is new."""
     counts: bool = True
     """As in `Moment`."""
-    batch: Literal["end"] | None = None
-    """`end`: all edits that the model made at once, after the last of them. Each was reported alone before."""
+    batch: Literal["part", "end"] | None = None
+    """`part`: the model may read the result of this edit together with those of others, and it may be told with them.
+    `end`: all edits that the model made at once, after the last of them. Each was reported as a part before."""
 
 
 class Moment(Api, frozen=True, forbid_unknown_fields=True):
@@ -98,6 +99,6 @@ class Moment(Api, frozen=True, forbid_unknown_fields=True):
     again: bool = False
     """Before a stop: the host says that it goes on only because it was told before."""
     counts: bool = True
-    """Whether this is the end of a call; False where the host reports one more than once."""
+    """Whether the host's report of its calls ends with this; False where an event for all of them follows."""
     tentative: bool = False
     """Before what may be a stop: the answer is what would be told, and nothing counts as told."""

@@ -165,6 +165,13 @@ class FeedbackSettings(Section, frozen=True):
     other_files_after: Annotated[
         tuple[TouchKind, ...], _about("After which kinds of change other files are shown too.")
     ] = ("edit", "write", "patch")
+    after: Annotated[
+        Literal["edit", "batch", "stop", "ask"],
+        _about(
+            "When errors are told: after each edit; after all edits that the model made at once; "
+            "before the agent ends its turn; or only when it asks."
+        ),
+    ] = "batch"
     only_new: Annotated[bool, _about("Show only what the edit introduced.")] = True
     no_verdict: Annotated[
         Literal["say", "silent"], _about("Whether one line says that a file could not be checked, and why.")
@@ -311,7 +318,7 @@ PRESETS: Mapping[str, Mapping[str, Json]] = {
     },
 }
 """The named sets of limits and order. Each sets the same keys, so that choosing one in a project undoes whatever
-another one set below it; what is told at all (`onlyNew`, `noVerdict`) is not part of a preset."""
+another one set below it; what is told and when (`onlyNew`, `noVerdict`, `after`) is not part of a preset."""
 
 HOST_DEFAULTS: Mapping[str | None, Mapping[str, Json]] = {
     # Whatever its linter says Aider takes for errors, and has its model mend them.

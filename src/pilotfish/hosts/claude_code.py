@@ -6,8 +6,9 @@
 - A hook is a program, or (`--by mcp`) a tool of our MCP server, which needs no process per edit. Timeouts: seconds.
 - `tool_response` has `originalFile`, the old text, for Write and Edit (null for a new file), and `structuredPatch`.
   `PostToolBatch` has only the words of each response.
-- Each edit of a batch gets its own feedback as it is made, when the others may not have been made yet. So a batch of
-  several is checked once more as a whole, and only what was not reported yet is said, in one answer for all its files.
+- The model reads the results of a batch together. So the edits of a batch are judged once, after the last of them, as
+  one change. Until a conversation has sent its first `PostToolBatch` (an older version never does), each edit is
+  answered on its own, and the batch says only what was not reported yet.
 - `PostToolBatch` comes after calls of any kind, so what came late and what commands broke is told there.
 - A `Stop` or `SubagentStop` hook whose answer has `decision: "block"` makes the agent go on with the `reason`; the next
   one has `stop_hook_active`.
@@ -64,10 +65,9 @@ class ClaudeCodeDialect:
         said = event_as(event, ToolHookEvent)
         if said.hook_event_name != "PostToolBatch":
             return TOOL_HOOKS.read(event)
-        edits = list(_edited_files(said))
-        if len(edits) < 2:
+        files = tuple(dict.fromkeys(_edited_files(said)))[:MAX_FILES]
+        if not files:
             return TOOL_HOOKS.moment(said, "call")
-        files = tuple(dict.fromkeys(edits))[:MAX_FILES]
         touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes, batch="end")
         return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
@@ -76,7 +76,7 @@ class ClaudeCodeDialect:
 
 
 def _edited_files(said: ToolHookEvent) -> Iterator[str]:
-    """The files that the calls of a batch have changed; a file that two calls changed, twice."""
+    """The files that the calls of a batch have changed."""
     calls = cast("list[object]", said.tool_calls) if isinstance(said.tool_calls, list) else []
     for each in calls:
         call = cast("dict[str, object]", each) if isinstance(each, dict) else {}

@@ -190,8 +190,9 @@ def touch_event(tools: HostTools, call: ToolCall, form: FeedbackForm) -> TouchEv
     tool = tools[call.name]
     patch = cast("dict[str, object]", call.arguments).get(tool.patch) if tool.patch else None
     old = NONE if tool.kind == "read" else old_texts_of(files, call.arguments, call.response, patch)
+    batch = None if tool.kind == "read" else "part"
     before = dict(old.known) or None
-    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before)
+    touch = Touch(files, tool.kind, plain=form.plain, max_bytes=form.max_bytes, before=before, batch=batch)
     return TouchEvent(touch, "", undos=old.undos)
 
 

@@ -17,7 +17,7 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
 from pilotfish.errors import Refused
-from pilotfish.feedback.conversation import Standing
+from pilotfish.feedback.conversation import MAX_FILES, Standing
 from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended, named
 from pilotfish.feedback.written_files import Written, WrittenFiles
@@ -37,12 +37,12 @@ from pilotfish.service.conversations.news import (
     told_files,
     what_is_left,
 )
-from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.conversations.record import ConversationRecord, EditUnderWay, row_of
+from pilotfish.service.conversations.together import gathered, is_held, is_quiet, note_batches, owe_held, owe_written
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
-from pilotfish.service.diagnostics.texts_before import committed_text
 from pilotfish.service.recent import Recent
 from pilotfish.service.status.recent_feedback import EditedFile
 from pilotfish.service.texts import Given, Texts, old_text_to_send
@@ -64,6 +64,8 @@ STOP_SECONDS = 5.0
 """For the check before a stop, all in all."""
 
 NOTHING_NEW = "there is nothing to tell"
+
+TOLD_TOGETHER = "it is judged together with other edits"
 
 
 class ToldEdit(Struct, frozen=True):
@@ -109,7 +111,7 @@ class Conversations:
             self._late_checks.stop(record)
             self._records.drop(lambda key: key == client.id)
             # The next conversation starts from what is there now.
-            self._late_checks.run_soon(self._take_for_granted, record)
+            self._late_checks.run_soon(self._disk_writes.take_for_granted, record)
 
     def on_late(self, client: ClientSession, call: Callable[[], None]) -> None:
         """Call this whenever a check in the background has ended: the next event may have something to tell."""
@@ -163,35 +165,72 @@ class Conversations:
             return await self._read(touch, client, workspace, started, given)
         record = self._record(client)
         record.idle = False
+        note_batches(record, touch)
         call = record.call(counts=touch.counts)
         texts = _texts_before(touch, workspace)
-        if touch.batch == "end":
-            texts, touch = self._since_edits(texts, touch)
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
+            record.held.clear()
             return await self._without_blame(record, tuple(texts), workspace, started)
-        carried = record.state.unjudged | await self._claim(record, workspace, texts, move)
-        texts |= {path: text for path, text in carried.items() if path in texts}
-        news, state = News(), record.state
-        try:
-            with anyio.CancelScope(deadline=float("inf") if seconds is None else started + seconds):
-                scope = Scope(given=given, carried=carried, unfinished=state.unfinished, untold=state.untold)
-                news.edit = await self._edit_feedback.judge(touch, client, workspace, started, scope)
-                await self._look(record, workspace, news, {*texts, *news.edit.others.changes}, started)
-        except anyio.get_cancelled_exc_class():
-            self._owe(record, texts, call)
-            raise
-        feedback = self._tell_edit(record, touch, workspace, news, texts, call, started)
+        if is_held(record, touch, workspace.config.feedback):
+            texts |= await self._disk_writes.claim(record, self._all(), workspace, texts, move)
+            return await self._hold(record, texts, workspace, started)
+        touch, texts = gathered(record, touch, texts, self._states.last_text)
+        until = float("inf") if seconds is None else started + seconds
+        judgement = EditUnderWay(anyio.CancelScope(deadline=until), texts, call)
+        news = await self._judge_edit(record, touch, workspace, given, judgement, move, started)
+        if judgement.taken_over:
+            feedback = Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER)
+        else:
+            feedback = self._tell_edit(record, touch, workspace, news, judgement, started)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), _edits(news.edit))
 
-    def _since_edits(
-        self, texts: Mapping[AbsPath, str | None], touch: Touch
-    ) -> tuple[dict[AbsPath, str | None], Touch]:
-        """Each edit of a batch was told when it was made: what was seen then is what the whole starts from."""
-        seen = {path: self._states.last_text(path) for path in texts}
-        return seen, replace(touch, before={path: text for path, text in seen.items() if text is not None})
+    async def _judge_edit(
+        self,
+        record: ConversationRecord,
+        touch: Touch,
+        workspace: Workspace,
+        given: Mapping[str, Given],
+        judgement: EditUnderWay,
+        move: GitMove | None,
+        started: float,
+    ) -> News:
+        """What there is to tell after an edit, as far as it is known when its time is over or another takes it over."""
+        news, state = News(), record.state
+        if touch.batch is not None:
+            record.judgement = judgement
+        try:
+            with judgement.scope:
+                claimed = await self._disk_writes.claim(record, self._all(), workspace, judgement.texts, move)
+                # What a command did to a file between two edits of a batch belongs to the batch.
+                carried = state.unjudged | ({} if touch.batch == "end" else claimed)
+                judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
+                scope = Scope(given=given, carried=carried, unfinished=state.unfinished, untold=state.untold)
+                news.edit = await self._edit_feedback.judge(touch, record.client, workspace, started, scope)
+                known = {*judgement.texts, *news.edit.others.changes}
+                await self._look(record, workspace, news, known, started)
+        except anyio.get_cancelled_exc_class():
+            if not judgement.taken_over:
+                self._owe(record, judgement)
+            raise
+        finally:
+            if record.judgement is judgement:
+                record.judgement = None
+        return news
+
+    async def _hold(
+        self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], workspace: Workspace, started: float
+    ) -> ToldEdit:
+        """Note the edit for the event that tells of it, and let the servers begin."""
+        for path, said in texts.items():
+            if path not in record.held and len(record.held) < MAX_FILES:
+                record.held[path] = said if said is not None else await self._disk_writes.text_before(path, workspace)
+            if path in record.held:
+                await self._disk_writes.see(path)
+        self._late_checks.warm(record, workspace, tuple(texts))
+        return ToldEdit(Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER))
 
     async def _read(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, given: Mapping[str, Given]
@@ -209,15 +248,14 @@ class Conversations:
         touch: Touch,
         workspace: Workspace,
         news: News,
-        texts: Mapping[AbsPath, str | None],
-        call: int,
+        judgement: EditUnderWay,
         started: float,
     ) -> Feedback:
         if news.edit is None:
-            self._owe(record, texts, call)
-            return self._cut_off(workspace, tuple(texts), started)
+            self._owe(record, judgement)
+            return self._cut_off(workspace, tuple(judgement.texts), started)
         feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started)
-        note_judged(record.state, news.edit, call)
+        note_judged(record.state, news.edit, judgement.call)
         record.state.told += told_files(news.edit) if feedback.text else 0
         self._used(workspace, news.edit.edited)
         return feedback
@@ -231,8 +269,13 @@ class Conversations:
             return Feedback("", State.UNAVAILABLE, milliseconds_since(started), _conflict_line(record.git.unfinished))
         if moment.kind == "prompt" and record.idle:
             # Some hosts report a prompt in the middle of a turn, too: then the turn goes on.
-            await self._take_for_granted(record)
-        if moment.kind == "stop":
+            await self._disk_writes.take_for_granted(record)
+        note_batches(record, moment)
+        if moment.kind == "prompt":
+            owe_held(record)
+        if is_quiet(record, moment, workspace.config.feedback):
+            text = ""
+        elif moment.kind == "stop":
             text = await self._before_stop(record, moment, workspace, started)
         else:
             record.idle = False
@@ -257,7 +300,7 @@ class Conversations:
             with anyio.CancelScope(deadline=started + STOP_SECONDS):
                 await self._look(record, workspace, news, (), started, last=True)
                 await self._look_at_turn(record, workspace, news, started + STOP_SECONDS)
-            self._owe_written(record, workspace)
+            owe_written(record, workspace)
             text = what_is_left(state, news, _form(moment, workspace), feedback.severities)
             # A stop is silent without findings: that there is no verdict yet is said with the next event.
             record.unsaid = set(state.standing(Standing.PENDING))
@@ -274,7 +317,8 @@ class Conversations:
         feedback = workspace.config.feedback
         if not feedback.before_stop:
             return ""
-        apart = replace(record, state=record.state.copied(), written=WrittenFiles(record.written.all()))
+        written = WrittenFiles(record.written.all())
+        apart = replace(record, state=record.state.copied(), written=written, held=dict(record.held))
         news = News()
         with anyio.CancelScope(deadline=started + STOP_SECONDS):
             await self._look(apart, workspace, news, (), started, last=True)
@@ -295,6 +339,8 @@ class Conversations:
     ) -> None:
         """Judge what commands changed and what came late; before a stop (`last`) also what is still pending."""
         async with record.telling:
+            if last:
+                owe_held(record)
             deadline = max(started + _wait(workspace), current_time() + LOOK_SECONDS)
             known = set(without)
             written = self._take_written(record, workspace, known)
@@ -336,12 +382,18 @@ class Conversations:
         What other events edit at this time is left to them.
         """
         found = {path: change for path, change in record.written.all().items() if workspace.serves(path)}
-        others = [path for path in found if path in self._edited and path not in without]
+        others = [path for path in found if self._is_edited(path) and path not in without]
         for path in (*without, *others):
             found.pop(path, None)
         taken = dict(list(found.items())[:MAX_JUDGED])
         record.written.clear(but=[*others, *(path for path in found if path not in taken)])
         return taken
+
+    def _is_edited(self, path: AbsPath) -> bool:
+        """Whether an edit of the file is under way, or held."""
+        records = self._all()
+        running = (record.judgement.texts for record in records if record.judgement is not None)
+        return path in self._edited or any(path in one for one in (*running, *(record.held for record in records)))
 
     # --- Telling ----------------------------------------------------------------------------------------------------
 
@@ -373,45 +425,10 @@ class Conversations:
 
     # --- What is known ----------------------------------------------------------------------------------------------
 
-    def _owe_written(self, record: ConversationRecord, workspace: Workspace) -> None:
-        """What commands changed and a stop had no time for is judged in the background: the turn may be over."""
-        for path, one in record.written.all().items():
-            if workspace.serves(path):
-                record.state.owe(path, one.before, call=record.state.calls)
-        record.written.clear()
-
-    async def _take_for_granted(self, record: ConversationRecord) -> None:
-        """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""
-        for path in record.written.all():
-            await self._disk_writes.see(path)
-        record.written.clear()
-
-    def _owe(self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], call: int) -> None:
-        for path, text in texts.items():
-            record.state.owe(path, text, call=call)
+    def _owe(self, record: ConversationRecord, judgement: EditUnderWay) -> None:
+        for path, text in judgement.texts.items():
+            record.state.owe(path, text, call=judgement.call)
         self._late_checks.go_on(record)
-
-    async def _claim(
-        self,
-        mine: ConversationRecord,
-        workspace: Workspace,
-        texts: Mapping[AbsPath, str | None],
-        move: GitMove | None,
-    ) -> dict[AbsPath, str]:
-        """An edit changed these files, and no command did; returns what they were before a command that did so, too."""
-        carried = dict[AbsPath, str]()
-        has_moved = move is not None and move.target is not None
-        for path, said in texts.items():
-            written = mine.written.discard(path)
-            if said is None and (has_moved or written is not None):
-                known = None if has_moved or written is None else written.before
-                committed = known if known is not None else await committed_text(workspace, path, "")
-                carried |= {} if committed is None else {path: committed}
-            elif written is not None and written.before is not None and not has_moved:
-                carried[path] = written.before
-            for record in self._all():
-                record.written.discard(path)
-        return carried
 
     async def _without_blame(
         self, record: ConversationRecord, paths: Sequence[AbsPath], workspace: Workspace, started: float
@@ -434,7 +451,7 @@ class Conversations:
 
     def rows(self, root: AbsPath) -> tuple[ConversationRow, ...]:
         """The conversations in a workspace, for people."""
-        return tuple(_row(record) for record in self._all() if record.client.root == root)
+        return tuple(row_of(record) for record in self._all() if record.client.root == root)
 
     def _all(self) -> list[ConversationRecord]:
         return [record for key in self._records if (record := self._records.get(key)) is not None]
@@ -479,17 +496,3 @@ def _room(most: int | None, workspace: Workspace, text: str) -> int | None:
     """Bytes that are left for more."""
     known = [size for size in (most, workspace.config.feedback.max_bytes) if size is not None]
     return max(0, min(known) - len(text.encode()) - 2) if known else None
-
-
-def _row(record: ConversationRecord) -> ConversationRow:
-    state = record.state
-    return ConversationRow(
-        session=record.client.id,
-        host=record.client.host,
-        root=record.client.root,
-        calls=state.calls,
-        told=state.told,
-        pending=len(state.standing(Standing.PENDING)),
-        late=len(state.standing(Standing.LATE)),
-        dropped=dict(state.dropped),
-    )

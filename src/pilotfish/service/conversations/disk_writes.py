@@ -1,5 +1,7 @@
 """What was written to disk between two events of a conversation, without what is nobody's work (DIAG-15)."""
 
+from collections.abc import Iterable, Mapping
+
 import anyio.to_thread
 
 from pilotfish.errors import Refused
@@ -7,7 +9,7 @@ from pilotfish.feedback.written_files import Written
 from pilotfish.model import AbsPath
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.file_states import FileStates
-from pilotfish.service.diagnostics.texts_before import committed_text
+from pilotfish.service.diagnostics.texts_before import committed_text, text_before
 from pilotfish.service.texts import Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.system.git_state import GitMove, brought_by_git, git_move, git_state
@@ -41,9 +43,42 @@ class DiskWrites:
             if one.before is not None and await self._text(path) == one.before:
                 record.written.discard(path)
 
+    async def claim(
+        self,
+        mine: ConversationRecord,
+        everyone: Iterable[ConversationRecord],
+        workspace: Workspace,
+        texts: Mapping[AbsPath, str | None],
+        move: GitMove | None,
+    ) -> dict[AbsPath, str]:
+        """An edit changed these files, and no command did; returns what they were before a command that did so, too."""
+        carried = dict[AbsPath, str]()
+        has_moved = move is not None and move.target is not None
+        for path, said in texts.items():
+            written = mine.written.discard(path)
+            if said is None and (has_moved or written is not None):
+                known = None if has_moved or written is None else written.before
+                committed = known if known is not None else await committed_text(workspace, path, "")
+                carried |= {} if committed is None else {path: committed}
+            elif written is not None and written.before is not None and not has_moved:
+                carried[path] = written.before
+            for record in everyone:
+                record.written.discard(path)
+        return carried
+
+    async def take_for_granted(self, record: ConversationRecord) -> None:
+        """Somebody else changed these files while the agent was idle: what they have now is older than its turn."""
+        for path in record.written.all():
+            await self.see(path)
+        record.written.clear()
+
     async def see(self, path: AbsPath) -> None:
         """What the file has now is what the next change of it starts from."""
         self._states.saw(path, await self._text(path))
+
+    async def text_before(self, path: AbsPath, workspace: Workspace) -> str | None:
+        """What the file was before its last change; None where nobody knows it."""
+        return await text_before(self._states, workspace, path, await self._text(path))
 
     async def _text(self, path: AbsPath) -> str:
         """Empty where there is no file, or none that can be read."""

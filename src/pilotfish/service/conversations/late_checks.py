@@ -1,7 +1,7 @@
 """Checks that go on when the event that caused them has been answered. What they find is told with the next event."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -66,6 +66,26 @@ class LateChecks:
         if pending and self._tasks is not None:
             record.background, record.judging = anyio.CancelScope(), pending
             self._tasks.start_soon(self._finish, record, record.background, pending)
+
+    def warm(self, record: ConversationRecord, workspace: Workspace, paths: Sequence[AbsPath]) -> None:
+        """Let the servers look at files that are judged with a later event, until that comes."""
+        self.stop(record)
+        if self._tasks is not None:
+            record.background, record.judging = anyio.CancelScope(), record.state.standing(Standing.PENDING)
+            self._tasks.start_soon(self._look, record, record.background, workspace, paths)
+
+    async def _look(
+        self, record: ConversationRecord, scope: anyio.CancelScope, workspace: Workspace, paths: Sequence[AbsPath]
+    ) -> None:
+        try:
+            with scope:
+                await self._edit_feedback.look(record.client, workspace, paths, BACKGROUND)
+        except Exception:
+            # As in `_finish`.
+            logger.exception("warming failed session=%s", record.client.id)
+        if record.background is scope:
+            record.background = None
+            self.go_on(record)
 
     async def _finish(
         self, record: ConversationRecord, scope: anyio.CancelScope, pending: Mapping[AbsPath, Debt]

@@ -5,11 +5,22 @@ from collections.abc import Callable
 import anyio
 from msgspec import Struct, field
 
-from pilotfish.feedback.conversation import Conversation, Debt
+from pilotfish.api.status import ConversationRow
+from pilotfish.feedback.conversation import Conversation, Debt, Standing
 from pilotfish.feedback.written_files import WrittenFiles
 from pilotfish.model import AbsPath
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.git_state import GitState
+
+
+class EditUnderWay(Struct):
+    """An edit that is being judged. Another one that arrives meanwhile takes it over, and tells of both."""
+
+    scope: anyio.CancelScope
+    texts: dict[AbsPath, str | None]
+    """The texts before it."""
+    call: int
+    taken_over: bool = False
 
 
 class ConversationRecord(Struct):
@@ -21,6 +32,12 @@ class ConversationRecord(Struct):
     """Where git stood then; None: nobody has looked, or there is none."""
     conflicted: str | None = None
     """What git is in the middle of, as the conversation was told."""
+    held: dict[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
+    """Files with edits that are judged with a later event: the texts before the first of them."""
+    batches: bool = False
+    """Whether its host reports the end of a batch: then an edit is held until that."""
+    judgement: EditUnderWay | None = None
+    """The edit that is being judged now and may be taken over."""
     idle: bool = False
     """Its turn is over: what changes on disk now is a person's work, until a tool of the agent says otherwise."""
     telling: anyio.Lock = field(default_factory=anyio.Lock)
@@ -38,3 +55,18 @@ class ConversationRecord(Struct):
         """The number of the call that an event belongs to."""
         self.state.calls += counts
         return self.state.calls + (not counts)
+
+
+def row_of(record: ConversationRecord) -> ConversationRow:
+    """The conversation as people see it."""
+    state = record.state
+    return ConversationRow(
+        session=record.client.id,
+        host=record.client.host,
+        root=record.client.root,
+        calls=state.calls,
+        told=state.told,
+        pending=len(state.standing(Standing.PENDING)),
+        late=len(state.standing(Standing.LATE)),
+        dropped=dict(state.dropped),
+    )

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 DEPENDENCY_FOLDERS = frozenset({
     ".bundle", ".dart_tool", ".eggs", ".gradle", ".m2", ".nox", ".nuget", ".pnpm-store", ".pub-cache",
-    ".stack-work", ".tox", ".venv", ".yarn", "Carthage", "Pods", "__pypackages__", "bower_components",
+    ".stack-work", ".tox", ".venv", ".yarn", "CMakeFiles", "Carthage", "Pods", "__pypackages__", "bower_components",
     "dist-packages", "elm-stuff", "jspm_packages", "node_modules", "site-packages", "vendor", "venv",
 })  # fmt: skip
-"""Folders that hold other people's code, wherever they lie: read for definitions, no reason to start a server."""
+"""Folders of other people's code and of what builds make, wherever they lie: no reason to start a server."""
 
 PROGRAM_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs that they depend on."""

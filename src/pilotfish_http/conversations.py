@@ -13,7 +13,7 @@ from typing import Any, Literal
 import anyio.to_thread
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer
+from pilotfish.api.answers import Answer, error_of
 from pilotfish.api.questions import Question
 from pilotfish.api.status import Instance, ServerRow
 from pilotfish.errors import Code, Refused
@@ -132,7 +132,7 @@ def _expected(workspace: Workspace, samples: tuple[AbsPath, ...]) -> Iterator[Lo
         yield from (_not_started(candidate) for candidate in choice.servers)
         for candidate in (*([choice.expected] if choice.expected else []), *choice.withheld):
             why = workspace.why_unavailable(candidate)
-            yield _not_started(candidate, f"{why.message} {why.hint}" if why.hint else why.message)
+            yield _not_started(candidate, error_of(why).message)
 
 
 def _not_started(candidate: Candidate, error: str | None = None) -> LoadedServer:

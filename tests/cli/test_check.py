@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import click
 import pytest
 
 from pilotfish.api.answers import OURSELVES, Diagnostic, Effort, Error, Feedback, State, answer_from
@@ -16,6 +17,9 @@ from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Scene, Unavailable
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.codec import encode
+from pilotfish.service.check_answer import FilesToCheck, merged
+from pilotfish.surfaces.cli.terminal.answers import Screen
+from pilotfish.surfaces.cli.terminal.check_text import MAX_LISTED, ListingOptions, check_lines
 from support.files.repositories import commit_everything, run_git
 from support.services.cli_workspace import Answer, ScriptedWorkspace, data_of, diagnostic
 from support.values.answers import read_answer
@@ -106,10 +110,9 @@ def test_many_findings_are_summed_up_by_file_and_by_rule(workspace: ScriptedWork
     many = [diagnostic(line, code="unused", severity="warning") for line in range(1, 31)]
     many += [diagnostic(line, code="undefined") for line in range(1, 121)]
     workspace.verdicts = {"a.py": verdict("a.py", *many), "b.py": verdict("b.py", diagnostic(code="unused"))}
-    workspace.run("check", "a.py", "b.py")
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[99:] == [
-        "a.py:100:1  error: wrong (undefined)",
+    answer = merged(FilesToCheck(("a.py", "b.py")), workspace.verdicts, "", duration_ms=1)
+    on_terminal = check_lines(answer, ListingOptions(limit=MAX_LISTED), Screen(80, lambda _path, _line: None))
+    assert [click.unstyle(line) for line in on_terminal][101:] == [
         "… and 21 more (--all lists every one)",
         "",
         "By file:",
@@ -119,10 +122,17 @@ def test_many_findings_are_summed_up_by_file_and_by_rule(workspace: ScriptedWork
         "  120 errors            fakels (undefined)",
         "  1 error, 30 warnings  fakels (unused)",
         "",
+        "121 errors in 2 of 2 files. 30 warnings not listed (--all lists every one). (0.0 s)",
+    ]
+    workspace.run("check", "a.py", "b.py")
+    in_pipe = capsys.readouterr().out.splitlines()
+    assert in_pipe[119:] == [
+        "a.py:120:1  error: wrong (undefined)",
+        "b.py:1:1  error: wrong (unused)",
         "121 errors in 2 of 2 files. 30 warnings not listed (--all lists every one).",
     ]
     workspace.run("check", "a.py", "b.py", "--all")
-    assert len(capsys.readouterr().out.splitlines()) == 151 + 9
+    assert len(capsys.readouterr().out.splitlines()) == 151 + 1
 
 
 @pytest.mark.proves("DIAG-8")
@@ -238,6 +248,26 @@ def test_unless_they_are_to_be_skipped(tree: Path, workspace: ScriptedWorkspace,
         "note: 1 file was not checked: gopls is missing. Install it.",
         "No problems in 3 files.",
     ]
+
+
+NO_SERVER: Answer = answer_from(
+    Operation.DIAGNOSTICS, None, Effort(caveats=("No LSP server configured for .md files",))
+)
+
+
+def test_named_files_without_a_server_are_skipped_as_well(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    workspace.verdicts = {"a.md": NO_SERVER, "b.rs": no_verdict(Code.UNTRUSTED), "c.py": verdict("c.py")}
+    assert workspace.run("check", "--skip-missing", "a.md", "b.rs", "c.py") == 0
+    assert capsys.readouterr().out == "note: 2 files have no server: a.md, b.rs\nNo problems in 1 file.\n"
+    assert workspace.run("check", "--skip-missing", "a.md") == 0
+    assert workspace.run("check", "a.md") == 2
+
+
+def test_a_linter_that_waits_for_trust_is_a_note(workspace: ScriptedWorkspace, capsys: Captured) -> None:
+    waiting = Error("oxlint", "oxlint waits for trust.", Code.UNTRUSTED)
+    workspace.verdicts = {"a.py": verdict("a.py", errors=(waiting,))}
+    assert workspace.run("check", "a.py") == 0
+    assert capsys.readouterr().out == "note: oxlint waits for trust.\nNo problems in 1 file.\n"
 
 
 @pytest.mark.parametrize("options", [[], ["--skip-missing"]], ids=["owed", "skipped"])

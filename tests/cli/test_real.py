@@ -86,12 +86,9 @@ def test_check_judges_a_text_that_is_not_on_disk(user: User) -> None:
 def test_questions_are_answered_from_a_folder_below(user: User) -> None:
     found = pilotfish(user, "references", "--root", "..", "../main.py:3:10", cwd="sub")
     assert found.stdout.splitlines() == [
-        "3 results in 2 files:",
-        "../greeting.py",
-        "  1:5  def greet(name: str) -> str:",
-        "../main.py",
-        "  1:22  from greeting import greet",
-        '  3:10  x = "😀"; greet(1)',
+        "../greeting.py:1:5  def greet(name: str) -> str:",
+        "../main.py:1:22  from greeting import greet",
+        '../main.py:3:10  x = "😀"; greet(1)',
     ]
 
 
@@ -111,7 +108,7 @@ def test_a_type_in_a_string_is_a_use_in_a_file_that_nobody_has_opened(user: User
     main.write_text("from library import Thing\n")
     try:
         found = pilotfish(user, "references", "user_of_library.py", "Thing").stdout
-        assert "  2:32  T = typing.TypeVar(" in found, found
+        assert "library.py:2:32  T = typing.TypeVar(" in found, found
     finally:
         library.unlink()
         main.unlink()

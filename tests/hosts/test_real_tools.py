@@ -26,7 +26,7 @@ ASKED = {
 }
 OPENINGS = (
     r"click/core.py\n  55:1 constant F\n",
-    r"141 results in 5 files \(1 to \d+\):\n",
+    r"141 results in 5 files:\n",
     r"click/core.py:\d+:\d+  \w+: ",
 )
 

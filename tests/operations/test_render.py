@@ -232,6 +232,17 @@ def test_an_answer_that_travelled_as_json_reads_the_same(operation: Operation, d
     assert text_of(travelled) == text
 
 
+def test_in_a_pipe_every_reference_is_a_line_of_its_own() -> None:
+    places = tuple(
+        Location(path=path, line=line, character=1, end_line=line, end_character=2, text="x = 1", within="f")
+        for path, line in (("a.py", 1), ("a.py", 3), ("b.py", 2))
+    )
+    answer = answer_from(Operation.REFERENCES, places, Effort(server_hits=1, total=3))
+    assert text_of(answer, grouped=False).splitlines() == [
+        "a.py:1:1  x = 1", "a.py:3:1  x = 1", "b.py:2:1  x = 1",
+    ]  # fmt: skip
+
+
 def test_an_answer_to_no_operation_travels_too() -> None:
     refused: Answer[Any] = answer_from("zzz", None, Effort(errors=(Error("pilotfish", "no such", Code.INVALID_INPUT),)))
     assert read_answer(encode(refused)) == refused

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pilotfish.api.answers import State
+from pilotfish.service.check_answer import CheckRequest
 from support.servers.script import Script
 from support.services.several import PROGRAM, service_on
 
@@ -65,3 +66,16 @@ async def test_packages_that_were_missing_before_are_mentioned_only_beside_somet
         assert "1 import could not be resolved: is the environment installed?" in breaking
         ground.write("a.py", "import requests\nimport own.gone\nimport rich\n")
         assert (await ground.touched("a.py", only_new=True)).text.startswith("2 imports could not be resolved")
+
+
+async def test_a_check_says_what_explains_its_errors(tmp_path: Path) -> None:
+    config = {"lsp": {"basedpyright": {"command": [PROGRAM]}}}
+    async with service_on(tmp_path, {"basedpyright": unresolved}, config) as ground:
+        ground.write("uv.lock", "")
+        ground.write("a.py", "import requests\n")
+        ground.write("b.py", "import rich\n")
+        ground.write("clean.py", "x = 1\n")
+        why = "No Python environment was found, so imports of installed packages cannot be resolved. Next: uv sync"
+        answer = await ground.service.check_files(ground.client, CheckRequest((str(ground.root),)))
+        assert answer.meta.warnings == (why,)
+        assert (await ground.service.check(ground.client, ("clean.py",))).meta.warnings == ()

@@ -21,7 +21,7 @@ def test_a_missing_server_is_named_with_the_command_that_installs_it(user: Shell
     lines = told(user)
     assert lines[0] == f"{user.root} (not trusted)"
     assert "python  1 file: basedpyright is not installed" in lines
-    assert "Python packages: no environment was found" in lines
+    assert "No Python environment was found, so imports of installed packages cannot be resolved." in lines
     assert lines[-2:] == ["Next: pilotfish install basedpyright", "All commands: pilotfish --help"]
 
 
@@ -102,3 +102,60 @@ def test_every_verb_says_that_the_configuration_is_broken(user: ShellUser) -> No
     for verb in ((), ("check",), ("check", "a.py"), ("definition", "a.py:1:1"), ("status",), ("doctor",)):
         done = user.run(*verb)
         assert "lsp.json:1:" in done.stdout + done.stderr, verb
+
+
+def next_step(user: ShellUser) -> str:
+    return told(user)[-2]
+
+
+def test_pictures_styles_and_scripts_are_not_what_a_project_is_about(user: ShellUser) -> None:
+    user.write("src/App.tsx", "export const a = 1;\n")
+    user.write("pom.xml", "<project/>\n")
+    for number in range(5):
+        user.write(f"public/{number}.svg", "<svg/>\n")
+        user.write(f"styles/{number}.css", "a {}\n")
+        user.write(f"scripts/{number}.sh", "echo\n")
+    assert next_step(user) == "Next: pilotfish install typescript"
+    assert '"typescript-language-server" is not available' in user.run("definition", "a").stdout
+
+
+def test_scripts_are_where_there_is_nothing_else(user: ShellUser) -> None:
+    user.write("run.sh", "echo\n")
+    assert next_step(user) == "Next: pilotfish install bash"
+
+
+def test_a_proxy_of_rustup_is_not_the_server(user: ShellUser) -> None:
+    user.write("Cargo.toml", "[package]\nname = 'a'\n")
+    user.write("src/main.rs", "fn main() {}\n")
+    user.plant("rustup", "#!/bin/sh\nexit 1\n")
+    home = user.root.parent / "home"
+    (home / "bin" / "rust-analyzer").symlink_to("rustup")
+    (home / ".rustup" / "toolchains" / "stable" / "bin").mkdir(parents=True)
+    (home / ".rustup" / "settings.toml").write_text('default_toolchain = "stable"\n')
+    assert next_step(user) == "Next: rustup component add rust-analyzer rust-src"
+    assert "rustup component add rust-analyzer rust-src" in user.run("check").stdout
+
+
+def test_packages_that_are_not_installed_come_after_the_server(user: ShellUser) -> None:
+    user.write("requirements.txt", "anyio\n")
+    user.write("a.py", "import anyio\n")
+    assert next_step(user) == "Next: pilotfish install basedpyright"
+    user.install("basedpyright-langserver")
+    step = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
+    assert next_step(user) == f"Next: {step}"
+    assert f"→ {step}" in user.run("doctor").stdout
+
+
+def test_a_search_that_stands_in_for_a_server_is_for_the_symbol(user: ShellUser) -> None:
+    user.write("a.ts", "export const total = 1;\n")
+    assert "rg -n 'total' -g '*.ts'" in user.run("references", "a.ts", "total").stdout
+
+
+def test_a_name_that_only_files_without_a_server_mention_is_not_called_unknown(user: ShellUser) -> None:
+    user.install("basedpyright-langserver")
+    user.write("a.py", "x = 1\n")
+    user.write("Counter.svelte", "<script>let n = 0;</script>\n")
+    user.write("App.svelte", "<Counter/>\n")
+    done = user.run("definition", "Counter")
+    assert done.returncode == 2
+    assert "pilotfish install svelte" in done.stdout

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from pilotfish.api.answers import Answer, Location, State, Symbol
+from pilotfish.api.answers import Answer, Location, State, Symbol, error_of
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
 from pilotfish.feedback.text import appended
@@ -137,7 +137,7 @@ def _objects(value: object) -> list[dict[str, object]]:
 
 
 def _told(refusal: Refused) -> str:
-    return f"{refusal.message} {refusal.hint}" if refusal.hint else refusal.message
+    return error_of(refusal).message
 
 
 def opta_text(answer: Answer[Any]) -> str:

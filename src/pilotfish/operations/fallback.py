@@ -72,10 +72,10 @@ def no_server_for(path: str) -> Unavailable:
 
 
 def _pattern(question: Question, word: str | None) -> str:
-    if question.operation is Operation.DOCUMENT_SYMBOL:
-        return _DECLARATION
     if question.query:
         return re.escape(question.query)
+    if question.operation is Operation.DOCUMENT_SYMBOL:
+        return _DECLARATION
     name = _IDENTIFIER.findall(question.symbol or word or "")
     return rf"\b{re.escape(name[-1])}\b" if name else _DECLARATION
 

@@ -60,9 +60,9 @@ NOTHING_YET = "Nothing found so far."
 """For an answer that may be incomplete: it must not read as if there were nothing."""
 
 
-def text_of(answer: Answer[Any], max_bytes: int | None = None) -> str:
-    """The answer as a model reads it, in at most `max_bytes` of UTF-8."""
-    page = _page(answer)
+def text_of(answer: Answer[Any], max_bytes: int | None = None, *, grouped: bool = True) -> str:
+    """The answer as a model reads it, in at most `max_bytes` of UTF-8; not `grouped`: each place with its path."""
+    page = _page(answer, grouped=grouped)
     return page.whole() if max_bytes is None else page.within(max_bytes)
 
 
@@ -134,9 +134,9 @@ def _size(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _page(answer: Answer[Any]) -> _Page:
+def _page(answer: Answer[Any], *, grouped: bool) -> _Page:
     meta = answer.meta
-    page = _body(answer)
+    page = _body(answer, grouped=grouped)
     if _is_refusal(answer):
         page.head[:0] = [_message(error.message) for error in answer.errors]
         return page
@@ -157,7 +157,7 @@ def _is_refusal(answer: Answer[Any]) -> bool:
     return not answer.ok and bool(answer.errors) and all(error.code is Code.INVALID_INPUT for error in answer.errors)
 
 
-def _body(answer: Answer[Any]) -> _Page:
+def _body(answer: Answer[Any], *, grouped: bool) -> _Page:
     if is_empty(answer.data):
         return _Page(list(_nothing(answer)), [], [])
     data = cast("Data", answer.data)
@@ -170,7 +170,7 @@ def _body(answer: Answer[Any]) -> _Page:
     if isinstance(data, Impact):
         return _impact(data)
     if isinstance(data, tuple):
-        return _items(answer.operation, data, answer.meta)
+        return _items(answer.operation, data, answer.meta, grouped=grouped)
     return _diagnostics(data or {})
 
 
@@ -186,17 +186,17 @@ def _nothing(answer: Answer[Any]) -> Iterator[str]:
 _NOTHINGS: Mapping[str, str] = {Operation.DIAGNOSTICS: NO_DIAGNOSTICS, Operation.IMPACT: NO_CHANGES}
 
 
-def _items(operation: str, items: tuple[Item, ...], meta: Meta) -> _Page:
+def _items(operation: str, items: tuple[Item, ...], meta: Meta, *, grouped: bool) -> _Page:
     total = len(items) if meta.total is None else meta.total
     page = _Page([], [], [], offset=meta.offset, total=total)
     if operation == Operation.DOCUMENT_SYMBOL:
         page.noun, page.items = "symbols", list(_outline(cast("tuple[Symbol, ...]", items)))
         return page
     paths = {place.path for place in map(_place, items) if place is not None}
-    if len(items) > 1 and paths:
-        shown = "" if len(items) == total else f" ({meta.offset + 1} to {meta.offset + len(items)})"
+    if grouped and len(items) > 1 and paths:
+        shown = f" (from {meta.offset + 1})" if meta.offset else ""
         page.head = [f"{total} results{f' in {len(paths)} files' if len(paths) > 1 else ''}{shown}:"]
-    if operation == Operation.REFERENCES and len(items) > 1:
+    if grouped and operation == Operation.REFERENCES and len(items) > 1:
         page.items = list(_references(cast("tuple[Location, ...]", items)))
     else:
         page.items = ["\n".join(_item(item)) for item in items]

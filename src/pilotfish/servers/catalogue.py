@@ -39,7 +39,7 @@ ONLY_CONFIGURED = ("restart", "timeouts")
 SPREAD: Final[Mapping[str, type[CatalogueTable]]] = {"files": FileRule, "root": RootRule, "rank": Rank}
 """Parts of a spec whose keys stand in the top table of a file."""
 
-NOT_WRITTEN = frozenset({*SPREAD, "id", "named", "disabled", "servesCode", "announcements"})
+NOT_WRITTEN = frozenset({*SPREAD, "id", "named", "disabled", "servesCode", "auxiliary", "announcements"})
 """Fields of a spec that follow from something else than its file."""
 
 
@@ -56,6 +56,8 @@ class Language(CatalogueTable, frozen=True):
     shebangs: Words = ()
     code: bool = True
     """False for prose and data: a missing server for these is not reported."""
+    auxiliary: bool = False
+    """Styles, markup, scripts and build files, which projects have beside their main language."""
 
 
 @cache
@@ -82,7 +84,12 @@ def read_spec(server_id: str, values: Mapping[str, object], languages: Mapping[s
     if not spec.languages or not languages.keys() >= set(spec.languages):
         raise BadTable(f"{server_id}: languages must name tables of languages.toml")
     written = [languages[name] for name in spec.languages]
-    return replace(spec, files=_files(spec.files, values, written), serves_code=any(one.code for one in written))
+    return replace(
+        spec,
+        files=_files(spec.files, values, written),
+        serves_code=any(one.code for one in written),
+        auxiliary=all(one.auxiliary for one in written if one.code),
+    )
 
 
 def _files(own: FileRule, values: Mapping[str, object], languages: Collection[Language]) -> FileRule:

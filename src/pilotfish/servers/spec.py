@@ -259,17 +259,19 @@ class Shown(CatalogueTable, frozen=True):
 
 
 class Environment(StrEnum):
-    """Where the packages of a project are, as far as we can tell whether it has any."""
+    """What a project needs besides the server, as far as `servers.toolchains` can tell whether it is here."""
 
     PYTHON = "python"
     NODE = "node"
+    COMPILE_DATABASE = "compile-database"
+    GO = "go"
 
 
 class Imports(CatalogueTable, frozen=True):
     """How the server says that an import cannot be resolved, and what must be installed for that."""
 
     unresolved: Words = ()
-    """Codes of such diagnostics."""
+    """Codes of such diagnostics; where there are none, any error may come of it."""
     environment: Environment | None = None
 
 
@@ -410,6 +412,8 @@ class ServerSpec(CatalogueTable, frozen=True):
     derived_watch: DerivedWatch | None = None
     serves_code: bool = True
     """False for prose and data alone: it is used where it is, and not missed where it is not."""
+    auxiliary: bool = False
+    """For styles, markup, scripts and build files alone: missed only in a project without another language."""
     rank: Rank = Rank()
     risk: Risk = Risk.RUNS_PROJECT_CODE
     """Unless we know better."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.api.answers import (
     OURSELVES,
@@ -33,6 +34,7 @@ MAX_REASONS = 5
 """Different reasons in one answer; the others are counted."""
 
 NO_FILES = "no file here can be checked"
+ALL_SKIPPED = "no server is for these files"
 
 
 class FilesToCheck(Struct, frozen=True):
@@ -47,6 +49,8 @@ class FilesToCheck(Struct, frozen=True):
     """Files and folders that were found and could not be reached."""
     ignored: tuple[str, ...] = ()
     """Folders that were skipped on purpose."""
+    minor: tuple[tuple[Error, int], ...] = ()
+    """The same of styles, scripts and build files beside other code: good to know."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -55,16 +59,25 @@ class FilesToCheck(Struct, frozen=True):
     @property
     def missing(self) -> list[Error]:
         """Servers that are not here, and how many files each would have checked."""
-        return [
-            Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
-            for why, count in self.unserved
-        ]
+        return [_not_checked(why, count) for why, count in self.unserved]
 
     @property
     def skipped(self) -> list[str]:
         """What was left out on purpose, in a line."""
         kind = counted(len(self.ignored), "ignored or hidden folder")
-        return [f"skipped {kind}: {first_of(self.ignored)}"] if self.ignored else []
+        ignored = [f"skipped {kind}: {first_of(self.ignored)}"] if self.ignored else []
+        return [*(_not_checked(why, count).message for why, count in self.minor), *ignored]
+
+    def sorted_by(self, is_auxiliary: Callable[[str], bool]) -> "FilesToCheck":
+        """With what is missing for other languages than the main ones apart; all of it is main where there is none."""
+        minor = tuple(one for one in self.unserved if is_auxiliary(one[0].server_id))
+        if len(minor) == len(self.unserved) and not self.files:
+            return self
+        return replace(self, unserved=tuple(one for one in self.unserved if one not in minor), minor=minor)
+
+
+def _not_checked(why: Error, count: int) -> Error:
+    return Error(why.server_id, f"{counted(count, 'file was', 'files were')} not checked: {why.message}", why.code)
 
 
 class CheckedFile(Struct, frozen=True):
@@ -127,25 +140,25 @@ def merged(
     listed = [path for path in chosen.listed if path in answers]
     gone = {path for path in listed if _codes(answers[path]) == {Code.FILE_MISSING} and _is_text(path)}
     refused = {path for path in listed if path not in gone and _codes(answers[path])}
-    heard = [answers[path] for path in chosen.files if path in answers and path not in gone | refused]
+    without = [path for path in chosen.named if skip_missing and _is_without_server(answers.get(path))]
+    judged = answers.keys() - gone - refused - {*without}
+    heard = [answers[path] for path in chosen.files if path in judged]
     unknown = len(chosen.files) - len(answers)
-    missing = chosen.missing
-    owed = [] if skip_missing else missing
     unread = _unread(root, {path: answers[path] for path in listed if path in refused})
-    problems = [*(error for answer in heard for error in answer.errors), *unread, *chosen.unreached, *owed]
+    told = [error for answer in heard for error in answer.errors if not _is_withheld_companion(error, answer)]
+    problems = [*told, *unread, *chosen.unreached, *([] if skip_missing else chosen.missing)]
     reasons = [answer.meta.reason for answer in heard if answer.meta.reason and not _is_about_errors(answer)]
     if unknown:
         some = f"{unknown} of {counted(len(chosen.files), 'file')} were not checked"
         reasons.insert(0, f"{some} yet; ask again for them" if timed_out else f"interrupted: {some}")
-    skipped = [error.message for error in missing] if skip_missing else []
-    notes = [*(note for answer in heard for note in answer.meta.warnings), *skipped, *chosen.skipped]
-    states = {answer.meta.state for answer in heard}
+    skipped = [*(error.message for error in chosen.missing if skip_missing), *_without_server(without)]
+    notes = [*(note for answer in heard for note in _notes(answer)), *skipped, *chosen.skipped]
     effort = Effort(
         duration_ms=duration_ms,
         server_hits=sum(answer.meta.server_hits for answer in heard),
         errors=tuple(dict.fromkeys(problems)),
-        caveats=_some(reasons) if heard or problems or unknown else (NO_FILES,),
-        stale="some of it is about an older text" if State.STALE in states else None,
+        caveats=_some(reasons) if heard or problems or unknown else (ALL_SKIPPED if without else NO_FILES,),
+        stale=_staleness(heard),
         timed_out=timed_out or any(answer.meta.timed_out for answer in heard),
         warnings=tuple(dict.fromkeys(notes)),
     )
@@ -181,6 +194,32 @@ def _codes(answer: DiagnosticsAnswer) -> set[Code]:
     if answer.data or not all(error.server_id == OURSELVES for error in answer.errors):
         return set()
     return {error.code for error in answer.errors}
+
+
+def _staleness(heard: Sequence[DiagnosticsAnswer]) -> str | None:
+    is_stale = any(answer.meta.state is State.STALE for answer in heard)
+    return "some of it is about an older text" if is_stale else None
+
+
+def _without_server(paths: Sequence[str]) -> list[str]:
+    return [f"{counted(len(paths), 'file has', 'files have')} no server: {first_of(paths)}"] if paths else []
+
+
+def _is_without_server(answer: DiagnosticsAnswer | None) -> bool:
+    """Whether no server is for a file, or none is installed and allowed."""
+    if answer is None or answer.ok or answer.meta.timed_out:
+        return False
+    return {error.code for error in answer.errors} <= {Code.UNSUPPORTED, Code.SERVER_MISSING, Code.UNTRUSTED}
+
+
+def _is_withheld_companion(error: Error, answer: DiagnosticsAnswer) -> bool:
+    """A linter that waits for trust, of a file that its main server has checked."""
+    return error.code is Code.UNTRUSTED and answer.meta.server_hits > 0
+
+
+def _notes(answer: DiagnosticsAnswer) -> list[str]:
+    waiting = [error.message for error in answer.errors if _is_withheld_companion(error, answer)]
+    return [*answer.meta.warnings, *waiting]
 
 
 def _is_about_errors(answer: DiagnosticsAnswer) -> bool:

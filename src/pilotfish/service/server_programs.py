@@ -24,6 +24,7 @@ from pilotfish.servers.launch import Allowed, Withheld
 from pilotfish.servers.locate import Gated, Lookup, ProgramFound, ProgramLocation, ProgramMissing, locate, tool_folders
 from pilotfish.servers.resolve import Candidate, ServerChoice
 from pilotfish.servers.spec import ServerSpec
+from pilotfish.servers.toolchains import is_empty_proxy
 from pilotfish.servers.tree import Evidence, looked_at
 from pilotfish.servers.versions import installed_version
 from pilotfish.service.recent import Recent
@@ -126,6 +127,8 @@ class ServerPrograms:
         if key not in self.known.found:
             lookup = self.lookup_of(root)
             located = locate(spec.command[0], root, lookup) if spec.command else ProgramMissing(spec.id, ())
+            if isinstance(located, ProgramFound) and is_empty_proxy(located.path, self._environment):
+                located = ProgramMissing(spec.command[0], (AbsPath(os.path.dirname(located.path)),))
             self.known.found[key] = located
         return self.known.found[key]
 
@@ -184,13 +187,14 @@ class ServerPrograms:
             hint = f"It also needs trust: {trust}" if isinstance(allowed, Withheld) else None
             message = unavailable(spec, located, self.install_hint(spec))
             return Unavailable(Code.SERVER_MISSING, message, hint=hint, scene=scene)
-        if isinstance(allowed, Withheld):
-            hint = f"Review what it would run, then allow it: {trust}"
-            if spec.shown is not None and spec.id in bundles():
-                hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
+        hint = f"Review what it would run, then allow it: {trust}"
+        if spec.shown is not None and spec.id in bundles():
+            hint = f"Install a version that was tested: pilotfish install {spec.id}. Or allow this one: {trust}"
+        if isinstance(allowed, Withheld) and not isinstance(located, Gated):
             return Unavailable(Code.UNTRUSTED, allowed.reason, hint=hint, scene=scene)
         if isinstance(located, ProgramFound):
             return Unavailable(Code.SERVER_MISSING, f"{spec.name} is installed, but was not chosen", scene=scene)
         message = unavailable(spec, located, self.install_hint(spec))
-        code = Code.UNTRUSTED if isinstance(located, Gated) else Code.SERVER_MISSING
-        return Unavailable(code, message, scene=scene)
+        if isinstance(located, Gated):
+            return Unavailable(Code.UNTRUSTED, message, hint=hint, scene=scene)
+        return Unavailable(Code.SERVER_MISSING, message, scene=scene)

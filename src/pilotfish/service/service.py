@@ -6,7 +6,7 @@ file, a server or a configuration does.
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ from pilotfish.errors import Failure
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
-from pilotfish.model import AbsPath
+from pilotfish.model import AbsPath, Severity
 from pilotfish.operations.rows import OperationRow
 from pilotfish.paths import is_inside
 from pilotfish.policy.boundary import admit
@@ -379,7 +379,8 @@ class Service:
         changes = self._compare(verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
-        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), workspace.config_notes(*changes))
+        notes = (*workspace.config_notes(*changes), *_explanations(workspace, verdicts))
+        return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), notes)
 
     async def check_files(
         self,
@@ -476,6 +477,16 @@ async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> F
 def _failed_check(failure: Failure, started: float) -> DiagnosticsAnswer:
     effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
     return answer_from(Operation.DIAGNOSTICS, None, effort)
+
+
+def _explanations(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterator[str]:
+    """What this project lacks, where that explains errors of these files."""
+    for verdict in verdicts:
+        for found in {(one.server, one.code) for one in verdict.diagnostics if one.severity is Severity.ERROR}:
+            spec = workspace.specs[found[0]]
+            if spec.imports.environment and (not spec.imports.unresolved or found[1] in spec.imports.unresolved):
+                lacking = workspace.shortfall(spec, verdict.path)
+                yield from () if lacking is None else (str(lacking),)
 
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:

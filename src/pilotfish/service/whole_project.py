@@ -108,6 +108,7 @@ class WholeProject:
             return await anyio.to_thread.run_sync(_unserved, workspace, rest)
 
         chosen = await select(workspace.root, client.cwd, unserved, request.paths, request.changed)
+        chosen = chosen.sorted_by(lambda server: workspace.specs[server].auxiliary)
         standing |= await self._picture.standing(workspace, chosen.named)
         return chosen, {path: standing[path] for path in chosen.files if path in standing}
 

@@ -25,6 +25,13 @@ from pilotfish.servers.launch import Allowed, Withheld, without_remote_schemas
 from pilotfish.servers.locate import ProgramLocation
 from pilotfish.servers.resolve import MAX_FIRST_LINE, Candidate, Resolver, SearchScope, ServerChoice, choose
 from pilotfish.servers.spec import Environment, Restricted, Role, ServerSpec
+from pilotfish.servers.toolchains import (
+    Shortfall,
+    no_compile_database,
+    no_node_packages,
+    no_python_packages,
+    old_go,
+)
 from pilotfish.servers.tree import DiskTree, Sight, Witness
 from pilotfish.service.launches import Launches
 from pilotfish.service.server_programs import ServerPrograms
@@ -99,16 +106,27 @@ class Workspace:
         withheld = self.settings(server).withheld
         return f"the project's own {', '.join(withheld)} do not count" if withheld else None
 
-    def has_environment(self, spec: ServerSpec, path: AbsPath) -> bool:
-        """Whether the packages that files like this import are installed at all, as far as can be told."""
+    def shortfall(self, spec: ServerSpec, path: AbsPath) -> Shortfall | None:
+        """What files like this need besides the server, and is not here, as far as can be told."""
+        folders = ancestors(os.path.dirname(path), self.root) or (self.root,)
         match spec.imports.environment:
             case Environment.PYTHON:
-                return self._launches.pythons.of(self._root_of(spec, path)) is not None
+                found = self._launches.pythons.of(self._root_of(spec, path))
+                return no_python_packages(folders, self._tree) if found is None else None
             case Environment.NODE:
-                folders = ancestors(os.path.dirname(path), self.root)
-                return any(self._tree.exists(os.path.join(folder, "node_modules")) for folder in folders)
+                return no_node_packages(folders, self._tree)
+            case Environment.COMPILE_DATABASE:
+                return no_compile_database(folders, self._tree)
+            case Environment.GO:
+                return old_go(folders, self._tree, self.program("go"))
             case None:
-                return True
+                return None
+
+    def hidden_uses(self, *paths: AbsPath) -> tuple[str, ...]:
+        """What is not here and keeps servers of these files from seeing all uses, in a sentence each."""
+        servers = ((one.spec, path) for path in paths for one in self.servers_for(path).servers)
+        found = (self.shortfall(spec, path) for spec, path in servers)
+        return tuple(dict.fromkeys(str(one) for one in found if one is not None and one.hides_uses))
 
     def python_environment(self, root: AbsPath | None = None) -> AbsPath | None:
         """The folder of the Python environment whose packages count in a root, or in the workspace itself."""

@@ -31,7 +31,7 @@ def without_missing_packages(
         kept, packages = list[Diagnostic](), set[str]()
         for server, found in groupby(diagnostics, key=lambda diagnostic: diagnostic.server):
             spec = workspace.specs.get(server)
-            if spec is None or not spec.imports.unresolved or workspace.has_environment(spec, path):
+            if spec is None or not spec.imports.unresolved or workspace.shortfall(spec, path) is None:
                 kept += found
             else:
                 imports = without_missing_imports(found, spec.imports.unresolved, is_own)

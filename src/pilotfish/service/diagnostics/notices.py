@@ -7,6 +7,7 @@ is mentioned once per file, until the file has one.
 import os
 from collections.abc import Iterable, Sequence
 
+from pilotfish.api.answers import error_of
 from pilotfish.errors import Code
 from pilotfish.feedback.text import named
 from pilotfish.model import AbsPath
@@ -89,7 +90,7 @@ def _without_verdict(workspace: Workspace, verdict: FileVerdict, outcome: Outcom
         path = named(verdict.path, workspace.root)
         return _late_key(verdict.path), f"{path} is not checked yet: {outcome.server} has not answered in time."
     kind = os.path.splitext(verdict.path)[1] or os.path.basename(verdict.path)
-    text = " ".join([failure.message, *([failure.hint] if failure.hint else [])]).replace("\n", " ")
+    text = error_of(failure).message.replace("\n", " ")
     if failure.code in WITHOUT_SERVER:
         return f"none {outcome.server} {kind}", f"{kind} files are not checked by {outcome.server}: {text}"
     return f"failed {outcome.server}", f"{outcome.server} does not check files: {text}"

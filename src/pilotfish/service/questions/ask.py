@@ -104,7 +104,8 @@ class QuestionRunner:
             effort = Effort(answer.meta.duration_ms, answer.meta.server_hits, answer.errors, total=1)
             answer = answer_from(question.operation, (place_of(subject.declared),), effort)
         about = () if subject.path is None else (subject.path,)
-        return with_warnings(answer, workspace.config_notes(*about))
+        lacking = workspace.hidden_uses(*about) if row.is_wide else ()
+        return with_warnings(answer, (*workspace.config_notes(*about), *lacking))
 
     async def text(self, path: AbsPath) -> Text:
         """The text of a file as it is now; raises `Refused`."""

@@ -100,7 +100,7 @@ def _why_none(files: Iterable[AbsPath], workspace: Workspace) -> Unavailable:
             if one.spec.id not in reasons:
                 reasons[one.spec.id] = workspace.why_unavailable(one)
     if missing:
-        return reasons[missing.most_common(1)[0][0]]
+        return reasons[min(missing, key=lambda server: (workspace.specs[server].auxiliary, -missing[server]))]
     message = "No language server is installed for the files of this workspace."
     return Unavailable(Code.SERVER_MISSING, message, hint="pilotfish servers lists what could be installed.")
 

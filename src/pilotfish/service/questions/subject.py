@@ -114,7 +114,7 @@ class SubjectFinder:
     ) -> Subject:
         """A symbol of one file: on the line that was named, as the file declares it, as it uses it, or anywhere."""
         name, path = name_of(question.symbol or ""), question.file_path or ""
-        symbols = await self.outline(path, client, workspace)
+        symbols = await self.outline(path, client, workspace, name)
         if question.line is not None and subject.text is not None:
             finding = located_on_line(name, subject.text, path, question.line, symbols)
             if isinstance(finding, Ambiguous) and question.character is not None:
@@ -164,7 +164,7 @@ class SubjectFinder:
                 near = replace(everywhere, query=name.parts[-1][: max(2, len(name.parts[-1]) // 2)])
                 finding = located(name, await self._symbols(near, client, workspace))
         if isinstance(finding, UnknownSymbol):
-            raise refusal(finding)
+            raise await self._why_unknown(name, workspace) or refusal(finding)
         also = tuple[Position, ...]()
         if isinstance(finding, Ambiguous):
             same = await self._same(finding, client, workspace)
@@ -195,6 +195,12 @@ class SubjectFinder:
                 return used
         return None
 
+    async def _why_unknown(self, name: Name, workspace: Workspace) -> Failure | None:
+        """Why the server does not run that would know a name: files that mention it have one that is not here."""
+        found = await self._files.mentioning(workspace, workspace.root, name.parts[-1], ("",)) or frozenset()
+        choices = (workspace.servers_for(path) for path in sorted(found)[:MAX_OUTLINES])
+        return next((workspace.why_unavailable(one.missing) for one in choices if one.missing is not None), None)
+
     async def _mentioning(self, name: Name, workspace: Workspace) -> Sequence[AbsPath]:
         """Source files that mention the name; files named like it first."""
         word = name.parts[-1]
@@ -202,13 +208,21 @@ class SubjectFinder:
         served = sorted(path for path in found if is_code(path, workspace))
         return sorted(served, key=lambda path: word.lower() not in os.path.basename(path).lower())[:MAX_OUTLINES]
 
-    async def outline(self, path: str, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
-        """All that stands in a file, locals too; raises a `Failure`."""
-        everything = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path, kinds=ALL, limit=MAX_LIMIT)
+    async def outline(
+        self, path: str, client: ClientSession, workspace: Workspace, name: Name | None = None
+    ) -> Sequence[Symbol]:
+        """All that stands in a file, locals too; raises a `Failure`, which says how to search for the name."""
+        word = None if name is None else name.parts[-1]
+        everything = Question(
+            operation=Operation.DOCUMENT_SYMBOL, file_path=path, kinds=ALL, limit=MAX_LIMIT, query=word
+        )
         return await self._symbols(everything, client, workspace)
 
     async def _symbols(self, question: Question, client: ClientSession, workspace: Workspace) -> Sequence[Symbol]:
         answer = await self._ask(question, client, workspace)
+        if question.file_path is None and {error.code for error in answer.errors} == {Code.UNSUPPORTED}:
+            # The outlines of files that mention the name may have it.
+            return ()
         require_ok(answer)
         return [one for one in answer.data or () if isinstance(one, Symbol)]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--severity", type=click.Choice(SEVERITIES), help="The least that is a finding; by default warning.")
 @click.option("--only-new", is_flag=True, help="Leave out what was there before, where that is known.")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Check the text on standard input as that of the one FILE.")
-@click.option("--skip-missing", is_flag=True, help="Accept files in folders whose server is not installed.")
+@click.option("--skip-missing", is_flag=True, help="Accept files without a server that is installed and may run.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The output format."

@@ -10,11 +10,11 @@ import click
 
 from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, Effort, answer_from, with_data
 from pilotfish.api.questions import Operation
-from pilotfish.service.check_answer import CheckEvent, FilesToCheck, merged
+from pilotfish.service.check_answer import ALL_SKIPPED, CheckEvent, FilesToCheck, merged
 from pilotfish.surfaces.cli.check_options import CheckOptions
 from pilotfish.surfaces.cli.terminal.answers import Screen
 from pilotfish.surfaces.cli.terminal.check_formats import github_lines, github_remarks, sarif
-from pilotfish.surfaces.cli.terminal.check_text import ListingOptions, first_lines
+from pilotfish.surfaces.cli.terminal.check_text import MAX_LISTED, ListingOptions, first_lines
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_check
 from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer, printed_check, relative_to
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
@@ -91,7 +91,7 @@ class CheckOutput:
                 return [*github_lines(only(found, self._options.is_printed))]
             case "text":
                 shown = relative_to(self._cwd, found, self._root)
-                lines, told = first_lines(shown, listing(self._options), self._told, self._screen)
+                lines, told = first_lines(shown, listing(self._options, self._screen), self._told, self._screen)
                 self._told += told
                 return lines if self._screen else [*map(click.unstyle, lines)]
             case _:
@@ -118,6 +118,8 @@ def printed_nothing_changed(root: str, form: str) -> Printed:
 
 
 def exit_code(answer: DiagnosticsAnswer, request: CheckOptions) -> ExitCode:
+    if answer.meta.reason == ALL_SKIPPED:
+        return ExitCode.OK
     findings = only(only(answer, request.is_wanted), request.is_finding)
     return exit_code_of_check(answer, sum(map(len, (findings.data or {}).values())))
 
@@ -140,12 +142,12 @@ def printed_report(
             lines = [*(github_lines(printed) if told is None else ()), *github_remarks(printed)]
             return Printed("\n".join(lines) or None)
         case _:
-            return printed_check(wanted, root, cwd, listing(request), screen, told or 0)
+            return printed_check(wanted, root, cwd, listing(request, screen), screen, told or 0)
 
 
-def listing(request: CheckOptions) -> ListingOptions:
+def listing(request: CheckOptions, screen: Screen | None) -> ListingOptions:
     if request.everything:
         return ListingOptions("hint", "hint", None)
     if request.severity is not None:
         return ListingOptions(request.severity, request.severity, None)
-    return ListingOptions()
+    return ListingOptions(limit=MAX_LISTED if screen else None)

@@ -50,7 +50,7 @@ def look(workspace: Workspace, loaded: Loaded, agents: Sequence[SetupFinding]) -
         trusted=workspace.config.trusted,
         enabled=workspace.config.enabled,
         languages=language_reports(workspace, census, partial(readiness, workspace)),
-        environment=_environment(workspace, census.examples["python"]) if "python" in census.counts else None,
+        environment=_environment(workspace, census.examples.get("python")),
         agents=tuple(agents),
         problems=tuple(map(str, loaded.errors)),
     )
@@ -67,6 +67,7 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     yield from _languages(overview.languages)
     if overview.environment:
         yield f"Python packages: {overview.environment}"
+    yield from dict.fromkeys(_line(one.lacking.what) for one in overview.languages if one.lacking)
     for agent in overview.agents:
         yield _line(f"{agent.subject}: {agent.message}")
     yield ""
@@ -80,6 +81,7 @@ def next_step(overview: Overview) -> str:
         return "pilotfish config check"
     code = [one for language in overview.languages for one in language.servers if not one.optional]
     needed = [one.advice[0] for one in code if one.advice]
+    needed += [one.lacking.step for one in overview.languages if one.lacking and one.lacking.step]
     if needed:
         return needed[0]
     unwired = [agent.advice[0] for agent in overview.agents if agent.advice]
@@ -104,11 +106,13 @@ def _states(servers: Sequence[ServerReport]) -> str:
     return ", ".join(f"{server.id} {STATES[server.state]}" for server in servers)
 
 
-def _environment(workspace: Workspace, path: AbsPath) -> str:
+def _environment(workspace: Workspace, path: AbsPath | None) -> str | None:
     """Of the package that a Python file belongs to, which in a mixed repository is a folder of it."""
+    if path is None:
+        return None
     root = next((one.root for one in workspace.candidates(path)), workspace.root)
     found = workspace.python_environment(root)
-    return "no environment was found" if found is None else named(found, workspace.root)
+    return None if found is None else named(found, workspace.root)
 
 
 def _line(text: str) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from pilotfish.counting import counted
 from pilotfish.sanitise import sanitised
+from pilotfish.servers.toolchains import Shortfall
 from pilotfish.surfaces.cli.terminal.table import latency
 from pilotfish.system.ports import confinement_text
 
@@ -54,7 +55,7 @@ class ServerReport(Struct, frozen=True, rename="camel"):
     confined: tuple[str, ...] = ()
     """What the system held it to while it started, because the workspace is not trusted."""
     optional: bool = False
-    """Whether it is for documents or settings, so that no code is unchecked without it."""
+    """Whether it is for documents, settings or a minor language, so that the main code is checked without it."""
 
     @property
     def grade(self) -> Grading:
@@ -74,6 +75,8 @@ class LanguageReport(Struct, frozen=True, rename="camel"):
     files: int
     example: str
     servers: tuple[ServerReport, ...]
+    lacking: Shortfall | None = None
+    """What its files need besides a server."""
 
 
 class SetupFinding(Struct, frozen=True, rename="camel"):
@@ -115,6 +118,9 @@ def report_lines(report: DoctorReport) -> Iterator[str]:
             yield _clean(f"  {language.language} ({counted(language.files, 'file')}, such as {language.example})")
         for server in servers:
             yield from _server_lines(server)
+        if servers and language.lacking is not None:
+            steps = (language.lacking.step,) if language.lacking.step else ()
+            yield from _entry("    ", "todo" if steps else "note", language.lacking.what, steps)
     if not report.languages:
         yield "  No language server handles any file here."
     yield from ("", "Setup")
@@ -181,6 +187,8 @@ def _todos(report: DoctorReport) -> Iterator[str]:
         for server in language.servers:
             if server.grade == "todo":
                 yield server.advice[0] if server.advice else f"{server.id}: {server.problem}"
+        if language.lacking is not None and language.lacking.step:
+            yield language.lacking.step
     for finding in report.findings:
         if finding.grade == "todo":
             yield finding.advice[0] if finding.advice else f"{finding.subject}: {finding.message}"

@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
@@ -27,7 +27,7 @@ from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import Withheld
 from pilotfish.servers.locate import Gated, ProgramFound, ProgramMissing
 from pilotfish.servers.resolve import Candidate
-from pilotfish.servers.spec import ServerSpec
+from pilotfish.servers.spec import Role, ServerSpec
 from pilotfish.service.workspace import Workspace
 from pilotfish.surfaces.doctor.report import LanguageReport, ServerReport
 from pilotfish.system.clock import current_time
@@ -40,6 +40,9 @@ MAX_FILES = 50_000
 
 AT_ONCE = 2
 """Servers that start side by side: more would slow each other down and spoil the times."""
+
+MINOR = 10
+"""A language with fewer than a tenth of the files of the first one is not what the project is about."""
 
 VERSION_SECONDS = 10.0
 """For a program to print its version: it may have to start a virtual machine."""
@@ -83,16 +86,37 @@ async def languages_of(
 def language_reports(
     workspace: Workspace, census: Census, report_of: Callable[[Candidate], ServerReport]
 ) -> tuple[LanguageReport, ...]:
-    """The languages, those with the most files first."""
-    return tuple(
-        LanguageReport(
-            language,
-            census.counts[language],
-            named(census.examples[language], workspace.root),
-            tuple(map(report_of, servers_of(workspace, census.examples[language]))),
-        )
-        for language in sorted(census.counts, key=lambda language: (-census.counts[language], language))
-    )
+    """The languages, those that the project is about first; the servers of the others are optional."""
+    chosen = {language: servers_of(workspace, census.examples[language]) for language in census.counts}
+    ordered, main = by_importance(census.counts, {name: [one.spec for one in found] for name, found in chosen.items()})
+    reports: list[LanguageReport] = []
+    for language in ordered:
+        servers = [
+            # A linter that waits for trust keeps nobody from checking the code.
+            replace(report_of(one), optional=language not in main or one.spec.rank.role is Role.COMPANION)
+            for one in chosen[language]
+        ]
+        example = census.examples[language]
+        lacking = [found for one in chosen[language] if (found := workspace.shortfall(one.spec, example))]
+        lacked = lacking[0] if lacking and language in main else None
+        shown = named(example, workspace.root)
+        reports.append(LanguageReport(language, census.counts[language], shown, tuple(servers), lacked))
+    return tuple(reports)
+
+
+def by_importance(
+    counts: Mapping[str, int], servers: Mapping[str, Sequence[ServerSpec]]
+) -> tuple[list[str], frozenset[str]]:
+    """The languages in order, and those among them that the project is about: code before styles, scripts and build
+    files, these before prose and data, and then by the number of files."""
+
+    def kind(language: str) -> int:
+        specs = [spec for spec in servers[language] if spec.serves_code]
+        return 2 if not specs else int(all(spec.auxiliary for spec in specs))
+
+    ordered = sorted(counts, key=lambda language: (kind(language), -counts[language], language))
+    first = [language for language in ordered if kind(language) == kind(ordered[0]) < 2]
+    return ordered, frozenset(one for one in first if counts[one] * MINOR >= counts[first[0]])
 
 
 def count_languages(workspace: Workspace) -> Census:
@@ -129,16 +153,16 @@ async def _examined(workspace: Workspace, candidate: Candidate, spawn: Spawner) 
 def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
     """Whether the server could be started; it is not."""
     spec, located = candidate.spec, workspace.located(candidate)
-    blank = ServerReport(spec.id, spec.name, candidate.root, "missing", optional=not spec.serves_code)
+    blank = ServerReport(spec.id, spec.name, candidate.root, "missing")
     if isinstance(located, ProgramMissing):
         # Before trust, which is no use while the program is missing.
         return _missing(workspace, spec, located, blank)
     allowed = workspace.admitted(candidate)
     if isinstance(allowed, Withheld):
-        return replace(blank, state="withheld", problem=allowed.reason, advice=(_trust(workspace),))
+        return replace(blank, state="withheld", problem=allowed.reason, advice=_allowing(workspace, spec))
     match located:
         case Gated(path, reason):
-            return replace(blank, state="withheld", path=path, problem=reason, advice=(_trust(workspace),))
+            return replace(blank, state="withheld", path=path, problem=reason, advice=_allowing(workspace, spec))
         case ProgramFound(path):
             restricted = workspace.restriction(spec, candidate.root)
             incomplete = restricted is not None and restricted.incomplete
@@ -153,6 +177,12 @@ def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, bl
     hint = workspace.install_hint(spec)
     steps = (hint,) if hint else ()
     return replace(blank, problem=what, looked_in=located.looked_in, advice=steps, needs=spec.needs)
+
+
+def _allowing(workspace: Workspace, spec: ServerSpec) -> tuple[str, ...]:
+    """What lets a server run that is there and may not: a version of our own that needs no trust, or trust."""
+    tested = (f"pilotfish install {spec.id}",) if spec.shown is not None and spec.id in bundles() else ()
+    return (*tested, _trust(workspace))
 
 
 def _trust(workspace: Workspace) -> str:

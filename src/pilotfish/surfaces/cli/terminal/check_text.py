@@ -36,7 +36,7 @@ class ListingOptions(Struct, frozen=True):
     """The least severity that is listed."""
     counted: str = "hint"
     """The least severity that is counted; what is below was not asked for."""
-    limit: int | None = MAX_LISTED
+    limit: int | None = None
 
     def is_listed(self, found: Diagnostic) -> bool:
         return _rank(found) <= SEVERITIES.index(self.least)
@@ -60,7 +60,8 @@ def first_lines(
 def check_lines(
     answer: DiagnosticsAnswer, listing: ListingOptions, screen: Screen | None, told: int = 0
 ) -> Iterator[str]:
-    """Each diagnostic that is listed, without the first `told`, then notes and the summary; no `screen`: in a pipe."""
+    """Each diagnostic that is listed, without the first `told`, then notes and the summary; no `screen`: in a pipe,
+    where each is a line and none is left out."""
     listed = _listed(answer, listing)
     yield from _diagnostic_lines(listed[told : listing.limit], screen)
     if answer.meta.state is not State.FRESH:
@@ -102,7 +103,8 @@ def _ending(answer: DiagnosticsAnswer, listing: ListingOptions, listed: int, too
         return
     data = answer.data or {}
     counted = {path: [found for found in items if listing.is_counted(found)] for path, items in data.items()}
-    yield from _tables(counted)
+    if took:  # a terminal
+        yield from _tables(counted)
     yield _summary(answer, counted, listing) + took
 
 

@@ -60,7 +60,7 @@ def printed_answer(answer: Answer[Any], root: str, cwd: str, screen: Screen | No
     if is_refused(answer):
         return Printed(error=_refusal(answer))
     shown = relative_to(cwd, answer, root) if root else answer
-    return Printed("\n".join(answer_lines(shown, screen)) if screen else text_of(shown))
+    return Printed("\n".join(answer_lines(shown, screen)) if screen else text_of(shown, grouped=False))
 
 
 def printed_check(

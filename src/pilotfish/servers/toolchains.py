@@ -1,0 +1,149 @@
+"""What a project asks for and this machine lacks, where that explains errors that no edit made.
+
+Packages that are not installed, a toolchain that is too old, a compile database that nobody has written. All of it is
+read from files: nothing of the project is run to find out.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from msgspec import Struct
+
+from pilotfish.model import AbsPath
+from pilotfish.servers.manifests import json_value, toml_table
+from pilotfish.servers.tree import DiskTree, ProjectTree
+from pilotfish.system.real_path import real_path
+
+MAX_BYTES = 256 * 1024
+"""Of one manifest that is read here."""
+
+_PIP = "python3 -m venv .venv && .venv/bin/pip install"
+PYTHON_STEPS: Mapping[str, str] = {
+    "uv.lock": "uv sync",
+    "poetry.lock": "poetry install",
+    "pdm.lock": "pdm install",
+    "Pipfile": "pipenv install --dev",
+    "pyproject.toml": f"{_PIP} -e .",
+    "setup.py": f"{_PIP} -e .",
+    "requirements.txt": f"{_PIP} -r requirements.txt",
+}
+"""How the packages of a project are installed, by the file that says so; the first that is there counts."""
+
+NODE_STEPS: Mapping[str, str] = {
+    "pnpm-lock.yaml": "pnpm install",
+    "yarn.lock": "yarn install",
+    "bun.lock": "bun install",
+    "bun.lockb": "bun install",
+    "package.json": "npm install",
+}
+COMPILE_STEPS: Mapping[str, str] = {
+    "CMakeLists.txt": "cmake -B build -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+    "meson.build": "meson setup build",
+    "Makefile": "bear -- make",
+}
+COMPILE_DATABASES = ("compile_commands.json", "build/compile_commands.json", "compile_flags.txt", ".clangd")
+"""Where clangd looks in every folder above a file."""
+
+_GO_VERSION = re.compile(r"(?:^|\s)go\s*(\d+)\.(\d+)")
+
+
+class Shortfall(Struct, frozen=True):
+    """One thing that is not here."""
+
+    what: str
+    """A sentence."""
+    step: str | None = None
+    """The command that gets it, where the project says how."""
+    hides_uses: bool = False
+    """Whether files of the project do not see each other without it."""
+
+    def __str__(self) -> str:
+        return f"{self.what} Next: {self.step}" if self.step else self.what
+
+
+def no_python_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall:
+    """For a project without an environment; `folders` lead from a file up to the workspace."""
+    step = _step(folders, tree, PYTHON_STEPS)
+    return Shortfall("No Python environment was found, so imports of installed packages cannot be resolved.", step)
+
+
+def no_node_packages(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:
+    if any(tree.exists(os.path.join(folder, "node_modules")) for folder in folders):
+        return None
+    step = _step(folders, tree, NODE_STEPS)
+    return Shortfall("There is no node_modules folder, so imports of packages cannot be resolved.", step)
+
+
+def no_compile_database(folders: Sequence[str], tree: ProjectTree) -> Shortfall | None:
+    if any(tree.exists(os.path.join(folder, name)) for folder in folders for name in COMPILE_DATABASES):
+        return None
+    what = "There is no compile_commands.json, so the folders of headers and the compiler's flags are unknown."
+    return Shortfall(what, _step(folders, tree, COMPILE_STEPS), hides_uses=True)
+
+
+def old_go(folders: Sequence[str], tree: ProjectTree, program: AbsPath | None) -> Shortfall | None:
+    """Whether `go.mod` asks for a newer Go than the one that `program` belongs to."""
+    texts = (tree.read(os.path.join(folder, "go.mod"), MAX_BYTES) for folder in folders)
+    asked = next((_go_version(text) for text in texts if text is not None), None)
+    if asked is None or program is None:
+        return None
+    home = os.path.dirname(os.path.dirname(real_path(program)))
+    installed = _go_version(tree.read(os.path.join(home, "VERSION"), MAX_BYTES) or "")
+    if installed is None or installed >= asked:
+        return None
+    wanted, here = (".".join(map(str, version)) for version in (asked, installed))
+    what = f"go.mod asks for Go {wanted}, and Go {here} is installed, which reports what is newer as errors."
+    return Shortfall(what, f"install Go {wanted} or newer from https://go.dev/dl/")
+
+
+def is_empty_proxy(path: AbsPath, environment: Mapping[str, str]) -> bool:
+    """Whether a program is a proxy of rustup, and the component that it would run is not installed.
+
+    Which toolchain a project asks for is not looked at: the default one is what a new project uses.
+    """
+    if os.path.basename(real_path(path)) != "rustup" or os.path.basename(path) == "rustup":
+        return False
+    home = environment.get("RUSTUP_HOME") or os.path.join(environment.get("HOME", ""), ".rustup")
+    settings = toml_table(DiskTree().read(os.path.join(home, "settings.toml"), MAX_BYTES) or "") or {}
+    toolchain = environment.get("RUSTUP_TOOLCHAIN") or settings.get("default_toolchain")
+    folder = os.path.join(home, "toolchains", str(toolchain), "bin")
+    return os.path.isdir(folder) and not os.path.exists(os.path.join(folder, os.path.basename(path)))
+
+
+def _step(folders: Sequence[str], tree: ProjectTree, steps: Mapping[str, str]) -> str | None:
+    """The command of the nearest folder that has one of the files."""
+    for folder in folders:
+        for name, command in steps.items():
+            path = os.path.join(folder, name)
+            if tree.exists(path) and _names_packages(name, tree.read(path, MAX_BYTES) or ""):
+                where = os.path.relpath(folder, folders[-1])
+                return command if where == os.curdir else f"cd {shlex.quote(where)} && {command}"
+    return None
+
+
+def _names_packages(name: str, text: str) -> bool:
+    """False for a manifest without any: there is nothing to install, and installing would change nothing."""
+    match name:
+        case "package.json":
+            kinds = ("dependencies", "devDependencies", "peerDependencies")
+            return any(_within(json_value(text), kind) for kind in kinds)
+        case "pyproject.toml":
+            table = toml_table(text) or {}
+            places = (("project", "dependencies"), ("project", "optional-dependencies"), ("dependency-groups",))
+            return any(_within(table, *keys) for keys in (*places, ("tool", "poetry", "dependencies")))
+        case _:
+            return True
+
+
+def _within(value: object, *keys: str) -> object:
+    for key in keys:
+        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _go_version(text: str) -> tuple[int, int] | None:
+    found = _GO_VERSION.search(text)
+    return (int(found[1]), int(found[2])) if found else None

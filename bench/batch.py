@@ -18,7 +18,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
@@ -31,7 +30,8 @@ from typing import Any
 import psutil
 from parity import processes
 from told import corpus, truth
-from told.edits import Edit, Texts, plan
+from told.edits import Edit, Texts, apply, plan
+from told.subjects.children import pilotfish, watching
 from told.subjects.setting import Setting
 
 KINDS = ("harmless", "own", "others")
@@ -58,34 +58,13 @@ def patches_of(texts: Texts, language: str, count: int) -> list[Edit]:
     return [plan(texts, language, 1, FIRST_SEED + number, KINDS)[0] for number in range(count)]
 
 
-def state_after(texts: Texts, edit: Edit) -> dict[str, str]:
-    state = dict(texts)
-    for change in edit.changes:
-        if change.after is None:
-            del state[change.path]
-        else:
-            state[change.path] = change.after
-    return state
-
-
-class TimedTruth:
-    """What the command line says of a state, and what asking it costs."""
-
-    def __init__(self, asker: truth.Asker, folder: Path) -> None:
-        self._asker = asker
-        self._folder = folder
-
-    def of(self, state: Texts) -> truth.Findings:
-        """From the cache, where it was asked before."""
-        return self._asker.findings(state)
-
-    def timed(self, state: Texts) -> Cost:
-        """It is asked in any case, from the start: what it kept of the last time is gone."""
-        for kept in self._folder.glob("*.tsbuildinfo"):
-            kept.unlink()
-        began, before = time.perf_counter(), _children_cpu()
-        self._asker.ask(state)
-        return Cost(time.perf_counter() - began, _children_cpu() - before)
+def timed_truth(asker: truth.Asker, state: Texts) -> Cost:
+    """What asking the command line costs from the start: what it kept of the last time is gone."""
+    for kept in asker.folder.glob("*.tsbuildinfo"):
+        kept.unlink()
+    began, before = time.perf_counter(), _children_cpu()
+    asker.ask(state)
+    return Cost(time.perf_counter() - began, _children_cpu() - before)
 
 
 def _children_cpu() -> float:
@@ -148,11 +127,11 @@ class BatchRun:
 
 def run_batch(name: str, setting: Setting, lines: Path, options: Sequence[str]) -> BatchRun:
     """`pilotfish batch` as a user runs it; its cost is the processor time of all of its processes."""
-    argv = [sys.executable, "-m", "pilotfish", "batch", str(lines), *options]
+    argv = [*pilotfish(), "batch", str(lines), *options]
     began = time.perf_counter()
     with subprocess.Popen(argv, cwd=setting.root, env=setting.environment(), stdout=subprocess.PIPE) as process:
         meter = Meter(setting)
-        with meter.running():
+        with watching(meter.look, 0.3):
             output, _ = process.communicate()
     seconds = time.perf_counter() - began
     if process.returncode not in (0, 2):
@@ -194,28 +173,16 @@ class Meter:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._used: dict[tuple[int, float], float] = {}
-        self._ended = threading.Event()
 
     @property
     def cpu_seconds(self) -> float:
         return sum(self._used.values())
 
-    @contextmanager
-    def running(self) -> Generator[None]:
-        thread = threading.Thread(target=self._look)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
-
-    def _look(self) -> None:
-        while not self._ended.wait(0.3):
-            for process in processes.of(self._setting.scratch, self._setting.root):
-                with suppress(psutil.Error):
-                    times = process.cpu_times()
-                    self._used[process.pid, process.create_time()] = times.user + times.system
+    def look(self) -> None:
+        for process in processes.of(self._setting.scratch, self._setting.root):
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                self._used[process.pid, process.create_time()] = times.user + times.system
 
 
 # --- The table ------------------------------------------------------------------------------------------------------
@@ -259,13 +226,13 @@ def truths_of(
     """What each patch introduces; what asking for the first ones cost."""
     found, costs = list[Errors](), list[Cost]()
     with truth.Asker(project, truth.CHECKERS[server]).open() as asker:
-        known = TimedTruth(asker, asker.folder)
-        base = known.of(texts)
+        base = asker.findings(texts)
         for number, edit in enumerate(edits):
-            state = state_after(texts, edit)
+            state = dict(texts)
+            apply(state, edit)
             if number < timed:
-                costs.append(known.timed(state))
-            found.append(introduced(base, known.of(state), texts, edit))
+                costs.append(timed_truth(asker, state))
+            found.append(introduced(base, asker.findings(state), texts, edit))
             print(f"{project.name}: truth {number + 1}/{len(edits)}", file=sys.stderr, flush=True)
     return found, costs
 

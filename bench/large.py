@@ -10,25 +10,24 @@ of the daemon and of its server, how long `check --changed` takes, and the roots
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
 from parity import processes
-from told.subjects.hooks import HOOK
+from told.subjects.children import plain_hook, verb
 from told.subjects.setting import Setting
 
 FUNCTIONS = 25
 ROW = 50
 """Modules that depend on each other: what depends on an edited file is as much in either project."""
 EDITED, CALLER = 10, 11
-PATIENT = {"timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": 110_000}}
+DEADLINE_MS = 110_000
+PATIENT = {"timing": {"diagnosticsWaitTimeoutMs": 60_000, "firstTouchTimeoutMs": DEADLINE_MS}}
 ENOUGH = 1.2
 
 
@@ -78,7 +77,7 @@ class Bench:
     def begin(self) -> None:
         self._setting.prepare()
         began = time.perf_counter()
-        self._hook({"event": "began", "session": "large", "cwd": str(self._root)})
+        plain_hook(self._setting, {"event": "began", "session": "large", "cwd": str(self._root)}, DEADLINE_MS)
         self._start = time.perf_counter() - began
         self._edited(EDITED, "str", expected=True)
         self._first = time.perf_counter() - began
@@ -94,7 +93,7 @@ class Bench:
         daemon = [one for one in found if "pilotfish.daemon" in " ".join(processes.words(one)) or _is_daemon(one)]
         servers = [one for one in found if one not in daemon]
         began = time.perf_counter()
-        self._run("check", "--changed", "--json")
+        verb(self._setting, "check", "--changed", "--json")
         changed = time.perf_counter() - began
         edits = f"p50 {1000 * statistics.median(self.times):.0f} ms, most {1000 * max(self.times):.0f} ms"
         print(
@@ -105,34 +104,16 @@ class Bench:
         )
 
     def end(self) -> None:
-        self._run("daemon", "stop")
+        verb(self._setting, "daemon", "stop")
 
     def _edited(self, number: int, returned: str, *, expected: bool) -> float:
         path = self._package / f"m{number}.py"
         path.write_text(_module("part0", number, returned))
-        began = time.perf_counter()
         event = {"files": [str(path)], "kind": "edit", "cwd": str(self._root), "session": "large"}
-        told = self._hook(event)
-        took = time.perf_counter() - began
+        told, took, _ = plain_hook(self._setting, event, DEADLINE_MS)
         if (f"m{CALLER}.py" in told) != expected:
             raise SystemExit(f"{self.files} files: the edit to {returned} was answered with {told!r}")
-        return took
-
-    def _hook(self, event: dict[str, object]) -> str:
-        argv = [sys.executable, "-I", "-S", str(HOOK), "plain", "--deadline-ms", "110000"]
-        done = subprocess.run(
-            argv,
-            input=json.dumps(event).encode(),
-            cwd=self._root,
-            env=self._setting.environment(),
-            capture_output=True,
-            check=False,
-        )
-        return done.stdout.decode()
-
-    def _run(self, *words: str) -> None:
-        argv = [sys.executable, "-m", "pilotfish", *words]
-        subprocess.run(argv, cwd=self._root, env=self._setting.environment(), capture_output=True, check=False)
+        return took / 1000
 
 
 def _write(root: Path, files: int, roots: int) -> float:
@@ -147,16 +128,8 @@ def _write(root: Path, files: int, roots: int) -> float:
             (folder / "package" / f"m{number}.py").write_text(text)
             written += len(text)
     # Nothing goes on in the background afterwards.
-    who = [
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@localhost",
-        "-c",
-        "gc.auto=0",
-        "-c",
-        "maintenance.auto=false",
-    ]
+    quiet = ("user.name=bench", "user.email=bench@localhost", "gc.auto=0", "maintenance.auto=false")
+    who = [word for one in quiet for word in ("-c", one)]
     for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Made"]):
         subprocess.run(["git", *words], cwd=root, check=True)
     return written / 1e6

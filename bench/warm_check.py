@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from told import corpus, truth
+from told.subjects.children import pilotfish, resident, verb
 from told.subjects.setting import Setting
 
 WHOLE = (
@@ -83,7 +84,7 @@ def measured(name: str, server: str, file: str) -> str:
                 (root / file).write_text(broken[file])
                 asked_changed = host.ask()
         finally:
-            stop(setting)
+            verb(setting, "daemon", "stop")
     equal = [len((a - b) + (b - a)) for a, b in ((said, true), (said_broken, true_broken))]
     verdict = "yes" if not any(equal) else f"no, {equal[0]} and {equal[1]} differ"
     pairs = (
@@ -101,7 +102,7 @@ class McpHost:
 
     def __init__(self, setting: Setting) -> None:
         self._process = subprocess.Popen(
-            _command("mcp"),
+            [*pilotfish(), "mcp"],
             cwd=setting.root,
             env=setting.environment(),
             stdin=subprocess.PIPE,
@@ -163,30 +164,20 @@ def memory_after(files: int) -> str:
             check(setting)
             after = daemon_megabytes(setting)
         finally:
-            stop(setting)
+            verb(setting, "daemon", "stop")
     return f"{files} files with {sum(found.values())} errors: {before:.0f} MB before, {after:.0f} MB after"
 
 
 def daemon_megabytes(setting: Setting) -> float:
-    words = _command("daemon", "status", "--json")
-    said = subprocess.run(words, cwd=setting.root, env=setting.environment(), capture_output=True, check=True).stdout
-    status = Path(f"/proc/{json.loads(said)['pid']}/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024 / 1e6
-
-
-def stop(setting: Setting) -> None:
-    words = _command("daemon", "stop")
-    subprocess.run(words, cwd=setting.root, env=setting.environment(), check=False, capture_output=True)
+    return resident(json.loads(verb(setting, "daemon", "status", "--json"))["pid"])
 
 
 def check(setting: Setting, *files: Path) -> tuple[float, Errors]:
     """Of these files, or of the whole project."""
     began = time.perf_counter()
     what = [*map(str, files)] or ["--project"]
-    words = _command("check", *what, "--json", "--severity", "error", "--skip-missing")
-    done = subprocess.run(words, cwd=setting.root, env=setting.environment(), capture_output=True, check=False)
+    answer: Any = json.loads(verb(setting, "check", *what, "--json", "--severity", "error", "--skip-missing"))
     took = time.perf_counter() - began
-    answer: Any = json.loads(done.stdout)
     if answer["meta"]["state"] != "fresh":
         print(f"{answer['meta']['state']}: {answer['meta'].get('reason')}", file=sys.stderr)
     data: dict[str, list[dict[str, Any]]] = answer["data"] or {}
@@ -206,10 +197,6 @@ def checked_by_itself(
 
 def _errors(found: truth.Findings) -> Errors:
     return Counter((file, one.line) for file, each in found.items() for one in each if one.severity == "error")
-
-
-def _command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "pilotfish", *words]
 
 
 if __name__ == "__main__":

@@ -7,19 +7,14 @@ on one side the host has told that the session began. The edit adds an error: an
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from told import corpus
-from told.subjects.hooks import HOOK
+from told.subjects.children import plain_hook, verb
 from told.subjects.setting import Setting
 
 PROJECTS = (
@@ -31,7 +26,8 @@ PROJECTS = (
 MISTAKE = {".py": "\nno_such_name\n", ".ts": "\nno_such_name;\n", ".go": "\nvar mistake int = noSuchName\n"}
 NAMED = ("no_such_name", "noSuchName")
 
-PATIENT = {"timing": {"firstTouchTimeoutMs": 60_000}}
+DEADLINE_MS = 60_000
+PATIENT = {"timing": {"firstTouchTimeoutMs": DEADLINE_MS}}
 """So that the first answer has the error, however long a cold server takes."""
 
 
@@ -70,33 +66,17 @@ def first_edit(setting: Setting, file: Path, pause: float, *, warm: bool) -> flo
     session = {"session": "warming", "cwd": str(setting.root)}
     before = file.read_text()
     try:
-        pilotfish(setting, "daemon", "status")
-        hook(setting, {"event": "began" if warm else "called", **session})
+        verb(setting, "daemon", "status")
+        plain_hook(setting, {"event": "began" if warm else "called", **session}, DEADLINE_MS)
         time.sleep(pause)
         file.write_text(before + MISTAKE[file.suffix])
-        began = time.perf_counter()
-        text = hook(setting, {"files": [str(file)], "kind": "edit", **session})
-        took = (time.perf_counter() - began) * 1000
+        text, took, _ = plain_hook(setting, {"files": [str(file)], "kind": "edit", **session}, DEADLINE_MS)
         if not any(name in text for name in NAMED):
             raise SystemExit(f"{file} with {setting.server}: no fresh feedback, but {text!r}")
         return took
     finally:
         file.write_text(before)
-        pilotfish(setting, "daemon", "stop")
-
-
-def hook(setting: Setting, event: Mapping[str, Any]) -> str:
-    words = [sys.executable, "-I", "-S", str(HOOK), "plain", "--deadline-ms", "60000"]
-    said = json.dumps(event).encode()
-    done = subprocess.run(
-        words, input=said, env=setting.environment(), cwd=setting.root, capture_output=True, check=False
-    )
-    return done.stdout.decode()
-
-
-def pilotfish(setting: Setting, *words: str) -> None:
-    argv = [sys.executable, "-m", "pilotfish", *words]
-    subprocess.run(argv, cwd=setting.root, env=setting.environment(), check=False, capture_output=True)
+        verb(setting, "daemon", "stop")
 
 
 def told(milliseconds: list[float]) -> str:

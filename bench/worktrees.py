@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,6 +23,7 @@ from pathlib import Path
 import psutil
 from parity import processes
 from told import corpus
+from told.subjects.children import verb, watching
 from told.subjects.setting import Setting
 
 FILE = "src/flask/helpers.py"
@@ -49,20 +49,22 @@ def main() -> None:
         config = {**WAIT, "pool": {"memoryMiB": budget}}
         setting = Setting(root, folder / "scratch", asked.server, config=config)
         setting.prepare()
-        meter = Meter()
+        used, began = [0.0], time.monotonic()
         try:
-            with meter.running(setting, folder), ThreadPoolExecutor(len(trees)) as agents:
+            looking = watching(lambda: used.append(_servers(setting, folder)), 0.5)
+            with looking, ThreadPoolExecutor(len(trees)) as agents:
                 told = [*agents.map(partial(_work, setting, asked.rounds), trees)]
         finally:
-            _run(setting, root, "daemon", "stop")
+            verb(setting, "daemon", "stop")
+        most, seconds = max(used), time.monotonic() - began
     answers = [one for each in told for one in each]
     wrong, lost = answers.count("wrong"), answers.count("lost")
     print(f"{asked.server}: worktrees {len(trees)} · answers {len(answers)} · wrong {wrong} · lost {lost}")
     print(
-        f"one server {one:.0f} MiB · budget {budget} MiB, for {asked.holds} · most in use {meter.most:.0f} MiB, "
-        f"{100 * meter.most / budget:.0f} % of the budget · {meter.seconds:.0f} s"
+        f"one server {one:.0f} MiB · budget {budget} MiB, for {asked.holds} · most in use {most:.0f} MiB, "
+        f"{100 * most / budget:.0f} % of the budget · {seconds:.0f} s"
     )
-    if set(answers) != {"right"} or meter.most > budget * 1.1:
+    if set(answers) != {"right"} or most > budget * 1.1:
         raise SystemExit(1)
 
 
@@ -79,9 +81,8 @@ def _work(setting: Setting, rounds: int, tree: Path) -> list[str]:
 
 def _edit(setting: Setting, tree: Path, good: str, *, is_broken: bool) -> str:
     (tree / FILE).write_text(good + BROKEN if is_broken else good)
-    done = _run(setting, tree, "check", "--json", "--severity", "error", FILE)
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(verb(setting, "check", "--json", "--severity", "error", FILE, cwd=tree))
     except ValueError:
         return "lost"
     if answer["meta"]["state"] != "fresh":
@@ -99,12 +100,7 @@ def _size_of_one(root: Path, scratch: Path, server: str) -> float:
         _work(setting, 2, root)
         return _servers(setting, root)
     finally:
-        _run(setting, root, "daemon", "stop")
-
-
-def _run(setting: Setting, cwd: Path, *words: str) -> "subprocess.CompletedProcess[bytes]":
-    argv = [sys.executable, "-m", "pilotfish", *words]
-    return subprocess.run(argv, cwd=cwd, env=setting.environment(), capture_output=True, check=False)
+        verb(setting, "daemon", "stop")
 
 
 def _servers(setting: Setting, folder: Path) -> float:
@@ -119,30 +115,6 @@ def _is_server(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return any("langserver" in word for word in words) or (words[1:2] == ["server"] and words[0].endswith("ty"))
-
-
-class Meter:
-    def __init__(self) -> None:
-        self.most = 0.0
-        self.seconds = 0.0
-        self._ended = threading.Event()
-
-    def running(self, setting: Setting, folder: Path) -> "Meter":
-        self._thread = threading.Thread(target=self._look, args=(setting, folder))
-        return self
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-        self._thread.start()
-
-    def __exit__(self, *_raised: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self.seconds = time.monotonic() - self._began
-
-    def _look(self, setting: Setting, folder: Path) -> None:
-        while not self._ended.wait(0.5):
-            self.most = max(self.most, _servers(setting, folder))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from told import compare, figures
 
-from parity import agent_loop, lists, lives, measures, ours, peers, processes, profiles, programs, report
+from parity import agent_loop, lists, lives, measures, ours, peers, processes, programs, report
 from parity.floor import bare
 from parity.records import QUICK, WHOLE, Bench, Plan, plain, said
 from parity.subjects import Kind, Scratch
@@ -43,7 +43,6 @@ PARTS: dict[str, Part] = {
     "growth": programs.growth,
     "once": agent_loop.once,
     "loop": agent_loop.loops,
-    "profile": profiles.profile,
 }
 """Run for each language; `programs` has none."""
 

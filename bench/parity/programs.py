@@ -1,6 +1,6 @@
 """Our own programs by themselves: what the hook costs, what the daemon holds, what is kept of files and edits.
 
-`bench/hook.py`, `bench/latency.py` and `bench/soak.py` print the same for people who look at one of them.
+`bench/soak.py` prints the same of edits for people who look at it alone.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from told.subjects.children import resident
 
 from parity import ours, processes
 from parity.records import Bench
@@ -122,12 +124,6 @@ def _run(argv: list[str], event: bytes, variables: dict[str, str]) -> float:
     started = time.perf_counter()
     subprocess.run(argv, input=event, capture_output=True, env=variables, check=True)
     return (time.perf_counter() - started) * 1000
-
-
-def resident(pid: int) -> float:
-    """Megabytes, from the kernel."""
-    said = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", said)[0]) * 1024 / 1e6
 
 
 def _soaked(bench: Bench) -> None:

@@ -48,8 +48,6 @@ class Plan:
     """Runs of the hook program."""
     turns: int
     """Calls of each tool in the agent loop."""
-    profiled: int
-    """Calls under the profiler."""
     peers_everywhere: bool
     """Whether other programs are started as often as ours, and lives looked at in more than one language."""
     languages: tuple[str, ...] = ("python", "typescript")
@@ -69,7 +67,6 @@ QUICK = Plan(
     soak=4_000,
     hooks=25,
     turns=4,
-    profiled=150,
     peers_everywhere=False,
 )
 WHOLE = Plan(
@@ -86,7 +83,6 @@ WHOLE = Plan(
     soak=40_000,
     hooks=80,
     turns=12,
-    profiled=400,
     peers_everywhere=True,
 )
 
@@ -112,23 +108,11 @@ class Record:
 
 
 @dataclass
-class Profile:
-    """Where the time of a hot path goes: milliseconds per call, the dearest first."""
-
-    path: str
-    language: str
-    calls: int
-    areas: dict[str, float]
-    functions: dict[str, float]
-
-
-@dataclass
 class Bench:
     plan: Plan
     kinds: Sequence[Kind]
     scratch: Scratch
     records: list[Record] = field(default_factory=list[Record])
-    profiles: list[Profile] = field(default_factory=list[Profile])
     broken: list[str] = field(default_factory=list[str])
     """The parts that did not come to their end, and why."""
 

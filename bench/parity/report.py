@@ -18,7 +18,7 @@ from told import figures, tables
 from parity.numbers import NAN, interval, median, percentile, quotient, spread
 from parity.peers import PINS
 from parity.plots import PLOTTED, bars
-from parity.records import Bench, Profile, Record
+from parity.records import Bench, Record
 from parity.subjects import CLONE
 from parity.targets import Figure, verdicts
 
@@ -45,7 +45,6 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
         "about": about,
         "plan": asdict(bench.plan),
         "records": [asdict(one) | {"milliseconds": [round(each, 3) for each in one.milliseconds]} for one in records],
-        "profiles": [asdict(one) for one in bench.profiles],
     }
     (folder / "report.json").write_text(json.dumps(data) + "\n")
     parts = [_head(about), *_broken(bench.broken), _targets(records)]
@@ -56,7 +55,6 @@ def written(folder: Path, bench: Bench, command: str) -> Path:
             name = f"plots/{PLOTTED[measure]}.svg"
             (folder / name).write_text(bars(measure, found))
             parts.append(f"![{measure}]({name})\n")
-    parts += map(_profile, bench.profiles)
     parts += _told()
     if REMARKS.exists():
         parts.append(f"## Remarks\n\nWritten by hand about the figures above.\n\n{REMARKS.read_text()}")
@@ -151,24 +149,6 @@ def _ordered(records: Sequence[Record]) -> list[Record]:
     return sorted(
         records, key=lambda one: (one.language, known.index(one.subject) if one.subject in known else 9, one.subject)
     )
-
-
-def _profile(profile: Profile) -> str:
-    whole = sum(profile.areas.values()) or NAN
-    lines = [
-        f"## Profile: {profile.path}, {profile.language}",
-        "",
-        f"{profile.calls} calls through the library under the profiler, which makes Python dearer than it is.",
-        "",
-        "| where | ms per call | share |",
-        "|---|---|---|",
-        *(f"| {name} | {value:.3f} | {value / whole:.0%} |" for name, value in profile.areas.items()),
-        "",
-        "| function | ms per call, its own |",
-        "|---|---|",
-        *(f"| `{name.replace('|', '/')}` | {value:.3f} |" for name, value in profile.functions.items()),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _told() -> list[str]:

@@ -35,7 +35,7 @@ def counts(found: Sequence[Row]) -> Counts:
 def compared(before: Sequence[Row], after: Sequence[Row]) -> tuple[str, bool]:
     """A table of what both have, and whether anything in it is worse than it was."""
     old, new = figures.runs(before), figures.runs(after)
-    lines, worse = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)], not old.keys() & new.keys()
+    lines, worse = [HEAD, figures.rule(HEAD)], not old.keys() & new.keys()
     for key in [key for key in old if key in new]:
         was, is_ = counts(old[key]), counts(new[key])
         pairs = zip(vars(was).values(), vars(is_).values(), strict=True)

@@ -4,12 +4,11 @@ A row is one edit of one subject: `report.record`, or the same without the texts
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from told.report import percentile
 
 Row = Mapping[str, Any]
 
@@ -56,9 +55,14 @@ class Figures:
     """Findings that were told, right or not."""
     false: int
     """Of them, those that were not new."""
+    old: int
+    """Of these, those that the checker reports, though not as new."""
     size: float
     """Mean bytes, of all edits."""
-    harmless_size: float
+    harmless_sizes: tuple[int, ...]
+    quiet_sizes: tuple[int, ...]
+    """After edits that brought nothing new, by the checker."""
+    first_ms: float
     own_times: tuple[float, ...]
     """After edits that broke their own file or nothing; the first, with a cold server, is left out everywhere."""
     others_times: tuple[float, ...]
@@ -101,8 +105,11 @@ def figures(found: Sequence[Row]) -> Figures:
         never=len(untold - late),
         shown=false + sum(len(verdict["right"]) + len(verdict["late"]) for verdict in verdicts),
         false=false,
-        size=_mean([size(row) for row in found]),
-        harmless_size=_mean([size(row) for row in harmless]),
+        old=sum(len(verdict["old"]) for verdict in verdicts),
+        size=mean([size(row) for row in found]),
+        harmless_sizes=tuple(map(size, harmless)),
+        quiet_sizes=tuple(size(row) for row in found if not row["new"]),
+        first_ms=next((row["told"]["milliseconds"] for row in found if row["edit"]["number"] == 1), 0.0),
         own_times=tuple(row["told"]["milliseconds"] for row in warm if not row["verdict"]["broken"]),
         others_times=tuple(row["told"]["milliseconds"] for row in warm if row["verdict"]["broken"]),
         harmless_times=tuple(row["told"]["milliseconds"] for row in harmless if row["edit"]["number"] > 1),
@@ -125,5 +132,21 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else "–"
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that so many are not above; 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
+
+
+def rule(head: str) -> str:
+    """The line below the head of a table."""
+    return "|" + "---|" * (head.count("|") - 1)
+
+
+def line(cells: Sequence[object]) -> str:
+    """One row of a table."""
+    return "| " + " | ".join(map(str, cells)) + " |"

@@ -1,7 +1,6 @@
 """The figures of a run, as JSON lines for machines and as text for people."""
 
 import json
-import math
 import os
 import platform
 import shlex
@@ -13,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from told.edits import Edit
+from told.figures import figures, line, mean, percentile, rule
 from told.score import Verdict
 from told.subjects import Cost
 from told.subjects.setting import Told
@@ -45,61 +45,6 @@ class Run:
     seed: int
     outcomes: Sequence[Outcome]
     cost: Cost
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The row of a table."""
-
-    edits: int
-    false_old: int
-    false_unknown: int
-    own_new: int
-    own_missing: int
-    own_late: int
-    """Of those that were missing, told with a later edit."""
-    broken: int
-    told: int
-    late: int
-    never: int
-    harmless: int
-    harmless_bytes: float
-    """A mean."""
-    quiet: int
-    """Edits after which nothing is new, by the checker."""
-    quiet_bytes: float
-    first_ms: float
-    p50_ms: float
-    p95_ms: float
-
-
-def summary(outcomes: Sequence[Outcome]) -> Summary:
-    verdicts = [outcome.verdict for outcome in outcomes]
-    late = {pair for verdict in verdicts for pair in verdict.late_for}
-    untold = {(one.edit.number, file) for one in outcomes for file in one.verdict.untold}
-    missing = {(one.edit.number, problem.file) for one in outcomes for problem in one.verdict.missing}
-    harmless = [_bytes(one) for one in outcomes if one.edit.group == "harmless"]
-    quiet = [_bytes(one) for one in outcomes if not one.truth.new]
-    times = [one.told.milliseconds for one in outcomes if one.edit.number > 1]
-    return Summary(
-        edits=len(outcomes),
-        false_old=sum(len(verdict.old) for verdict in verdicts),
-        false_unknown=sum(len(verdict.unknown) for verdict in verdicts),
-        own_new=sum(verdict.own_new for verdict in verdicts),
-        own_missing=sum(len(verdict.missing) for verdict in verdicts),
-        own_late=len(missing & late),
-        broken=sum(len(verdict.broken) for verdict in verdicts),
-        told=sum(len(verdict.told) for verdict in verdicts),
-        late=len(untold & late),
-        never=len(untold - late),
-        harmless=len(harmless),
-        harmless_bytes=_mean(harmless),
-        quiet=len(quiet),
-        quiet_bytes=_mean(quiet),
-        first_ms=next((one.told.milliseconds for one in outcomes if one.edit.number == 1), 0.0),
-        p50_ms=percentile(times, 0.5),
-        p95_ms=percentile(times, 0.95),
-    )
 
 
 FILES = frozenset({"--out", "--report"})
@@ -144,12 +89,6 @@ def page(runs: Sequence[Run], arguments: Sequence[str], loads: Sequence[float]) 
     return "\n".join(lines) + "\n"
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that so many are not above; 0 of none."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
-
-
 HEAD = (
     "| project | server | subject | edits | false (old + unknown) | own file: new / missing (late) "
     "| other files: broken / told / late / never | bytes per harmless edit | bytes where nothing is new "
@@ -159,52 +98,48 @@ HEAD = (
 
 def table(runs: Sequence[Run]) -> str:
     """Markdown, a row for each run."""
-    rows = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
+    rows = [HEAD, rule(HEAD)]
     for run in runs:
-        row = summary(run.outcomes)
-        false = row.false_old + row.false_unknown
+        one = figures([record(run, outcome) for outcome in run.outcomes])
         cells = (
             run.project,
             run.server,
             run.subject,
-            row.edits,
-            f"**{false}** ({row.false_old} + {row.false_unknown})" if false else "0",
-            f"{row.own_new} / {row.own_missing} ({row.own_late})",
-            f"{row.broken} / {row.told} / {row.late} / {row.never}",
-            f"{row.harmless_bytes:.0f} (n {row.harmless})",
-            f"{row.quiet_bytes:.0f} (n {row.quiet})",
-            f"{row.first_ms:.0f}",
-            f"{row.p50_ms:.0f} / {row.p95_ms:.0f}",
-            f"{run.cost.cpu_seconds / max(1, row.edits):.1f}",
+            one.edits,
+            f"**{one.false}** ({one.old} + {one.false - one.old})" if one.false else "0",
+            f"{one.own_new} / {one.own_new - one.own_told} ({one.own_late})",
+            f"{one.broken} / {one.told} / {one.late} / {one.never}",
+            f"{mean(one.harmless_sizes):.0f} (n {len(one.harmless_sizes)})",
+            f"{mean(one.quiet_sizes):.0f} (n {len(one.quiet_sizes)})",
+            f"{one.first_ms:.0f}",
+            f"{percentile(one.times, 0.5):.0f} / {percentile(one.times, 0.95):.0f}",
+            f"{run.cost.cpu_seconds / max(1, one.edits):.1f}",
             f"{run.cost.megabytes:.0f}",
         )
-        rows.append("| " + " | ".join(map(str, cells)) + " |")
+        rows.append(line(cells))
     return "\n".join(rows)
 
 
 def by_kind(runs: Sequence[Run]) -> str:
     """Markdown, a row for each kind of edit and each subject."""
     head = "| kind | subject | n | false | own: new / missing | others: broken / told | bytes | p50 / p95 ms |"
-    rows = [head, "|" + "---|" * (head.count("|") - 1)]
-    subjects = list(dict.fromkeys(run.subject for run in runs))
-    outcomes = [(run.subject, one) for run in runs for one in run.outcomes]
-    kinds = list(dict.fromkeys(one.edit.kind for _, one in sorted(outcomes, key=lambda pair: pair[1].edit.group)))
-    for kind in kinds:
-        for subject in subjects:
-            some = [one for who, one in outcomes if who == subject and one.edit.kind == kind]
-            row = summary(some)
-            times = [one.told.milliseconds for one in some]
-            cells = (
-                kind,
-                subject,
-                row.edits,
-                row.false_old + row.false_unknown,
-                f"{row.own_new} / {row.own_missing}",
-                f"{row.broken} / {row.told}",
-                f"{_mean([_bytes(one) for one in some]):.0f}",
-                f"{percentile(times, 0.5):.0f} / {percentile(times, 0.95):.0f}",
-            )
-            rows.append("| " + " | ".join(map(str, cells)) + " |")
+    rows = [head, rule(head)]
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in (record(run, one) for run in runs for one in run.outcomes):
+        found.setdefault((row["edit"]["group"], row["edit"]["kind"], row["subject"]), []).append(row)
+    for (_, kind, subject), some in sorted(found.items()):
+        one, times = figures(some), [row["told"]["milliseconds"] for row in some]
+        cells = (
+            kind,
+            subject,
+            one.edits,
+            one.false,
+            f"{one.own_new} / {one.own_new - one.own_told}",
+            f"{one.broken} / {one.told}",
+            f"{one.size:.0f}",
+            f"{percentile(times, 0.5):.0f} / {percentile(times, 0.95):.0f}",
+        )
+        rows.append(line(cells))
     return "\n".join(rows)
 
 
@@ -213,7 +148,9 @@ def explained(outcome: Outcome) -> str:
     edit, told, verdict = outcome.edit, outcome.told, outcome.verdict
     mark = "✗" if outcome.is_wrong else "✓"
     what = f"{mark} {edit.number:>3} {edit.kind} ({edit.tool}) {edit.paths[0]}: {edit.note}"
-    size = f"told {_bytes(outcome)} bytes in {told.milliseconds:.0f} ms" + (f", {told.state}" if told.state else "")
+    size = f"told {len(told.text.encode())} bytes in {told.milliseconds:.0f} ms" + (
+        f", {told.state}" if told.state else ""
+    )
     counts = f"new {sum(map(len, outcome.truth.new.values()))} in {len(outcome.truth.new)} files"
     lines = [f"{what}; {counts}; {size}"]
     lines += [f"      error: {one_line(told.error)[:WIDTH]}"] if told.error else []
@@ -274,11 +211,3 @@ def _listed(title: str, problems: Sequence[Problem]) -> list[str]:
     if len(problems) > MOST_LINES:
         lines.append(f"      {title}: … and {len(problems) - MOST_LINES} more")
     return lines
-
-
-def _bytes(outcome: Outcome) -> int:
-    return len(outcome.told.text.encode())
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

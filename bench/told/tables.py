@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from told import figures, subjects
-from told.figures import Row, delays, precision, share
+from told.figures import Row, delays, line, precision, rule, share
 
 TITLES = {
     "nothing": "nothing at all",
@@ -37,7 +37,7 @@ ASKED = ("mcp", "mcp-project", "serena", "agent-lsp")
 
 def of_subjects(rows: Sequence[Row]) -> str:
     """A row for each subject, and one for each that could not be measured."""
-    lines = [SUBJECTS_HEAD, _rule(SUBJECTS_HEAD)]
+    lines = [SUBJECTS_HEAD, rule(SUBJECTS_HEAD)]
     for (_, _, subject), found in figures.runs(rows).items():
         one = figures.figures(found)
         cells = (
@@ -53,7 +53,7 @@ def of_subjects(rows: Sequence[Row]) -> str:
             delays(one.harmless_times) if subject != "nothing" else "–",
             f"{one.megabytes:.0f}" if one.megabytes else "–",
         )
-        lines.append(_line(cells))
+        lines.append(line(cells))
     lines += [f"\n{SUBJECTS_NOTE}", *map("\n{}".format, _stopped(rows))]
     return "\n".join(
         [*lines, *(f"\n{name.capitalize()} is not measured: {why}." for name, why in subjects.ABSENT.items())]
@@ -84,7 +84,7 @@ HOSTS_HEAD = "| | no help | its own LSP | Pilotfish |"
 def of_hosts(rows: Sequence[Row]) -> str:
     """Own file in the same turn / other files in the same turn / delay p50: a host in each row."""
     by = {subject: figures.figures(found) for (_, _, subject), found in figures.runs(rows).items()}
-    lines = [HOSTS_HEAD, _rule(HOSTS_HEAD)]
+    lines = [HOSTS_HEAD, rule(HOSTS_HEAD)]
     for host, name in HOSTS.items():
         cells = [name]
         for help_ in HELP:
@@ -98,7 +98,7 @@ def of_hosts(rows: Sequence[Row]) -> str:
                 else "–"
             )
         if len(set(cells)) > 2:
-            lines.append(_line(cells))
+            lines.append(line(cells))
     return "\n".join(lines)
 
 
@@ -111,7 +111,7 @@ OTHERS_HEAD = (
 
 def of_others(rows: Sequence[Row]) -> str:
     """A row for each project and server (and subject, where there is more than one)."""
-    lines = [OTHERS_HEAD, _rule(OTHERS_HEAD)]
+    lines = [OTHERS_HEAD, rule(OTHERS_HEAD)]
     for (project, server, _), found in figures.runs(rows).items():
         one = figures.figures(found)
         cells = (
@@ -127,13 +127,5 @@ def of_others(rows: Sequence[Row]) -> str:
             f"{one.cpu_seconds:.1f}" if one.cpu_seconds is not None else "–",
             f"{one.megabytes:.0f}" if one.megabytes is not None else "–",
         )
-        lines.append(_line(cells))
+        lines.append(line(cells))
     return "\n".join(lines)
-
-
-def _rule(head: str) -> str:
-    return "|" + "---|" * (head.count("|") - 1)
-
-
-def _line(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"

@@ -238,16 +238,25 @@ def _go_files(root: Path) -> list[str]:
     return sorted(_run(["go", "list", "-e", "-f", form, "./..."], root, {**os.environ, "GOPROXY": "off"}, (0,)).split())
 
 
+def _tsc(program: str, root: Path) -> list[str]:
+    return [program, "--noEmit", "--pretty", "false", "-p", str(root)]
+
+
+def _gopls(name: str, program: Callable[[], str]) -> Checker:
+    return Checker(
+        name,
+        lambda _project, root: [program(), "check", *_go_files(root)],
+        parse_gopls,
+        lambda: [program(), "version"],
+        environment={"GOPROXY": "off"},
+    )
+
+
 CHECKERS: Mapping[str, Checker] = {
     "basedpyright": Checker(
         "basedpyright",
         lambda project, root: [
-            str(SCRIPTS / "basedpyright"),
-            "--outputjson",
-            "--pythonpath",
-            _python(project, root),
-            "-p",
-            str(root),
+            *(str(SCRIPTS / "basedpyright"), "--outputjson", "-p", str(root), "--pythonpath", _python(project, root))
         ],
         parse_pyright,
         lambda: [str(SCRIPTS / "basedpyright"), "--version"],
@@ -256,13 +265,8 @@ CHECKERS: Mapping[str, Checker] = {
     "ty": Checker(
         "ty",
         lambda project, root: [
-            str(SCRIPTS / "ty"),
-            "check",
-            "--output-format",
-            "gitlab",
-            "--no-progress",
-            "--python",
-            _python(project, root),
+            *(str(SCRIPTS / "ty"), "check", "--output-format", "gitlab", "--no-progress"),
+            *("--python", _python(project, root)),
         ],
         parse_ty,
         lambda: [str(SCRIPTS / "ty"), "version"],
@@ -271,16 +275,8 @@ CHECKERS: Mapping[str, Checker] = {
     "pyrefly": Checker(
         "pyrefly with its default preset",
         lambda project, root: [
-            str(SCRIPTS / "pyrefly"),
-            "check",
-            "--preset",
-            "default",
-            "--output-format",
-            "json",
-            "--min-severity",
-            "warn",
-            "--python-interpreter-path",
-            _python(project, root),
+            *(str(SCRIPTS / "pyrefly"), "check", "--preset", "default", "--output-format", "json"),
+            *("--min-severity", "warn", "--python-interpreter-path", _python(project, root)),
         ],
         parse_pyrefly,
         lambda: [str(SCRIPTS / "pyrefly"), "--version"],
@@ -288,70 +284,36 @@ CHECKERS: Mapping[str, Checker] = {
     "typescript": Checker(
         "typescript",
         lambda _project, root: [
-            str(NPM / "tsc"),
-            "--noEmit",
-            "--pretty",
-            "false",
-            "-p",
-            str(root),
-            "--incremental",
-            "--tsBuildInfoFile",
-            str(root.parent / "truth.tsbuildinfo"),
+            *(*_tsc(str(NPM / "tsc"), root), "--incremental"),
+            *("--tsBuildInfoFile", str(root.parent / "truth.tsbuildinfo")),
         ],
         parse_tsc,
         lambda: [str(NPM / "tsc"), "--version"],
         codes=(0, 1, 2),
         stops_at=r"1\d{3}",
         whole=lambda root: [
-            "node",
-            str(CLONE / "bench" / "told" / "compiler.cjs"),
-            str(NPM.parent / "typescript"),
-            str(root),
+            *("node", str(CLONE / "bench" / "told" / "compiler.cjs"), str(NPM.parent / "typescript"), str(root))
         ],
     ),
     "typescript-native": Checker(
         "typescript-native",
-        lambda _project, root: [
-            str(programs.program("typescript-native", "tsc")),
-            "--noEmit",
-            "--pretty",
-            "false",
-            "-p",
-            str(root),
-        ],
+        lambda _project, root: _tsc(str(programs.program("typescript-native", "tsc")), root),
         parse_tsc,
         lambda: [str(programs.program("typescript-native", "tsc")), "--version"],
         codes=(0, 1, 2),
     ),
-    "gopls+0.16": Checker(
-        "gopls-0.16",
-        lambda _project, root: [str(programs.program("gopls+0.16", "gopls")), "check", *_go_files(root)],
-        parse_gopls,
-        lambda: [str(programs.program("gopls+0.16", "gopls")), "version"],
-        environment={"GOPROXY": "off"},
-    ),
+    "gopls+0.16": _gopls("gopls-0.16", lambda: str(programs.program("gopls+0.16", "gopls"))),
+    "gopls": _gopls("gopls", lambda: "gopls"),
     "rust-analyzer": Checker(
         "rust-analyzer",
         # As rust-analyzer itself runs it after a save.
         lambda _project, _root: [
-            str(programs.toolchain_program("cargo")),
-            "check",
-            "--workspace",
-            "--all-targets",
-            "--offline",
-            "--quiet",
-            "--message-format=json",
+            *(str(programs.toolchain_program("cargo")), "check", "--workspace", "--all-targets", "--offline"),
+            *("--quiet", "--message-format=json"),
         ],
         parse_cargo,
         lambda: [str(programs.toolchain_program("cargo")), "--version"],
         codes=(0, 101),
-    ),
-    "gopls": Checker(
-        "gopls",
-        lambda _project, root: ["gopls", "check", *_go_files(root)],
-        parse_gopls,
-        lambda: ["gopls", "version"],
-        environment={"GOPROXY": "off"},
     ),
     "clangd": Checker(
         "clangd",

@@ -1,7 +1,6 @@
 """The benchmark beside other programs: fixtures whose truth is known, figures, targets, and a small run for real."""
 
 import asyncio
-import cProfile
 import json
 import subprocess
 import sys
@@ -12,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parity import __main__ as program
-from parity import measures, ours, processes, profiles, report
+from parity import measures, ours, processes, report
 from parity.answers import is_definition, is_right
 from parity.fixtures import GRAMMARS, make
 from parity.floor import bare
 from parity.lines import started
 from parity.numbers import interval, median, percentile, quotient, spread
-from parity.records import QUICK, Bench, Profile, Record, plain
+from parity.records import QUICK, Bench, Record, plain
 from parity.subjects import Kind, Scratch
 from parity.targets import TARGETS, verdicts
 
@@ -108,17 +107,15 @@ def test_a_wrong_answer_of_ours_misses_a_target_and_one_of_a_peer_does_not() -> 
     assert (word("hook"), word("cclsp")) == ("MISSED", "not measured")
 
 
-def test_a_report_shows_every_target_and_profile_and_can_be_compared(tmp_path: Path) -> None:
+def test_a_report_shows_every_target_and_can_be_compared(tmp_path: Path) -> None:
     def run(folder: str, value: float) -> Path:
         bench = Bench(QUICK, [], Scratch(tmp_path))
         bench.records = [Record("warm definition", "python", "bare", [value] * 5, wrong=2, failure="slow")]
         bench.records.append(Record("memory of the bridge", "python", "mcp", [40.0]))
-        bench.profiles = [Profile("warm definition", "python", 5, {"pilotfish.client": 0.5}, {"a.py: b": 0.25})]
         text = report.written(tmp_path / folder, bench, "bench/run --quick").read_text()
         assert all(f"| {target.name} |" in text for target in TARGETS)
         assert "| 2 | 0 | slow |" in text
         assert "| mcp | python | 40 MB |" in text
-        assert "| pilotfish.client | 0.500 | 100% |" in text
         assert (tmp_path / folder / "plots" / "warm-definition.svg").read_text().startswith("<svg")
         return tmp_path / folder / "report.json"
 
@@ -132,14 +129,6 @@ def test_remarks_stand_apart_from_what_was_measured(tmp_path: Path, monkeypatch:
     assert "## Remarks" not in report.written(tmp_path / "a", bench, "").read_text()
     (tmp_path / "remarks.md").write_text("It is the loop.\n")
     assert "## Remarks" in report.written(tmp_path / "b", bench, "").read_text()
-
-
-def test_a_profile_gives_what_built_in_functions_take_to_the_area_of_who_calls_them() -> None:
-    with cProfile.Profile() as found:
-        median([float(number) for number in range(10_000, 0, -1)])
-    profile = profiles.summed("warm definition", "python", 1, found)
-    assert profile.areas["the benchmark itself"] > profile.areas.get("built-in functions", 0.0)
-    assert any(name.startswith("bench/parity/numbers.py: ") for name in profile.functions)
 
 
 ECHO = """

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told import corpus, edits, report, score, truth
+from told import corpus, edits, figures, report, score, truth
 from told.edits import Change, Edit
-from told.report import Outcome, summary
-from told.subjects import claude_events, setting
+from told.report import Outcome, Run
+from told.subjects import Cost, claude_events, setting
 from told.subjects.setting import Told
 from told.truth import Problem, Truth
 
@@ -474,9 +474,14 @@ def test_what_is_told_with_a_later_edit_is_late_and_not_false_as_long_as_it_is_t
         Outcome(EDIT, true([], broken), Told("", 1.0), first),
         Outcome(later, true(broken, broken[:1]), Told("text", 2.0), second),
     ]
-    row = summary(outcomes)
+    run = Run("p", "s", "w", 1, outcomes, Cost())
+    row = figures.figures([report.record(run, one) for one in outcomes])
     assert (row.broken, row.told, row.late, row.never) == (2, 0, 1, 1)
-    assert (row.harmless, row.harmless_bytes, row.false_unknown) == (1, 4.0, 1)
+    assert (row.harmless_sizes, row.false, row.old) == ((4,), 1, 0)
+    assert (
+        report.table([run]).splitlines()[2].startswith("| p | s | w | 2 | **1** (0 + 1) | 0 / 0 (0) | 2 / 0 / 1 / 1 |")
+    )
+    assert len(report.by_kind([run]).splitlines()) == 4
 
 
 def test_a_file_that_a_later_feedback_names_in_a_list_is_late() -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from told.edits import Change, Edit
-from told.subjects.children import run
+from told.subjects.children import HOOK, run
 from told.subjects.claude_events import call_of, shell
 from told.subjects.setting import Setting
 from told.truth import CLONE
 
 PACKAGE = CLONE / "src" / "pilotfish"
-HOOK = PACKAGE / "surfaces" / "hook.py"
 WIRED: dict[str, Any] = json.loads((PACKAGE / "hosts/plugins/claude-code/hooks/hooks.json").read_text())["hooks"]
 """By event: the tools that its matcher names, all where there is none."""
 

@@ -1,13 +1,12 @@
 """Pilotfish through the hook program and the verb that does the same."""
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from told.edits import Edit
-from told.subjects.children import pilotfish, run
-from told.subjects.conversation import HOOK, Conversation
+from told.subjects.children import pilotfish, plain_hook, run, verb
+from told.subjects.conversation import Conversation
 from told.subjects.setting import Setting, Told
 
 SESSION = "told"
@@ -35,12 +34,10 @@ class PlainHook:
 
     def end(self) -> None:
         self._hook({"event": "ended", "session": SESSION})
-        run([*pilotfish(), "daemon", "stop"], self._setting, None)
+        verb(self._setting, "daemon", "stop")
 
     def _hook(self, event: Mapping[str, Any]) -> tuple[str, float, str]:
-        deadline = ["--deadline-ms", str(self._setting.deadline)] if self._setting.deadline else []
-        argv = [sys.executable, "-I", "-S", str(HOOK), self.name, *deadline]
-        return run(argv, self._setting, json.dumps(event).encode())
+        return plain_hook(self._setting, event, self._setting.deadline)
 
 
 class ClaudeCodeHook(PlainHook):
@@ -62,7 +59,7 @@ class ClaudeCodeHook(PlainHook):
 
     def end(self) -> None:
         self._conversation.end()
-        run([*pilotfish(), "daemon", "stop"], self._setting, None)
+        verb(self._setting, "daemon", "stop")
 
 
 class TouchedVerb(PlainHook):
@@ -74,8 +71,8 @@ class TouchedVerb(PlainHook):
         """The verb starts what it needs."""
 
     def after(self, edit: Edit) -> Told:
-        verb = [*pilotfish(), "touched", "--json", "--kind", edit.tool, "--", *edit.paths]
-        output, milliseconds, error = run(verb, self._setting, None)
+        argv = [*pilotfish(), "touched", "--json", "--kind", edit.tool, "--", *edit.paths]
+        output, milliseconds, error = run(argv, self._setting, None)
         try:
             answer = json.loads(output)
         except ValueError:
@@ -84,4 +81,4 @@ class TouchedVerb(PlainHook):
         return Told(answer.get("text", ""), milliseconds, answer.get("state", ""), reason, error)
 
     def end(self) -> None:
-        run([*pilotfish(), "daemon", "stop"], self._setting, None)
+        verb(self._setting, "daemon", "stop")

@@ -20,7 +20,7 @@ from parity.fixtures import GRAMMARS
 from parity.subjects import CLONE
 
 from told.edits import Edit
-from told.subjects.children import pilotfish, run
+from told.subjects.children import pilotfish, run, verb
 from told.subjects.claude_events import replaced_lines, shell
 from told.subjects.setting import HOST_SECONDS, Setting, Told
 from told.subjects.tools import LANGUAGES
@@ -197,7 +197,7 @@ class Host:
                 self._process.wait()
         self._model.__exit__(None, None, None)
         if self._wiring.setup:
-            run([*pilotfish(), "daemon", "stop"], self._setting, None)
+            verb(self._setting, "daemon", "stop")
 
     def _called(self, call: Call) -> tuple[float, str, str]:
         """How long until the model was asked again, what it was told, and what went wrong."""

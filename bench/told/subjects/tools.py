@@ -15,7 +15,7 @@ from parity.lines import Child, started
 from parity.subjects import McpKind
 
 from told.edits import Edit
-from told.subjects.children import pilotfish, run
+from told.subjects.children import verb
 from told.subjects.setting import HOST_SECONDS, Setting, Told
 
 Call = tuple[str, Mapping[str, Any]]
@@ -116,7 +116,7 @@ class ToolUser:
         if self._child is not None:
             self._runner.run(self._child.close())
         if self._habit.has_daemon:
-            run([*pilotfish(), "daemon", "stop"], self._setting, None)
+            verb(self._setting, "daemon", "stop")
         self._runner.close()
 
     async def _start(self) -> None:

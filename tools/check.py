@@ -28,12 +28,14 @@ SLOW = frozenset({"types", "docs"})
 QUICK_FOLDERS = ("client", "config", "feedback", "operations", "policy", "pool", "protocol", "service")
 QUICK = [*(f"tests/{name}" for name in QUICK_FOLDERS), "tests/test_api.py"]
 """The core and the middle of the program, where most changes are, in virtual time and without real servers."""
+QUICK_LACKS = ("slow", "leak", "server", "host")
+"""Marks of tests that need time, or programs that only the whole gate installs."""
 
 
 def main() -> int:
     hosts, quick = "--hosts" in sys.argv, "--quick" in sys.argv
     files = [name for name in sys.argv[1:] if not name.startswith("--")]
-    goal = next((name for name in ("hosts", "ray") if f"--{name}" in sys.argv), "check")
+    goal = next((name for name in ("hosts", "ray", "quick") if f"--{name}" in sys.argv), "check")
     if subprocess.run([sys.executable, str(ROOT / "tools" / "setup.py"), goal], check=False).returncode:
         return 1  # it has said why
     if "--servers" in sys.argv:
@@ -49,6 +51,8 @@ def main() -> int:
             [sys.executable, str(ROOT / "tools" / "structure.py"), "small", "layers"], check=False
         )  # shown, not judged
     print("\n" + "  ".join(f"{name} {'ok' if ok else 'FAILED'}" for name, ok in results.items()))
+    if quick:
+        print(left_out(files))
     return 0 if all(results.values()) else 1
 
 
@@ -56,13 +60,22 @@ def tests(*, quick: bool, files: list[str]) -> dict[str, list[str]]:
     if files:
         return {"tests": ["pytest", *files]}
     if quick:
-        left_out = "not slow and not leak and not server"
-        return {"tests": ["pytest", "-q", "-n", "2", "--hypothesis-profile=quick", "-m", left_out, *QUICK]}
+        chosen = " and ".join(f"not {mark}" for mark in QUICK_LACKS)
+        return {"tests": ["pytest", "-q", "-n", "2", "--hypothesis-profile=quick", "-m", chosen, *QUICK]}
     return {
         # Coverage of the core is measured on the tests of the core alone: what only passes by accident does not count.
         "core": ["pytest", "-q", "-n", "2", "tests/protocol", "--cov", "--cov-report=term"],
         "tests": ["pytest", "-q", "-n", "2", "--ignore=tests/protocol", "--durations=25", "--durations-min=5"],
     }
+
+
+def left_out(files: list[str]) -> str:
+    """What a quick run did not look at, and what the whole gate needs for it."""
+    folders = sorted(path.parent.name for path in (ROOT / "tests").glob("*/test_*.py"))
+    others = [name for name in dict.fromkeys(folders) if name not in QUICK_FOLDERS]
+    tests = [f"the tests of {', '.join(others)}", f"those marked {', '.join(QUICK_LACKS)}"] if not files else []
+    needs = "It needs npm, and as root installs a browser, Go and language servers from Debian."
+    return f"left out: {'; '.join([*sorted(SLOW), *tests])}. `./check` has all of it. {needs}"
 
 
 def end_to_end(files: list[str]) -> dict[str, list[str]]:

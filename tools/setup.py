@@ -1,7 +1,7 @@
-"""Sets up what a command needs, once: `python3 tools/setup.py demo|check|hosts|ray`.
+"""Sets up what a command needs, once: `python3 tools/setup.py demo|quick|check|hosts|ray`.
 
 PyPI packages go into `.venv`, npm packages into `.tools/npm`, coding agents into `.tools/hosts`;
-a stamp of what was asked for makes the second run quick.
+`demo` and `quick` need PyPI only. A stamp of what was asked for makes the second run quick.
 Runs on the bare interpreter: standard library only.
 """
 
@@ -34,7 +34,7 @@ def main() -> None:
     python_packages("demo" if goal == "demo" else "check")
     if goal == "ray":
         python_packages("ray")
-    if goal != "demo":
+    if goal not in {"demo", "quick"}:
         npm_packages()
         debian_packages(DEBIAN_PACKAGES.read_text().split())
         coding_agents(everyone=goal == "hosts")

@@ -3,4 +3,4 @@
 Asking the installed package for it reads files and imports more than the rest of a small program.
 """
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -91,7 +91,7 @@ def test_no_verb_shows_the_project_and_where_the_verbs_are(folder: Path, capsys:
 
 def test_the_version_is_that_of_the_package(folder: Path, capsys: Captured) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == "pilotfish 0.1.0\n"
+    assert capsys.readouterr().out == "pilotfish 0.2.0\n"
 
 
 # --- As a program ---------------------------------------------------------------------------------------------------

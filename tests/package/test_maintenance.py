@@ -3,12 +3,16 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from pilotfish.surfaces.cli.main import root
+from pilotfish.version import VERSION
 from support.servers.real import REPOSITORY
 
 PAGES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -47,6 +51,52 @@ def test_the_container_and_the_feature_run_what_exists() -> None:
 
 def container() -> str:
     return (REPOSITORY / "packaging" / "Dockerfile").read_text()
+
+
+def test_the_changelog_says_of_each_version_what_breaks_and_what_is_new() -> None:
+    versions = re.split(r"^## ", (REPOSITORY / "docs" / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
+    assert [version.split()[0] for version in versions] == [VERSION, "0.1.0"]
+    newest = re.findall(r"^### (\w+)$", versions[0], re.MULTILINE)
+    assert newest == [kind for kind in ("Breaking", "Added", "Changed", "Fixed") if kind in newest]
+    assert not re.search(r"\n- ", versions[0].partition("### ")[0])
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As it is here, committed."""
+    target = tmp_path_factory.mktemp("release") / "clone"
+    subprocess.run(["git", "clone", "-q", "--shared", str(REPOSITORY), str(target)], check=True)
+    for name in ("tools/release.py", "docs/CHANGELOG.md", *VERSIONED):
+        shutil.copy(REPOSITORY / name, target / name)
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    subprocess.run(["git", *who, "commit", "-qam", "now", "--allow-empty"], cwd=target, check=True)
+    return target
+
+
+VERSIONED = (
+    "src/pilotfish/version.py",
+    "npm/llxprt/package.json",
+    "packaging/devcontainer/src/pilotfish/devcontainer-feature.json",
+    "src/pilotfish/hosts/plugins/claude-code/.claude-plugin/plugin.json",
+)
+
+
+def test_nothing_is_released_that_is_not_committed_dated_and_of_one_version(clone: Path) -> None:
+    def objections() -> list[str]:
+        argv = [sys.executable, "tools/release.py", "--repository", "https://example.org/you/pilotfish"]
+        done = subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        return done.stderr.splitlines()[1:]
+
+    undated = f"- docs/CHANGELOG.md has no section `## {VERSION} (YEAR-MONTH-DAY)`"
+    assert objections() == [undated]
+    subprocess.run(["git", "tag", f"v{VERSION}"], cwd=clone, check=True)
+    (clone / "npm/llxprt/package.json").write_text('{"version": "7.0.0"}')
+    changed = [
+        "- npm/llxprt/package.json is not committed",
+        f"- npm/llxprt/package.json has another version than {VERSION}",
+    ]
+    assert objections() == [*changed, undated, f"- there is a tag v{VERSION}"]
 
 
 def test_what_the_workflows_run_is_here() -> None:

@@ -69,7 +69,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("tools/release.py", "docs/CHANGELOG.md", *VERSIONED):
         shutil.copy(REPOSITORY / name, target / name)
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", *who, "commit", "-qam", "now", "--allow-empty"], cwd=target, check=True)
+    for words in (["add", "-A"], [*who, "commit", "-qm", "now", "--allow-empty"]):
+        subprocess.run(["git", *words], cwd=target, check=True)
     return target
 
 

@@ -14,10 +14,14 @@ SAMPLE: dict[str, Way] = {
     "basedpyright: package upgraded": "check",
     "basedpyright: generated, ignored": "hook",
     "basedpyright: memory mapping": "hook",
+    "basedpyright: switched link inside": "check",
     "clangd: configuration": "check",
     "clangd: linked database": "hook",
     "clangd: .clangd above": "check",
+    "gopls: another file, same size and time": "check",
+    "ty: switched link": "hook",
     "typescript: extended configuration": "check",
+    "typescript: link inside": "hook",
 }
 
 

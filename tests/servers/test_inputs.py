@@ -168,3 +168,20 @@ def test_a_server_of_which_no_inputs_are_known_needs_no_evidence(tmp_path: Path)
 
 def test_the_catalogue_names_only_members_of_files_that_it_names() -> None:
     assert [spec.id for spec in load().values() if spec.inputs.extends and not spec.inputs.steering] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "older_by", "holds"),
+    [("a.py", 60, False), ("a.py", -60, True), ("a.txt", 60, True), ("missing.py", 60, True)],
+)
+def test_a_changed_source_with_a_time_from_before_counts_for_servers_that_go_by_it(
+    tmp_path: Path, name: str, older_by: int, *, holds: bool
+) -> None:
+    place, since = AbsPath(str(tmp_path)), 1_700_000_000
+    found = input_evidence(Inputs(by_time=True), place, place, sources=(".py",))
+    assert found is not None
+    for written in ("a.py", "a.txt"):
+        (tmp_path / written).touch()
+        os.utime(tmp_path / written, (since - older_by, since - older_by))
+    found.note_older([AbsPath(str(tmp_path / name))], since)
+    assert found.holds() is holds

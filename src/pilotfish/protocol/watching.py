@@ -43,6 +43,8 @@ class Change(IntEnum):
 class PathChange(Struct, frozen=True):
     path: AbsPath
     change: Change
+    is_alias: bool = False
+    """The file has another name, by which its change is told as well."""
 
 
 class WatchRegistration(Struct, frozen=True):

@@ -51,6 +51,7 @@ class InputEvidence:
         self._names = frozenset(name for name in inputs.steering if "#" not in name)
         self._root = root
         self._libraries = tuple(sources) if inputs.late_libraries else ()
+        self._by_time = tuple(sources) if inputs.by_time else ()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
         """The first that was found to have changed; then the server must be started anew."""
@@ -70,6 +71,16 @@ class InputEvidence:
             return
         if os.path.basename(path) in self._names or (path.endswith(self._libraries) and self._is_library(path)):
             self.changed = self.changed or path
+
+    def note_older(self, changes: Iterable[AbsPath], since: float) -> None:
+        """These have changed since that wall time. One that has a time from before it has got that back, or is another
+        file than was there: a server that goes by the time takes it for the old one.
+        """
+        for path in changes if self._by_time and self.changed is None else ():
+            seen = sight(path) if path.endswith(self._by_time) else None
+            if seen is not None and seen[2] < since * 1e9:
+                self.changed = path
+                return
 
     def _is_library(self, path: AbsPath) -> bool:
         segments = below(path, self._root)
@@ -93,7 +104,7 @@ def input_evidence(
             digests |= _node_packages(os.path.join(folder, "node_modules"))
     if inputs.environment is Environment.PYTHON:
         digests |= {folder: lambda folder=folder: _listing(folder) for folder in packages}
-    return InputEvidence(digests, root, inputs, sources) if digests else None
+    return InputEvidence(digests, root, inputs, sources) if digests or inputs.by_time else None
 
 
 def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:

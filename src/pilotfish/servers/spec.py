@@ -323,6 +323,8 @@ class Inputs(CatalogueTable, frozen=True):
     """Where the packages are that it reads."""
     late_libraries: bool = False
     """It takes in a changed source of a library, or outside of its root, some time after it was told."""
+    by_time: bool = False
+    """It takes a file with the same time for the same file, also when it is told that the file has changed."""
     also_told: Words = ()
     """Names of files besides its own sources whose changes it wants to be told of."""
     folders: TextMap = {}

@@ -182,7 +182,7 @@ class _Root:
         self._watcher: Watcher | None = None
         self._covered = Interest((path,))
         self._covering = anyio.Lock()
-        self._covered_at = clock.wall()
+        self._covered_at = self._looked_at = clock.wall()
         self._outdated = True
         """Some session may want something else than is covered."""
         self._life = anyio.CancelScope()
@@ -268,15 +268,15 @@ class _Root:
         """Whether every session was sent all changes on disk. Reads what the watcher reports by now."""
         if self._watcher is None or self._outdated or self._covering.locked():
             return False
+        now = self._clock.wall()
         try:
             found = self._watcher.drain_now()
         except OSError:
             # `catch_up` meets the same error and handles it.
             return False
         members = self._members.values()
-        self._pass_on(found or ())
+        self._pass_on(self._watcher, found or (), now)
         for member in members:
-            _add(member, found or ())
             self._outdated |= member.look()
         if found is None or self._outdated or any(member.has_news or member.delivering.locked() for member in members):
             return False
@@ -374,14 +374,19 @@ class _Root:
             await anyio.sleep(STEP_SECONDS)  # noqa: TID251 -- no answer waits for this: `catch_up` delivers at once
 
     async def _drain(self, watcher: Watcher) -> bool:
+        now = self._clock.wall()
         found = await watcher.drain()
-        self._pass_on(found)
-        for member in self._members.values():
-            _add(member, found)
+        self._pass_on(watcher, found, now)
         return bool(found)
 
-    def _pass_on(self, found: Sequence[PathChange]) -> None:
-        """To those who follow all changes, whatever a server has registered."""
+    def _pass_on(self, watcher: Watcher, drained: Sequence[PathChange], now: float) -> None:
+        """To the sessions, and to those who follow all changes, whatever a server has registered."""
+        found = (*drained, *watcher.aliases(drained))
+        since, self._looked_at = self._looked_at - SLACK_SECONDS, now
+        for member in self._members.values():
+            _add(member, found)
+            if found and member.session.inputs is not None:
+                member.session.inputs.note_older((one.path for one in found), since)
         self._ledgers.doubt(change.path for change in found)
         self._words.changed(self._path, (change.path for change in found))
         self._noticed(self._path, found)

@@ -245,6 +245,10 @@ class Watcher(Protocol):
         """The same where it can be said without waiting; None where only `drain` can."""
         ...
 
+    def aliases(self, found: Sequence[PathChange]) -> tuple[PathChange, ...]:
+        """What `drain` has found, under the other names that links inside the root give it. To be called after each."""
+        ...
+
     async def wait_for_changes(self) -> None:
         """Wait until `drain` may have something."""
 

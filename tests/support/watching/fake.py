@@ -1,6 +1,6 @@
 """A watcher that finds what a test says, for virtual time."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -40,6 +40,9 @@ class FakeWatcher:
         self.drains += 1
         found, self._found, self._stirred = tuple(self._found), [], anyio.Event()
         return found
+
+    def aliases(self, found: Sequence[PathChange]) -> tuple[PathChange, ...]:
+        return ()
 
     async def wait_for_changes(self) -> None:
         await self._stirred.wait()

@@ -5,7 +5,7 @@ left, and breaks. What it cannot know it says in its `health`, as `system.watchi
 """
 
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,6 +87,9 @@ class VirtualWatcher:
             return None
         self._is_behind = False
         return self._compared(tuple(self._events))
+
+    def aliases(self, found: Sequence[PathChange]) -> tuple[PathChange, ...]:
+        return ()
 
     async def wait_for_changes(self) -> None:
         with anyio.move_on_after(POLL_SECONDS if self._is_polled else math.inf):

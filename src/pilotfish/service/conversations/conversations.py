@@ -126,7 +126,7 @@ class Conversations:
         records = self._all()
         for found in changes:
             for record in records:
-                if is_inside(found.path, record.client.root):
+                if not found.is_alias and is_inside(found.path, record.client.root):
                     seen = self._states.latest_text(found.path)
                     record.written.add(found, "" if seen is None and found.change is Change.CREATED else seen)
 

@@ -25,6 +25,7 @@ from pilotfish.paths import is_inside
 from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.watching.aliases import Aliases
 from pilotfish.system.watching.inotify_calls import (
     ATTRIB,
     CLOSE_WRITE,
@@ -93,6 +94,8 @@ class InotifyWatcher:
     def __init__(self, sentry: "_Sentry", clock: Clock) -> None:
         self._sentry = sentry
         self._tree = WatchedTree(sentry, clock.wall)
+        self._aliases = Aliases(self._tree)
+        self.aliases = self._aliases.of
         self._interest = Interest(())
         self._lock = anyio.Lock()
         self._renewed = anyio.Event()
@@ -161,6 +164,7 @@ class InotifyWatcher:
 
     def _cover(self, interest: Interest) -> None:
         self._tree.cover(tops(interest))
+        self._aliases.learn()
         self._attend(interest)
 
     def _attend(self, interest: Interest) -> None:

@@ -61,11 +61,16 @@ def look_at(path: AbsPath) -> ListedName | None:
 
 
 def target_stamp(path: AbsPath) -> int:
-    """When the file that a name leads to last changed its status; 0 when it leads to none."""
+    """When the file that a name leads to last changed its status; 0 when it leads to none.
+
+    Of a folder, a number below -1 that no other folder has.
+    """
     try:
         status = os.stat(path)
     except OSError:
         return 0
+    if stat.S_ISDIR(status.st_mode):
+        return -2 - status.st_ino
     return status.st_ctime_ns if stat.S_ISREG(status.st_mode) else 0
 
 

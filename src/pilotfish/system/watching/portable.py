@@ -16,6 +16,7 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.watching import PathChange
 from pilotfish.system.ports import Clock, Interest, WatchHealth
 from pilotfish.system.tasks import owned_tasks
+from pilotfish.system.watching.aliases import Aliases
 from pilotfish.system.watching.pruning import tops
 from pilotfish.system.watching.tree import MAX_FOLDERS, WatchedTree
 
@@ -42,6 +43,8 @@ class EventsWatcher:
 
     def __init__(self, clock: Clock) -> None:
         self._tree = WatchedTree(_Everywhere(), clock.wall)
+        self._aliases = Aliases(self._tree)
+        self.aliases = self._aliases.of
         self._interest = Interest(())
         self._paths: tuple[AbsPath, ...] = ()
         self._hints: dict[tuple[AbsPath, str], None] = {}
@@ -89,6 +92,7 @@ class EventsWatcher:
     def _cover(self, interest: Interest) -> None:
         if (self._interest.roots, self._interest.registrations) != (interest.roots, interest.registrations):
             self._tree.cover(tops(interest))
+            self._aliases.learn()
         self._tree.attend(interest.folders)
         self._interest = interest
 

@@ -122,6 +122,7 @@ class _SharingWatcher:
 
     def __init__(self, own: InotifyWatcher, shared: SharedWatchers) -> None:
         self._own = own
+        self.aliases = own.aliases
         self._shared = shared
         self._outer: _Outer | None = None
         self._tops: tuple[AbsPath, ...] = ()

@@ -125,6 +125,20 @@ class WatchedTree:
         """The folders that were entered."""
         return tuple(self._folders)
 
+    def inner_links(self) -> dict[AbsPath, str]:
+        """Links to folders that were not entered, because they are watched by another name → the real paths of those.
+
+        Without those that lead to a folder around themselves.
+        """
+        ways = [path for path, stamp in self._shared.items() if stamp < -1 and path not in self._linked]
+        found = {path: real for path in ways if (real := linked_folder(path)) is not None}
+        return {path: real for path, real in found.items() if not is_inside(path, real)}
+
+    def files_below(self, top: str) -> Iterator[AbsPath]:
+        for path, folder in self._folders.items():
+            if is_inside(path, top):
+                yield from (join(path, name) for name in folder.files)
+
     def take(self) -> tuple[PathChange, ...]:
         """The changes found since the last call."""
         found, self._found = tuple(self._found), []
@@ -182,11 +196,13 @@ class WatchedTree:
 
         Those are tops that came, went or were replaced, ended watches, and files that are written under other names.
         """
-        for path, stamp in self._shared.items():
+        for path, stamp in tuple(self._shared.items()):
             now = target_stamp(path)
-            if now != stamp:
+            if now != stamp and path in self._shared:
                 self._shared[path] = self._certain(now)
                 self._tell(path, Change.CHANGED)
+                # A step behind the link leads elsewhere now.
+                self._mind_link(self._folders[AbsPath(os.path.dirname(path))], path, is_shared=True)
         for top, rules in self._tops.items():
             self._look_at_top(top, rules)
         for path in self._attended:

@@ -26,7 +26,7 @@ from pilotfish.service.service import Service
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
-from pilotfish.surfaces.mcp.tools import asked, asks_for_project
+from pilotfish.surfaces.mcp.tools import asked
 from pilotfish.system.source_files import files_below
 from pilotfish.system.worktree import top_of
 from pilotfish_http.shapes import ID, MAX_ID, LoadedServer, LoadedServers, Whereabouts
@@ -97,18 +97,16 @@ class HttpConversations:
         servers = tuple(loaded[key] for key in sorted(loaded))
         return LoadedServers(conversation, cwd, servers, any(one.state == "connected" for one in servers))
 
-    async def answer(self, conversation: str, question: Question | None) -> Answer[Any]:
-        """The answer to a question of the conversation; None asks for the diagnostics of the whole project."""
+    async def answer(self, conversation: str, question: Question) -> Answer[Any]:
+        """The answer to a question of the conversation."""
         client = self.client(conversation)
         with self._sessions.using(client):
-            if question is None:
-                return await self._service.check_project(client)
             return await self._service.ask(question, client)
 
 
-def question_in(arguments: Mapping[str, object]) -> Question | None:
-    """The question in a body; None for those of the whole project. Raises `Refused`, naming every error."""
-    return None if asks_for_project(ONE_TOOL, arguments) else asked(ONE_TOOL, arguments)
+def question_in(arguments: Mapping[str, object]) -> Question:
+    """The question in a body. Raises `Refused`, naming every error."""
+    return asked(ONE_TOOL, arguments)
 
 
 def _checked(conversation: str) -> str:

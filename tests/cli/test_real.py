@@ -239,3 +239,14 @@ def _line(descriptor: int) -> bytes:
         assert select.select([descriptor], [], [], 40)[0], "nothing came"
         line += os.read(descriptor, 65536)
     return line
+
+
+@pytest.mark.proves("OPS-3")
+def test_a_word_that_only_a_string_has_is_no_symbol(user: User) -> None:
+    words = user.workspace / "words.py"
+    words.write_text('WORD = "only_in_a_string"\n')
+    try:
+        done = pilotfish(user, "definition", "only_in_a_string")
+        assert (done.returncode, done.stderr) == (3, "There is no symbol only_in_a_string.\n")
+    finally:
+        words.unlink()

@@ -1,6 +1,7 @@
 """The operations as MCP tools: what is listed, what is asked, what is answered."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.wire import JsonObject
 from pilotfish.surfaces.mcp import tools as mcp_tools
 from pilotfish.surfaces.mcp.server import hook_result, touch_of
-from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, asks_for_project, refusal, result
+from pilotfish.surfaces.mcp.tools import MAX_TEXT, asked, refusal, result
 
 LLXPRT = {
     "lsp_goto_definition",
@@ -68,19 +69,23 @@ def test_diagnostics_need_no_file_and_every_other_schema_is_as_the_rows_have_it(
 @pytest.mark.parametrize(
     ("name", "arguments", "wanted"),
     [
-        pytest.param("lsp_diagnostics", {}, True, id="named tool without anything"),
-        pytest.param("lsp_diagnostics", {"filePath": None}, True, id="null is absent"),
-        pytest.param("lsp_diagnostics", {"filePath": "a.py"}, False, id="named tool with a file"),
-        pytest.param("lsp", {"operation": "diagnostics"}, True, id="one tool without anything"),
-        pytest.param("lsp", {"operation": "hover"}, False, id="another operation"),
-        pytest.param("lsp_hover", {}, False, id="another tool"),
+        pytest.param("lsp_diagnostics", {}, {}, id="named tool without anything"),
+        pytest.param("lsp_diagnostics", {"filePath": None}, {}, id="null is absent"),
+        pytest.param("lsp_diagnostics", {"severity": "Errors"}, {"severity": "error"}, id="errors alone"),
+        pytest.param("lsp_diagnostics", {"filePath": "a.py"}, {"file_path": "a.py"}, id="named tool with a file"),
+        pytest.param("lsp", {"operation": "diagnostics"}, {}, id="one tool without anything"),
     ],
 )
 @pytest.mark.proves("MCP-1")
 def test_diagnostics_of_no_file_are_those_of_the_whole_project(
-    name: str, arguments: dict[str, object], wanted: bool
+    name: str, arguments: dict[str, object], wanted: dict[str, Any]
 ) -> None:
-    assert asks_for_project(name, arguments) is wanted
+    assert asked(name, arguments) == Question(operation=Operation.DIAGNOSTICS, **wanted)
+
+
+def test_a_severity_that_is_none_is_refused_with_those_that_are() -> None:
+    with pytest.raises(Refused, match="severity must be one of error, warning, information, hint"):
+        asked("lsp_diagnostics", {"severity": "bad"})
 
 
 def test_both_kinds_of_tool_ask_the_same_question() -> None:

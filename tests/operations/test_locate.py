@@ -17,10 +17,10 @@ from pilotfish.operations.locate import (
     SymbolLookup,
     UnknownSymbol,
     assigned_members,
-    first_name_in,
     line_in,
     located,
     located_on_line,
+    main_name_in,
     member_at,
     name_of,
     place_in,
@@ -389,10 +389,25 @@ def test_the_word_at_a_position_is_the_one_around_or_before_it(line: int, charac
         pytest.param("  greet(1)", 2, id="of a call"),
         pytest.param("3 + größe", 4, id="behind a number"),
         pytest.param("    return", 4, id="a keyword, where it is all there is"),
+        pytest.param("self.name = get_name(self)", 12, id="what is called, before the object itself"),
+        pytest.param("this.total += 1", 5, id="a member of the object itself"),
+        pytest.param("self", 0, id="the object itself, where it is all there is"),
     ],
 )
-def test_a_line_alone_means_its_first_name(line: str, character: int) -> None:
-    assert first_name_in(Text(f"\n{line}\n"), "a.x", 2) == Position(1, character)
+def test_a_line_alone_means_the_name_that_it_is_about(line: str, character: int) -> None:
+    assert main_name_in(Text(f"\n{line}\n"), "a.x", 2, called=True) == Position(1, character)
+
+
+def test_who_asks_for_uses_means_the_first_name_of_a_line() -> None:
+    assert main_name_in(Text("total = count(rows)\n"), "a.py", 1) == Position(0, 0)
+
+
+def test_names_near_a_misspelt_one_are_members_of_what_was_named_first() -> None:
+    found = located(
+        name_of("Route.mtches"), [symbol("Host.matches", 1), symbol("Route.matches", 2), symbol("mtche", 3)]
+    )
+    assert isinstance(found, UnknownSymbol)
+    assert found.nearest[0] == "Route.matches"
 
 
 @pytest.mark.proves("OPS-3")
@@ -401,4 +416,4 @@ def test_a_line_alone_means_its_first_name(line: str, character: int) -> None:
 )
 def test_a_line_without_a_name_is_refused(line: int, said: str) -> None:
     with pytest.raises(Refused, match=said):
-        first_name_in(Text("\n  }  // 3\n"), "a.x", line)
+        main_name_in(Text("\n  }  // 3\n"), "a.x", line)

@@ -127,6 +127,11 @@ HOVERS = [
     pytest.param({"kind": "plaintext", "value": "f"}, ("f",), id="plain markup"),
     pytest.param(["a", {"language": "go", "value": "x"}, ""], ("a", "```go\nx\n```"), id="list of marked strings"),
     pytest.param([{"kind": "markdown", "value": "a"}], ("a",), id="list of markup"),
+    pytest.param(
+        {"kind": "markdown", "value": "param\\_name &lt;user&gt;\n```py\na\\_b &lt;\n```\n`c\\_d`"},
+        ("param_name <user>\n```py\na\\_b &lt;\n```\n`c\\_d`",),
+        id="escapes outside of code",
+    ),
     pytest.param("", (), id="empty"),
     pytest.param([], (), id="empty list"),
     pytest.param({"language": "go", "value": " "}, (), id="blank code"),

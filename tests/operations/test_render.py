@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, structs
 from msgspec.structs import replace
 
 from pilotfish.api.answers import (
@@ -12,20 +12,26 @@ from pilotfish.api.answers import (
     Answer,
     Changes,
     Diagnostic,
+    DiagnosticsAnswer,
     Edge,
     Effort,
     Error,
+    Exploration,
     Feedback,
     FileChange,
     HierarchyItem,
     Hover,
+    Impact,
     Location,
     Point,
     Signature,
     Span,
     State,
     Symbol,
+    SymbolText,
+    UsedSymbol,
     answer_from,
+    at_least,
 )
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code
@@ -241,6 +247,40 @@ def test_in_a_pipe_every_reference_is_a_line_of_its_own() -> None:
     assert text_of(answer, grouped=False).splitlines() == [
         "a.py:1:1  x = 1", "a.py:3:1  x = 1", "b.py:2:1  x = 1",
     ]  # fmt: skip
+
+
+def test_errors_are_told_before_hints_of_any_file() -> None:
+    hint, error = (
+        Diagnostic(line=1, character=1, end_line=1, end_character=2, severity=severity, message=severity, server="s")
+        for severity in ("hint", "error")
+    )
+    found = {"a.py": (hint,), "b.py": (hint, error)}
+    answer: DiagnosticsAnswer = answer_from(Operation.DIAGNOSTICS, found, FRESH)
+    assert text_of(answer).splitlines() == [
+        "b.py:1:1  error: error", "a.py:1:1  hint: hint", "b.py:1:1  hint: hint",
+    ]  # fmt: skip
+    assert text_of(at_least(answer, "warning")) == "b.py:1:1  error: error"
+
+
+GREET = SymbolText(
+    **structs.asdict(symbol("greet", 1)), source='def greet(name):\n    """Say hello.\n    Twice."""\n', digest="d"
+)
+
+
+def test_documentation_that_the_text_has_is_not_told_twice() -> None:
+    said = "```python\ndef greet(name) -> None\n```\n---\nSay hello.\n\nTwice.\n\nNot in the text."
+    answer = answer_from(Operation.EXPLORE, Exploration(symbol=GREET, contents=(said,), uses=(), total=0), FRESH)
+    told = text_of(answer)
+    assert told.count("Say hello.") == told.count("Twice.") == told.count("Not in the text.") == 1
+
+
+def test_the_impact_of_a_named_symbol_begins_with_its_users() -> None:
+    wrong = Diagnostic(line=9, character=1, end_line=9, end_character=2, severity="error", message="wrong", server="s")
+    one = UsedSymbol(symbol=symbol("greet", 1))
+    found = Impact(changed=(one,), broken={"b.py": (wrong,)}, checked=2, named=True)
+    told = text_of(answer_from(Operation.IMPACT, found, FRESH)).splitlines()
+    assert told[0].endswith("greet: not used")
+    assert told[1:] == ["1 error in these files, of 2 files checked:", "b.py:9:1  error: wrong"]
 
 
 def test_an_answer_to_no_operation_travels_too() -> None:

@@ -19,7 +19,7 @@ ITEM = {
     "selectionRange": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}},
     "data": {"id": [1, None]},
 }
-SAMPLES: dict[str, Any] = {"string": "x", "integer": 3, "boolean": True, "object": ITEM}
+SAMPLES: dict[str, Any] = {"string": "x", "integer": 3, "boolean": True, "object": ITEM, "severity": "hint"}
 EVERY_FORM = [
     pytest.param(tool, form.required, form.optional, id=f"{name}:{','.join(form.required)}")
     for tools in (NAMED, OPTA)
@@ -29,7 +29,7 @@ EVERY_FORM = [
 
 
 def arguments(tool: OperationTool, names: tuple[str, ...]) -> dict[str, Any]:
-    return {tool.dialect.said(name): SAMPLES[FIELDS[name].type] for name in names}
+    return {tool.dialect.said(name): SAMPLES.get(name, SAMPLES[FIELDS[name].type]) for name in names}
 
 
 def refused(tool: OperationTool, given_: dict[str, Any]) -> Refused:
@@ -50,7 +50,7 @@ def test_every_form_of_every_tool_is_a_question(
 
 @pytest.mark.proves("OPS-5")
 @pytest.mark.parametrize(
-    "tool", [tool for tool in NAMED.values() if tool.forms[0].required], ids=lambda tool: tool.name
+    "tool", [tool for tool in NAMED.values() if all(form.required for form in tool.forms)], ids=lambda tool: tool.name
 )
 def test_all_that_is_missing_is_named_at_once(tool: OperationTool) -> None:
     message = refused(tool, {}).message

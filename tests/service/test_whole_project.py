@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from pilotfish.api.answers import Answer, Diagnostic, State
 from pilotfish.api.questions import Operation, Question
@@ -41,6 +42,18 @@ async def test_a_question_without_a_file_is_about_the_project(tmp_path: Path) ->
         answer = await ground.service.ask(Question(operation=Operation.DIAGNOSTICS), ground.client)
         assert (answer.meta.state, lines(answer)) == (State.FRESH, {"deep/er/a.rb": [1]})
         assert answer.meta.warnings == ("the whole project was checked: 2 files",)
+
+
+async def test_a_folder_is_asked_about_like_the_project(tmp_path: Path) -> None:
+    async with service_on(tmp_path, {"one": linker}, LINKED) as ground:
+        ground.write("lib.rb", "use nothing\n")
+        ground.write("deep/er/a.rb", "use nothing\n")
+        question = Question(operation=Operation.DIAGNOSTICS, file_path="deep", severity="error")
+        answer = await ground.service.ask(question, ground.client)
+        assert (answer.meta.state, lines(answer)) == (State.FRESH, {"deep/er/a.rb": [1]})
+        assert answer.meta.warnings == ("the whole folder was checked: 1 file",)
+        outside = await ground.service.ask(replace(question, file_path="/etc"), ground.client)
+        assert outside.errors[0].code is Code.OUTSIDE_WORKSPACE
 
 
 async def test_it_is_told_how_far_it_has_come(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class UsedSymbol(Api, frozen=True, kw_only=True):
 
 
 class Impact(Api, frozen=True, kw_only=True):
-    """What a change touches: the symbols that changed, who uses them, and what is broken now."""
+    """What a change touches: the symbols that changed, or the one that was named, who uses them, and what is broken."""
 
     changed: tuple[UsedSymbol, ...]
     broken: Mapping[str, tuple["Diagnostic", ...]]
@@ -136,6 +136,8 @@ class Impact(Api, frozen=True, kw_only=True):
     """Files that were checked."""
     files: tuple[str, ...] = ()
     """Changed files in which no symbol changed."""
+    named: bool = False
+    """Nothing is known to have changed: it is about a symbol that the caller named."""
 
 
 class Hover(Api, frozen=True):
@@ -262,7 +264,7 @@ def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> 
         character=found.range.start.character + 1,
         end_line=found.range.end.line + 1,
         end_character=found.range.end.character + 1,
-        severity=_SEVERITIES[found.severity - 1],
+        severity=SEVERITIES[found.severity - 1],
         message=found.message,
         server=found.server,
         code=found.code,
@@ -273,7 +275,7 @@ def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> 
     )
 
 
-_SEVERITIES: tuple[Literal["error", "warning", "information", "hint"], ...] = (
+SEVERITIES: tuple[Literal["error", "warning", "information", "hint"], ...] = (
     "error",
     "warning",
     "information",
@@ -429,11 +431,18 @@ def with_warnings(answer: Answer[D], warnings: tuple[str, ...]) -> Answer[D]:
     return replace(answer, meta=replace(answer.meta, warnings=(*answer.meta.warnings, *warnings)))
 
 
+def at_least(answer: "DiagnosticsAnswer", severity: str | None) -> "DiagnosticsAnswer":
+    """The same answer, with diagnostics of this severity and worse ones only; None: all."""
+    if severity is None:
+        return answer
+    return of_severities(answer, tuple(Severity(rank) for rank in range(1, SEVERITIES.index(severity) + 2)))
+
+
 def of_severities(answer: "DiagnosticsAnswer", severities: Collection[Severity]) -> "DiagnosticsAnswer":
     """The same answer, with diagnostics of these severities only."""
     if answer.data is None:
         return answer
-    words = {_SEVERITIES[severity - 1] for severity in severities}
+    words = {SEVERITIES[severity - 1] for severity in severities}
     data = {path: tuple(one for one in found if one.severity in words) for path, found in answer.data.items()}
     return with_data(answer, data)
 

@@ -62,6 +62,8 @@ class Question(Api, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many results to leave out first."""
     depth: int | None = None
     """Of an outline: how many levels."""
+    severity: str | None = None
+    """Of diagnostics: the least that is told; None: all."""
     kinds: str | None = None
     """Of symbols: which, such as `class,method`; `all` has those that are local to a function too."""
 

@@ -45,6 +45,7 @@ FIELDS = {
         Field("limit", "integer", is_listed=False),
         Field("offset", "integer"),
         Field("depth", "integer", "Levels"),
+        Field("severity", "string", "The least: error, warning, information, hint"),
         Field("kinds", "string", "class,method; all: locals too"),
     )
 }
@@ -70,5 +71,5 @@ NAMED = QuestionForm(("filePath", "symbol"), ("line", "character"))
 ANYWHERE = QuestionForm(("symbol",))
 
 PLACE = (AT, ON_LINE, NAMED, ANYWHERE)
-"""How a place is given: by numbers, by a line (its first name), by name in a file (and on a line of it), or by name
-anywhere in the workspace."""
+"""How a place is given: by numbers, by a line (the name that it is about), by name in a file (and on a line of it), or
+by name anywhere in the workspace."""

@@ -22,7 +22,7 @@ from pilotfish.errors import Code, Refused
 from pilotfish.model import Position, Range
 from pilotfish.operations.outlines.enclosing import is_within_function, with_containers
 from pilotfish.operations.symbol_names import names_of
-from pilotfish.operations.tokens import first_name, occurrences
+from pilotfish.operations.tokens import main_name, occurrences
 from pilotfish.protocol.positions import Text
 
 MAX_CANDIDATES = 10
@@ -86,9 +86,10 @@ def located(name: Name, symbols: Sequence[Symbol]) -> SymbolLookup:
     entries = _entries(symbols)
     fitting = _preferred(name, [entry for entry in entries if entry.path[-len(name.parts) :] == name.parts])
     if not fitting:
-        return UnknownSymbol(
-            str(name), _nearest(name.parts[-1], {entry.own[-1]: ".".join(entry.own) for entry in entries})
-        )
+        beside = [entry for entry in entries if entry.own[:-1][-len(name.parts) + 1 :] == name.parts[:-1]]
+        names = [{entry.own[-1]: ".".join(entry.own) for entry in some} for some in (beside, entries)]
+        near = [*_nearest(name.parts[-1], names[0]), *_nearest(name.parts[-1], names[1])]
+        return UnknownSymbol(str(name), tuple(dict.fromkeys(near))[:MAX_NEAREST])
     return _chosen(str(name), name.index, [(".".join(entry.own), entry.symbol) for entry in fitting])
 
 
@@ -151,9 +152,9 @@ def line_in(text: Text, path: str, line: int) -> Range:
     return Range(Position(line - 1, 0), Position(line - 1, _length(text, path, line)))
 
 
-def first_name_in(text: Text, path: str, line: int) -> Position:
-    """The first name on a line (from 1) of a text; raises `Refused` when there is none, or no such line."""
-    if _length(text, path, line) == 0 or (found := first_name(text, line - 1)) is None:
+def main_name_in(text: Text, path: str, line: int, *, called: bool = False) -> Position:
+    """The name that a line (from 1) is about; raises `Refused` when there is none, or no such line."""
+    if _length(text, path, line) == 0 or (found := main_name(text, line - 1, called=called)) is None:
         raise Refused(Code.NOT_FOUND, f"Line {line} of {path} has no name in it.", hint="Give character, or symbol.")
     return found
 

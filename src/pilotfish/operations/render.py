@@ -5,6 +5,7 @@ with its state and the reason; what was left out is counted; a server that faile
 only where a fresh answer is empty. A text that has a limit ends with a whole item, and says how many are missing.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, assert_never, cast
@@ -12,6 +13,7 @@ from typing import Any, assert_never, cast
 from msgspec import Struct
 
 from pilotfish.api.answers import (
+    SEVERITIES,
     Action,
     Answer,
     Changes,
@@ -43,6 +45,7 @@ from pilotfish.operations.cleaning import MAX_DIFF, MAX_HOVER, MAX_MESSAGE, MAX_
 from pilotfish.operations.symbols import kind_word
 from pilotfish.sanitise import sanitised, sanitised_lines
 
+_BLANK_LINES = re.compile(r"\n\s*\n")
 NOTHING = "No results found."
 NO_DIAGNOSTICS = "No diagnostics."
 ONE_FILE = "ask with filePath for those of one file"
@@ -252,7 +255,7 @@ def _exploration(found: Exploration) -> _Page:
     symbol = found.symbol
     head = [f"{_path(symbol.path)}:{place_text(symbol)}  {symbol.kind} {_name(symbol.name)}"]
     if found.contents:
-        head += [sanitised_lines("\n\n".join(found.contents), MAX_DOCUMENTATION)]
+        head += [sanitised_lines(_without_source("\n\n".join(found.contents), symbol.source), MAX_DOCUMENTATION)]
     source = sanitised_lines(symbol.source, MAX_DIFF).split("\n")
     head += [f"text, lines {symbol.first_line}-{symbol.last_line} (digest {symbol.digest}):", *source[:MAX_LINES]]
     if len(source) > MAX_LINES:
@@ -261,10 +264,20 @@ def _exploration(found: Exploration) -> _Page:
     return _Page(head, [_use(use) for use in found.uses], [], "users", "ask for its references")
 
 
+def _without_source(said: str, source: str) -> str:
+    """What a server says about a symbol without the lines of its documentation that its text has anyway."""
+    signature, fence, documentation = said.partition("\n```\n") if said.startswith("```") else ("", "", said)
+    lines = [line for line in documentation.split("\n") if not line.strip() or line.strip() not in source]
+    return f"{signature}{fence}{_BLANK_LINES.sub(chr(10), chr(10).join(lines))}".strip()
+
+
 def _impact(found: Impact) -> _Page:
     items = [line for one in found.changed for line in _used(one)]
     items += [f"{_path(path)}: changed outside of symbols" for path in found.files]
     errors = [*_diagnostic_lines(found.broken)]
+    if found.named:
+        old = f"{counted(len(errors), 'error')} in these files, of {counted(found.checked, 'file')} checked:"
+        return _Page([], items, [old, *errors[:MAX_NUMBERS]] if errors else [], "lines")
     broken = f"Broken now, of {counted(found.checked, 'file')} checked:" if errors else None
     clean = f"No errors in the {counted(found.checked, 'file')} that were checked."
     head = [broken, *errors] if broken else [clean]
@@ -357,7 +370,12 @@ def _file_change(change: FileChange) -> Iterator[str]:
 
 
 def _diagnostics(by_path: Mapping[str, Sequence[Diagnostic]]) -> _Page:
-    lines = [*_diagnostic_lines(by_path)]
+    # Errors first: a reader who has room for a few lines needs these.
+    ranked = {
+        rank: {path: [one for one in found if one.severity == rank] for path, found in by_path.items()}
+        for rank in SEVERITIES
+    }
+    lines = [line for found in ranked.values() for line in _diagnostic_lines(found)]
     advice = ONE_FILE if len(by_path) > 1 else ""
     return _Page([], lines, [], "diagnostics", advice)
 

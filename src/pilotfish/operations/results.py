@@ -9,8 +9,10 @@ Nothing about a place can fail: without a text, lines are right (they are the sa
 the server's, which are the same for a line of ASCII.
 """
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
+from html import unescape
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -40,6 +42,9 @@ MAX_EXCERPT = 200
 """Code points of a source line in an answer: long enough for any line that a person wrote."""
 
 _START = WirePosition(0, 0)
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
+"""Code in Markdown: a block or a span."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 NOWHERE = WireRange(_START, _START)
 """Stands for the range of a result that names a file and no place in it."""
 
@@ -259,10 +264,16 @@ class FoundHover(Struct, frozen=True):
 def read_hover(raw: Raw, asked: RequestContext) -> Reading[FoundHover]:
     """Read `Hover | null`. A hover without a word in it is none."""
     hover = one_or_none(raw, WireHover)
-    contents = () if hover is None else texts_of(hover.contents)
+    contents = () if hover is None else tuple(map(unescaped, texts_of(hover.contents)))
     if hover is None or not contents:
         return Reading()
     return Reading((FoundHover(contents, None if hover.range is None else Spot(asked.document, hover.range)),))
+
+
+def unescaped(markdown: str) -> str:
+    """Text without the escapes of Markdown and HTML, which only a renderer needs; code stays as it is."""
+    parts = _CODE.split(markdown)
+    return "".join(part if number % 2 else unescape(_ESCAPED.sub(r"\1", part)) for number, part in enumerate(parts))
 
 
 def joined(hovers: tuple[Hover, ...]) -> Hover | None:

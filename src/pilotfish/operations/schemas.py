@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
-from pilotfish.api.questions import Operation
 from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.operations.tools import ONE_TOOL, SNAKE, OperationTool, named_tools, operation_tools, opta_tools
@@ -22,12 +21,6 @@ Schema = Mapping[str, object]
 READS: Schema = {"readOnlyHint": True}
 WRITES: Schema = {"destructiveHint": True, "idempotentHint": False, "readOnlyHint": False}
 """What an MCP host may do without asking. The other hints mean something only for a tool that writes."""
-
-WHOLE_PROJECT = (
-    "Fresh errors and warnings of a file; without filePath, of the whole project. "
-    "Use it instead of running the compiler or linter."
-)
-"""Over MCP the diagnostics need no file."""
 
 
 class Format(StrEnum):
@@ -84,8 +77,6 @@ def _shaped(format_: Format, name: str, description: str, parameters: Schema, to
         case Format.ANTHROPIC:
             return {"name": name, "description": description, "input_schema": parameters}
         case Format.MCP:
-            if tool is not None and tool.row.operation == Operation.DIAGNOSTICS:
-                description, parameters = WHOLE_PROJECT, {**parameters, "required": ()}
             hints = READS if read_only else WRITES
             schema = _in_wire_order(parameters)
             return {"annotations": hints, "description": description, "inputSchema": schema, "name": name}

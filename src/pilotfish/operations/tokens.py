@@ -25,6 +25,10 @@ KEYWORDS = frozenset({
 """What stands before names in many languages. A name that is called so is found where it is the only word."""
 
 
+RECEIVERS = frozenset({"cls", "self", "super", "this"})
+"""The object itself, which nobody asks about."""
+
+
 def first_occurrence(text: Text, word: str, within: Range) -> Range | None:
     """Where `word` first stands as a whole word in that part of the text."""
     found = _pattern(word).search(text.string, text.offset(within.start), text.offset(within.end))
@@ -51,11 +55,17 @@ def word_at(text: Text, position: Position) -> str | None:
     return None
 
 
-def first_name(text: Text, line: int) -> Position | None:
-    """Where the first name of a line begins: a word that is not a number and, if another is there, not a keyword."""
-    words = [word for word in _WORD.finditer(text.line(line)) if not word[0][0].isdigit()]
+def main_name(text: Text, line: int, *, called: bool) -> Position | None:
+    """Where the name begins that a line is about: with `called`, the first that is called or declared with parameters,
+    else the first at all. A number is no name; a keyword or a word for the object itself is one if no other is there.
+    """
+    said = text.line(line)
+    words = [word for word in _WORD.finditer(said) if not word[0][0].isdigit()]
     names = [word for word in words if word[0] not in KEYWORDS] or words
-    return Position(line, names[0].start()) if names else None
+    own = [word for word in names if word[0] not in RECEIVERS] or names
+    calls = [word for word in own if said.startswith("(", word.end())] if called else []
+    chosen = calls or own
+    return Position(line, chosen[0].start()) if chosen else None
 
 
 def refuse_bad_name(new: str, old: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import msgspec.structs
 
-from pilotfish.api.answers import ItemReference
+from pilotfish.api.answers import SEVERITIES, ItemReference
 from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Refused
 from pilotfish.operations.form_fields import FIELDS, QuestionForm
@@ -179,6 +179,8 @@ def _string(name: str, value: object) -> str:
         raise _Wrong(f"must be a string, not {_shown(value)}")
     if not value.strip() and name not in KEPT_EMPTY:
         raise _Wrong("must not be empty")
+    if name == "severity" and (value := value.lower().removesuffix("s")) not in SEVERITIES:
+        raise _Wrong(f"must be one of {', '.join(SEVERITIES)}")
     return value
 
 

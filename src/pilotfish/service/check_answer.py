@@ -101,10 +101,11 @@ class CheckRequest(Struct, frozen=True, rename="camel"):
 
 
 class CheckCount:
-    """Counts the files of a project that were checked."""
+    """Counts the files of a project, or a folder of it, that were checked."""
 
-    def __init__(self, done: Callable[[int, int], None]) -> None:
+    def __init__(self, done: Callable[[int, int], None], of_what: str = "project") -> None:
         self._done = done
+        self._of_what = of_what
         self._total = 0
         self._checked = -1
 
@@ -119,7 +120,7 @@ class CheckCount:
         found = {path: listed for path, listed in (answer.data or {}).items() if listed}
         # A caller that reads no more than the beginning reads the errors.
         first = sorted(found, key=lambda path: (all(one.severity != "error" for one in found[path]), path))
-        whole = f"the whole project was checked: {counted(self._total, 'file')}"
+        whole = f"the whole {self._of_what} was checked: {counted(self._total, 'file')}"
         notes = (whole,) if self._total and self._checked == self._total else ()
         return with_warnings(with_data(answer, {path: found[path] for path in first}), notes)
 

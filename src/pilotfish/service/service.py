@@ -6,7 +6,8 @@ file, a server or a configuration does.
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -23,6 +24,7 @@ from pilotfish.api.answers import (
     Feedback,
     State,
     answer_from,
+    at_least,
     diagnostic_of,
     error_of,
     with_warnings,
@@ -35,10 +37,10 @@ from pilotfish.errors import Failure
 from pilotfish.feedback.delta import CheckedText, Comparison, delta
 from pilotfish.feedback.select import findings
 from pilotfish.feedback.text import named
-from pilotfish.model import AbsPath, Severity
+from pilotfish.model import AbsPath
 from pilotfish.operations.rows import OperationRow
 from pilotfish.paths import is_inside
-from pilotfish.policy.boundary import admit
+from pilotfish.policy.boundary import Want, admit
 from pilotfish.pool.plan import Key, Limits
 from pilotfish.pool.pool import Pool
 from pilotfish.protocol.positions import Text
@@ -55,6 +57,7 @@ from pilotfish.service.diagnostics.effort import effort_of, milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.ledgers import Ledgers
 from pilotfish.service.diagnostics.likely_files import LikelyFiles
+from pilotfish.service.diagnostics.missing_packages import explanations
 from pilotfish.service.diagnostics.picture import Picture
 from pilotfish.service.diagnostics.preparation import Preparation, Prepared
 from pilotfish.service.diagnostics.preview import Previews
@@ -132,7 +135,7 @@ class Service:
         self.control = ServerControl(access)
         files = ProjectFiles(self._texts, self._ledgers, words, self.disk_changes.follows)
         self._questions = QuestionRunner(access, files)
-        self._composer = QuestionComposer(self._questions, self._check_files)
+        self._composer = QuestionComposer(self._questions, self.check)
         self.states = FileStates()
         proposal_runner = ProposalRunner(access)
         reports = ProjectReports(access, self.states)
@@ -308,10 +311,17 @@ class Service:
                 )
         return found
 
-    async def ask(self, question: Question, client: ClientSession, workspace: Workspace | None = None) -> Answer[Any]:
+    async def ask(
+        self,
+        question: Question,
+        client: ClientSession,
+        workspace: Workspace | None = None,
+        done: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too.
 
         A caller that has just looked up the client's `workspace` passes it, so that its files are looked at once.
+        `done` is told how many files of a project or folder were checked, of how many.
         """
         started = current_time()
         try:
@@ -324,17 +334,26 @@ class Service:
                 return await self._change_runner.run(question, client, workspace)
             if question.operation in COMPOSED:
                 return await self._composer.run(question, client, workspace)
-            if question.operation is Operation.DIAGNOSTICS and question.file_path is None:
-                return await self.check_project(client, workspace)
-            if question.operation is Operation.DIAGNOSTICS and question.file_path is not None:
-                texts = None if question.text is None else {question.file_path: question.text}
-                return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
+            if question.operation is Operation.DIAGNOSTICS:
+                return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
             return await self._questions.run(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.add_operation(question.operation, current_time() - started)
+
+    async def _diagnostics(
+        self, question: Question, client: ClientSession, workspace: Workspace, done: Callable[[int, int], None]
+    ) -> DiagnosticsAnswer:
+        """Of a file, a folder, or without either the project."""
+        if question.file_path is None:
+            return await self.check_project(client, workspace, done)
+        folder = admit(question.file_path, workspace.boundary, Want.PLACE).path
+        if question.text is None and os.path.isdir(folder):  # noqa: ASYNC240 -- `admit` has just looked at it
+            return await self.check_project(client, workspace, done, folder=folder)
+        texts = None if question.text is None else {question.file_path: question.text}
+        return await self.check(client, (question.file_path,), texts=texts, workspace=workspace)
 
     async def text_of(self, client: ClientSession, path: str) -> Text:
         """The text of a file on disk, for the places in it. Raises `Refused` where it may not, or cannot, be read."""
@@ -379,7 +398,7 @@ class Service:
         changes = self._compare(verdicts)
         data = {named(path, workspace.root): _listed(change) for path, change in changes.items()}
         effort = effort_of(verdicts, (), started)
-        notes = (*workspace.config_notes(*changes), *_explanations(workspace, verdicts))
+        notes = (*workspace.config_notes(*changes), *explanations(workspace, verdicts))
         return with_warnings(answer_from(Operation.DIAGNOSTICS, data, effort), notes)
 
     async def check_files(
@@ -414,19 +433,15 @@ class Service:
         done: Callable[[int, int], None] = lambda _done, _total: None,
         *,
         seconds: float = PROJECT_SECONDS,
+        folder: AbsPath | None = None,
     ) -> DiagnosticsAnswer:
-        """The verdict on the whole project, as far as it is known in time: the files that have any diagnostics.
+        """The verdict on the project or a folder of it, as far as it is known in time: files that have diagnostics.
 
         `done` is told how many files were checked, of how many.
         """
-        count = CheckCount(done)
-        request = CheckRequest((client.root,))
+        count = CheckCount(done, "project" if folder is None else "folder")
+        request = CheckRequest((folder or client.root,))
         return count.listed(await self.check_files(client, request, count.add, workspace=workspace, seconds=seconds))
-
-    async def _check_files(
-        self, client: ClientSession, paths: Sequence[str], workspace: Workspace
-    ) -> DiagnosticsAnswer:
-        return await self.check(client, paths, workspace=workspace)
 
     async def preview(
         self,
@@ -477,16 +492,6 @@ async def _feedback_or_reason(work: Callable[[float], Awaitable[Feedback]]) -> F
 def _failed_check(failure: Failure, started: float) -> DiagnosticsAnswer:
     effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
     return answer_from(Operation.DIAGNOSTICS, None, effort)
-
-
-def _explanations(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterator[str]:
-    """What this project lacks, where that explains errors of these files."""
-    for verdict in verdicts:
-        for found in {(one.server, one.code) for one in verdict.diagnostics if one.severity is Severity.ERROR}:
-            spec = workspace.specs[found[0]]
-            if spec.imports.environment and (not spec.imports.unresolved or found[1] in spec.imports.unresolved):
-                lacking = workspace.shortfall(spec, verdict.path)
-                yield from () if lacking is None else (str(lacking),)
 
 
 def _listed(change: Comparison) -> tuple[Diagnostic, ...]:

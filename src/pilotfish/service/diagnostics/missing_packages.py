@@ -1,7 +1,7 @@
 """Imports of packages in a project whose environment is not installed: not errors of anybody's edit."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -9,8 +9,9 @@ from msgspec import Struct
 from pilotfish.feedback.deleted_modules import names_file
 from pilotfish.feedback.delta import Comparison, Delta, NoBaseline
 from pilotfish.feedback.missing_imports import SortedImports, without_missing_imports
-from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.paths import ancestors
+from pilotfish.service.diagnostics.runner import FileVerdict
 from pilotfish.service.workspace import Workspace
 
 
@@ -20,6 +21,16 @@ class SortedChange(Struct, frozen=True):
     change: Comparison
     packages: frozenset[str] = frozenset()
     introduced: frozenset[str] = frozenset()
+
+
+def explanations(workspace: Workspace, verdicts: Sequence[FileVerdict]) -> Iterator[str]:
+    """What this project lacks, where that explains errors of these files."""
+    for verdict in verdicts:
+        for found in {(one.server, one.code) for one in verdict.diagnostics if one.severity is Severity.ERROR}:
+            spec = workspace.specs[found[0]]
+            if spec.imports.environment and (not spec.imports.unresolved or found[1] in spec.imports.unresolved):
+                lacking = workspace.shortfall(spec, verdict.path)
+                yield from () if lacking is None else (str(lacking),)
 
 
 def without_missing_packages(

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Protocol
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -46,7 +46,12 @@ MAX_CHECKED = 60
 _NAMES = re.compile(r",\s*(?![^()<>\[\]]*[)>\]])")
 """Between several names."""
 
-CheckFiles = Callable[[ClientSession, Sequence[str], Workspace], Awaitable[DiagnosticsAnswer]]
+
+class CheckFiles(Protocol):
+    def __call__(
+        self, client: ClientSession, paths: Sequence[str], *, workspace: Workspace
+    ) -> Awaitable[DiagnosticsAnswer]: ...
+
 
 COMPOSED = frozenset({Operation.SOURCE, Operation.EXPLORE, Operation.IMPACT})
 
@@ -144,7 +149,8 @@ class QuestionComposer:
 
     async def _impact(self, question: Question, visit: _Visit) -> Impact:
         if question.symbol is not None or question.file_path is not None:
-            return await self._impact_of([await self._find(question, visit)], {}, frozenset(), visit)
+            found = await self._impact_of([await self._find(question, visit)], {}, frozenset(), visit)
+            return replace(found, named=True)
         edited = await anyio.to_thread.run_sync(_edited, visit.workspace)
         declared, unlisted, removed = list[DeclaredSymbol](), dict[AbsPath, None](), set[str]()
         for path, before in edited.items():
@@ -189,7 +195,7 @@ class QuestionComposer:
         served = [path for path in touched if workspace.servers_for(AbsPath(path)).servers]
         broken: dict[str, tuple[Diagnostic, ...]] = {}
         if served:
-            answer = await self._check(visit.client, served[:MAX_CHECKED], workspace)
+            answer = await self._check(visit.client, served[:MAX_CHECKED], workspace=workspace)
             visit.take(answer)
             broken = {
                 path: errors

@@ -10,7 +10,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Location, Symbol, error_text
+from pilotfish.api.answers import Answer, Location, State, Symbol, error_text
 from pilotfish.api.questions import Operation, Question
 from pilotfish.errors import Code, Failure, Refused, Unavailable
 from pilotfish.model import AbsPath, Position, Range
@@ -22,10 +22,10 @@ from pilotfish.operations.locate import (
     UnknownSymbol,
     assigned_members,
     at_character,
-    first_name_in,
     line_in,
     located,
     located_on_line,
+    main_name_in,
     member_at,
     mentions,
     name_of,
@@ -97,7 +97,9 @@ class SubjectFinder:
         if question.character is None and not ROWS[question.operation].takes_place:
             return replace(subject, range=line_in(subject.text, question.file_path, question.line))
         if question.character is None:
-            return replace(subject, position=first_name_in(subject.text, question.file_path, question.line))
+            called = not ROWS[question.operation].is_wide
+            position = main_name_in(subject.text, question.file_path, question.line, called=called)
+            return replace(subject, position=position)
         position = place_in(subject.text, question.file_path, question.line, question.character)
         return Subject(subject.path, subject.text, position, Range(position, position))
 
@@ -136,15 +138,20 @@ class SubjectFinder:
             raise refusal(declared) if declared.nearest else elsewhere from None
 
     async def _used(self, name: Name, subject: Subject, client: ClientSession, workspace: Workspace) -> Subject | None:
-        """The first place of a file that mentions the name and means something: no comment, no string."""
+        """The first place of a file that mentions the name and means something: no comment, no string.
+
+        Where servers do not say of all that they mean nothing, the first place at all.
+        """
         places = [] if subject.text is None else mentions(subject.text, name)[:MAX_PLACES]
+        certain = True
         for place in places:
             line, character = place.line + 1, place.character + 1
             there = Question(operation=Operation.DEFINITION, file_path=subject.path, line=line, character=character)
             answer = await self._ask(there, client, workspace)
             if answer.data:
                 return replace(subject, position=place)
-        return replace(subject, position=places[0]) if places else None
+            certain = certain and answer.meta.state is State.FRESH
+        return replace(subject, position=places[0]) if places and not certain else None
 
     async def _named_anywhere(self, question: Question, client: ClientSession, workspace: Workspace) -> Subject:
         """A symbol of the workspace, wherever it is declared; else where it is used first."""

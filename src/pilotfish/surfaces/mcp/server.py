@@ -44,7 +44,6 @@ from pilotfish.surfaces.mcp.tools import (
     MAX_NAME,
     JsonObject,
     asked,
-    asks_for_project,
     operation_of,
     refusal,
     result,
@@ -194,13 +193,9 @@ class McpClient:
         workspace.require_enabled()
         if not workspace.config.navigation_tools:
             raise Unavailable(Code.UNSUPPORTED, "The tools are turned off by configuration (navigationTools).")
-        if asks_for_project(name, arguments):
-            async with reporting(context, self._service, client) as progress:
-                answer = await self._service.check_project(client, workspace, progress.checked)
-        else:
-            question = asked(name, arguments)
-            async with reporting(context, self._service, client):
-                answer = await self._service.ask(question, client, workspace)
+        question = asked(name, arguments)
+        async with reporting(context, self._service, client) as progress:
+            answer = await self._service.ask(question, client, workspace, progress.checked)
         if answer.operation == Operation.DIAGNOSTICS and client.host in SAME_SEVERITIES:
             return of_severities(answer, workspace.config.feedback.severities)
         return answer

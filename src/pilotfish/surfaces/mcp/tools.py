@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pilotfish.api.answers import Answer, Effort, answer_from, error_of
-from pilotfish.api.questions import Operation, Question
+from pilotfish.api.questions import Question
 from pilotfish.errors import Code, Failure, Refused
 from pilotfish.operations.cleaning import structured
 from pilotfish.operations.render import text_of
@@ -41,12 +41,6 @@ def operation_of(name: str, arguments: Mapping[str, object]) -> str | None:
     if name == ONE_TOOL:
         return str(arguments.get("operation", ONE_TOOL))
     return NAMED[name].row.operation if name in NAMED else None
-
-
-def asks_for_project(name: str, arguments: Mapping[str, object]) -> bool:
-    """Whether a call asks for the diagnostics of the whole project: it names no file."""
-    given = {field for field, value in arguments.items() if value is not None}
-    return operation_of(name, arguments) == Operation.DIAGNOSTICS and not given - {"operation"}
 
 
 def asked(name: str, arguments: Mapping[str, object]) -> Question:

@@ -249,8 +249,8 @@ async function answered(daemon: Daemon, question: Question, signal: AbortSignal 
 const DESCRIPTION =
 	"Ask the language servers about code. A place is filePath, line, character (1-based), or symbol (with " +
 	"filePath and line if known). documentSymbol: filePath, depth?, kinds?, limit?, offset?; workspaceSymbol: " +
-	"query, filePath?, kinds?, limit?, offset?; diagnostics: filePath, text?; renameFile: filePath, newPath, " +
-	"apply?; codeActions: filePath, line, character?, kind?, action?, apply?. The others take a place; " +
+	"query, filePath?, kinds?, limit?, offset?; diagnostics: filePath, text?, severity?; renameFile: filePath, " +
+	"newPath, apply?; codeActions: filePath, line, character?, kind?, action?, apply?. The others take a place; " +
 	"goToImplementation also takes limit?, offset?; findReferences also takes includeDeclaration?, limit?, " +
 	"offset?; incomingCalls also takes limit?, offset?, callHierarchyItem?; outgoingCalls also takes limit?, " +
 	"offset?, callHierarchyItem?; supertypes also takes limit?, offset?, typeHierarchyItem?; subtypes also takes " +
@@ -271,6 +271,7 @@ const PARAMETERS = {
 		kinds: {"type": "string", "description": "class,method; all: locals too"},
 		query: {"type": "string", "description": "Name or part of it"},
 		text: {"type": "string", "description": "Content to judge, not on disk"},
+		severity: {"type": "string", "description": "The least: error, warning, information, hint"},
 		newName: {"type": "string"},
 		apply: {"type": "boolean", "description": "Default: preview"},
 		newPath: {"type": "string"},

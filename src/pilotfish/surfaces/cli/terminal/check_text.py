@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import click
 from msgspec import Struct
 
-from pilotfish.api.answers import Diagnostic, DiagnosticsAnswer, State, error_text
+from pilotfish.api.answers import SEVERITIES, Diagnostic, DiagnosticsAnswer, State, error_text
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
 from pilotfish.operations.render import place_text, state_line
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
 from pilotfish.surfaces.cli.terminal.table import table
-
-SEVERITIES = ("error", "warning", "information", "hint")
 
 MAX_LISTED = 100
 """Diagnostics listed by default; `--all` lists all."""

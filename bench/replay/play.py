@@ -126,9 +126,10 @@ class Player:
         agent.begin("Make the change.")
         played = Played(self._subject.name, change.name, order, [])
         for number, (step, truth) in enumerate(zip(steps, true, strict=True)):
+            agent.looked = Heard()
             heard, other = self._done(agent, step, tip)
             judged = Listener(self._subject, self._setting.root) if other else listener
-            played.outcomes.append(judged.heard(number, step, truth, heard))
+            played.outcomes.append(judged.heard(number, step, truth, heard, agent.looked))
         self._stopped(agent, change, steps, true, listener, played)
         agent.end()
         self._ended(order)
@@ -217,21 +218,24 @@ class Listener:
         self._root = str(root)
         self._judge = Judge(installed=self.installed, own=self.own)
 
-    def heard(self, number: int, step: Step | None, truth: Truth, heard: Heard) -> Outcome:
+    def heard(self, number: int, step: Step | None, truth: Truth, heard: Heard, looked: Heard | None = None) -> Outcome:
+        """`looked`: what came with the files that were read for the edit."""
         said = score.said(heard.text, self._root)
+        before = score.said(looked.text if looked else "", self._root)
         edit = trees.merged(step.edits if step else (), number)
-        verdict = self._judge.verdict(edit, truth, said)
+        verdict = self._judge.verdict(edit, truth, said, before)
         repeated = [one for one in verdict.old if any(score.same(one, earlier) for earlier, _ in self.told)]
         right = (*verdict.right, *verdict.late)
-        self.told += [(one, is_open(heard.text, one)) for one in right]
+        text = "\n\n".join(one.text for one in (looked, heard) if one and one.text)
+        self.told += [(one, is_open(text, one)) for one in right]
         own = {one.file for one in verdict.right if one.file in edit.paths}
         own_broken = own | {one.file for one in verdict.missing}
         return Outcome(
             step.kind if step else "stop",
             f"{step.what} {', '.join(edit.paths)} ({edit.tool})".strip() if step else "stop",
             heard.before + heard.milliseconds,
-            heard.text,
-            lines=len(said.findings),
+            text,
+            lines=len(before.findings) + len(said.findings),
             new=sum(map(len, truth.new.values())),
             older=[str(one) for one in verdict.old if one not in repeated],
             repeated=[str(one) for one in repeated],

@@ -46,16 +46,19 @@ class Conversation:
         self._setting, self._name = setting, name
         self._read: set[str] = set()
         self._calls = 0
+        self.looked = Heard()
+        """What was heard with the files that were read for the last edit."""
 
     def begin(self, prompt: str) -> Heard:
         return _sum(self._send("SessionStart", source="startup"), self._send("UserPromptSubmit", prompt=prompt))
 
     def edit(self, *edits: Edit) -> Heard:
         """Edits that the model makes at once, each file read before it is first changed."""
+        self.looked = Heard()
         for edit in edits:
             for change in edit.changes:
                 if change.before is not None and edit.tool != "patch" and change.path not in self._read:
-                    self._look(change.path, change.before)
+                    self.looked = _sum(self.looked, self._look(change.path, change.before))
         return self._batch([self._call(edit) for edit in edits])
 
     def command(self, line: str) -> Heard:
@@ -90,11 +93,11 @@ class Conversation:
             raise RuntimeError(f"{line}: {done.stderr[-1000:]}")
         return {"stdout": done.stdout, "stderr": done.stderr, "interrupted": False}
 
-    def _look(self, name: str, text: str) -> None:
+    def _look(self, name: str, text: str) -> Heard:
         self._read.add(name)
         path, lines = str(self._setting.root / name), text.count("\n") + 1
         file = {"filePath": path, "content": text, "numLines": lines, "startLine": 1, "totalLines": lines}
-        self._batch([Call("Read", {"file_path": path}, lambda: {"type": "text", "file": file})])
+        return self._batch([Call("Read", {"file_path": path}, lambda: {"type": "text", "file": file})])
 
     def _batch(self, calls: Sequence[Call]) -> Heard:
         before, heard, ended = list[Heard](), list[Heard](), list[dict[str, Any]]()

@@ -152,6 +152,17 @@ class Conversation(Struct):
         debts = self.debts.items()
         return frozenset(path for path, debt in debts if debt.before is None and debt.unfinished is not None)
 
+    def without_told(self, path: AbsPath, now: CheckedText, change: Comparison) -> Comparison:
+        """The change without what the conversation was told of and is still there.
+
+        A later check may compare with a text from before the edit that was told of, and finds it new again.
+        """
+        told = still_there(self.introduced.get(path), now)
+        if not told or not isinstance(change, Delta):
+            return change
+        older = tuple(sorted({*change.older, *(one for one in change.introduced if one in told)}, key=place))
+        return Delta(tuple(one for one in change.introduced if one not in told), older, change.fixed)
+
     @property
     def untold(self) -> dict[AbsPath, CheckedText]:
         """What was found late and has not been told, by file."""

@@ -11,7 +11,7 @@ Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new"
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from msgspec import Struct
 
@@ -80,13 +80,17 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
     )
 
 
-def in_either(first: Comparison, second: Comparison) -> Comparison:
-    """Two comparisons of one state with different ones before it: new is what is new to either of them."""
+def in_either(first: Comparison, second: Comparison, told: Collection[Diagnostic] = ()) -> Comparison:
+    """Two comparisons of one state with different ones before it: new is what is new to either of them.
+
+    `told`: of what is new only to the second, this was told already.
+    """
     if isinstance(first, NoBaseline) or isinstance(second, NoBaseline):
         return second if isinstance(first, NoBaseline) else first
+    introduced = {*first.introduced, *(one for one in second.introduced if one not in told)}
     return Delta(
-        introduced=tuple(sorted({*first.introduced, *second.introduced}, key=place)),
-        older=tuple(one for one in first.older if one in second.older),
+        introduced=tuple(sorted(introduced, key=place)),
+        older=tuple(one for one in first.older if one not in introduced),
         fixed=second.fixed,
     )
 

@@ -30,6 +30,7 @@ from pilotfish.service.conversations.late_checks import LateChecks
 from pilotfish.service.conversations.news import (
     News,
     command_groups,
+    compared,
     introduced_in,
     late_groups,
     note_judged,
@@ -207,9 +208,9 @@ class Conversations:
                 # What a command did to a file between two edits of a batch belongs to the batch.
                 carried = state.unjudged | ({} if touch.batch == "end" else claimed)
                 judgement.texts |= {path: text for path, text in carried.items() if path in judgement.texts}
-                scope = Scope(given=given, carried=carried, unfinished=state.unfinished, untold=state.untold)
+                scope = replace(scope_of(state), given=given, carried=carried, settled=())
                 news.edit = await self._edit_feedback.judge(touch, record.client, workspace, started, scope)
-                known = {*judgement.texts, *news.edit.others.changes}
+                known = {*judgement.texts, *compared(news.edit.others.changes)}
                 await self._look(record, workspace, news, known, started)
         except anyio.get_cancelled_exc_class():
             if not judgement.taken_over:
@@ -348,6 +349,8 @@ class Conversations:
             try:
                 paths = dict.fromkeys((*written, *pending))
                 if paths:
+                    # What it finds from now on would be settled by this check, which knows nothing of it.
+                    self._late_checks.stop(record)
                     before: dict[str, str] = {
                         path: one.before for path, one in written.items() if one.before is not None
                     }
@@ -355,7 +358,7 @@ class Conversations:
                     scope = scope_of(record.state, _until(deadline), others_seconds=LOOK_SECONDS)
                     client = record.client
                     news.written = await self._edit_feedback.judge(touch, client, workspace, current_time(), scope)
-                    known.update(paths, news.written.others.changes)
+                    known.update(paths, compared(news.written.others.changes))
                 late = [path for path in record.state.standing(Standing.LATE) if path not in known]
                 if late:
                     news.late = await self._edit_feedback.look(record.client, workspace, late, _until(deadline))

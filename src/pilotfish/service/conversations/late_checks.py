@@ -13,7 +13,7 @@ from pilotfish.errors import Failure
 from pilotfish.feedback.conversation import Debt, Fate, Standing, untold
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.model import AbsPath
-from pilotfish.service.conversations.news import checked_text, scope_of
+from pilotfish.service.conversations.news import checked_text, scope_of, without_told
 from pilotfish.service.conversations.record import ConversationRecord
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged
 from pilotfish.service.diagnostics.runner import Patience
@@ -96,7 +96,8 @@ class LateChecks:
                 workspace = self._workspace_of(record.client)
                 touch = Touch(tuple(pending), "patch", only_new=True)
                 limits = scope_of(record.state, BACKGROUND, others_seconds=BACKGROUND.first or 0.0)
-                judged = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
+                found = await self._edit_feedback.judge(touch, record.client, workspace, current_time(), limits)
+                judged = without_told(record.state, found)
         except Failure as failure:
             logger.info("late check failed session=%s message=%s", record.client.id, failure.message)
         except Exception:

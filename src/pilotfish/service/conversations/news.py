@@ -6,6 +6,7 @@ Nothing here waits: what a text says is known as soon as the text is made.
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
 from pilotfish.feedback.conversation_text import (
@@ -19,7 +20,7 @@ from pilotfish.feedback.conversation_text import (
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
 from pilotfish.feedback.text import Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
-from pilotfish.service.diagnostics.edit_feedback import Judged, Scope
+from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 
 Verdicts = Mapping[AbsPath, FileVerdict]
@@ -36,7 +37,7 @@ class News(Struct):
     """Before a stop: the files that were changed in this turn, as they are now."""
 
 
-def scope_of(state: Conversation, patience: Patience, *, others_seconds: float) -> Scope:
+def scope_of(state: Conversation, patience: Patience | None = None, *, others_seconds: float = OTHERS_SECONDS) -> Scope:
     """How far a check goes that has to make up for what the conversation is owed."""
     return Scope(
         patience,
@@ -45,7 +46,19 @@ def scope_of(state: Conversation, patience: Patience, *, others_seconds: float) 
         unfinished=state.unfinished,
         settled=state.settled,
         untold=state.untold,
+        told=state.introduced,
     )
+
+
+def without_told(state: Conversation, judged: Judged) -> Judged:
+    """What is news of it to the conversation."""
+    now = {one.path: checked_text(one) for one in judged.verdicts if one.refused is None}
+
+    def news(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, Comparison]:
+        return {path: state.without_told(path, now[path], one) if path in now else one for path, one in changes.items()}
+
+    others = replace(judged.others, changes=news(judged.others.changes))
+    return replace(judged, changes=news(judged.changes), others=others)
 
 
 def note_judged(state: Conversation, judged: Judged, call: int) -> None:
@@ -75,7 +88,8 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
     for verdict in judged.others.verdicts:
         if verdict.refused is None and verdict.path in judged.others.changes:
             state.judged(verdict.path, checked_text(verdict), judged.others.changes[verdict.path], edited=False)
-            state.settle(verdict.path, Fate.JUDGED)
+    for path in compared(judged.others.changes):
+        state.settle(path, Fate.JUDGED)
 
 
 def command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
@@ -93,6 +107,11 @@ def command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
         files(judged.edited, judged.changes, own=True),
         files(judged.others.verdicts, judged.others.changes, own=False),
     ]
+
+
+def compared(changes: Mapping[AbsPath, Comparison]) -> list[AbsPath]:
+    """The files of which it is known what is new: what was found late in any other is still to be told."""
+    return [path for path, change in changes.items() if isinstance(change, Delta)]
 
 
 def introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 import anyio
 from msgspec import Struct, field
 
-from pilotfish.feedback.conversation import with_late
+from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.deleted_modules import broken_by_deletion
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.project_account import FileAccount, said, said_of, since_said
@@ -71,6 +71,14 @@ class BrokenFiles(Struct, frozen=True):
         return self.candidates - len(self.verdicts)
 
 
+class KnownFindings(Struct, frozen=True):
+    """What a conversation knows of other files."""
+
+    untold: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    """What was found late and has not been told."""
+    told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+
+
 class _Search:
     """One run: the files that wait for their check, and what was found so far."""
 
@@ -79,7 +87,7 @@ class _Search:
         edits: Sequence[EditedText],
         deadline: float,
         world: int,
-        untold: Mapping[AbsPath, CheckedText] | None = None,
+        heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
     ) -> None:
         self.edits = edits
@@ -89,8 +97,7 @@ class _Search:
         """In which it began."""
         self.deadline = deadline
         self.before = _texts_before(edits)
-        self.untold = untold or {}
-        """What was found late in files and has not been told."""
+        self.heard = heard or KnownFindings()
         self.waiting: deque[AbsPath] = deque()
         self.found: dict[AbsPath, FileVerdict] = {}
         self.changes: dict[AbsPath, Comparison] = {}
@@ -166,14 +173,14 @@ class ProjectCheck:
         workspace: Workspace,
         edits: Sequence[EditedText],
         deadline: float,
-        untold: Mapping[AbsPath, CheckedText] | None = None,
+        heard: KnownFindings | None = None,
         since: Sequence[EditedText] = (),
     ) -> BrokenFiles:
         """What these edits broke elsewhere, as far as it can be known by the deadline.
 
         `since`: the same files with their texts before the first edit whose effect is not known.
         """
-        broken, search = self._broken_of(client, workspace), _Search(edits, deadline, self._states.world, untold, since)
+        broken, search = self._broken_of(client, workspace), _Search(edits, deadline, self._states.world, heard, since)
         for target in searched_roots(workspace, (edit.path for edit in edits)):
             led = await self._led(client, workspace, target, search, broken)
             if led is not None:
@@ -299,7 +306,7 @@ class ProjectCheck:
         """Compare these with what was before; returns the files that are worse."""
         compared = await self._compare(client, workspace, search, verdicts)
         states = {path: _state(verdicts[path]) for path in compared}
-        compared = {path: with_late(one, search.untold.get(path), states[path]) for path, one in compared.items()}
+        compared = {path: with_late(one, search.heard.untold.get(path), states[path]) for path, one in compared.items()}
         changes = {path: _sorted(workspace, path, change, search.deleted) for path, change in compared.items()}
         wanted = workspace.config.feedback.severities
         # Nobody knows yet what is new in these: they count as not checked, and follow.
@@ -335,10 +342,12 @@ class ProjectCheck:
     ) -> dict[AbsPath, Comparison]:
         """What changed in each file; of one that was not checked before, against its state before the edits."""
         judged = {path: verdict for path, verdict in verdicts.items() if verdict.refused is None}
-        found = dict[AbsPath, Comparison]()
-        for edits in search.changes_since:
+        first, *earlier = search.changes_since
+        found = await self._compare_with(client, workspace, search, _texts_before(first), judged)
+        for edits in earlier:
             since = await self._compare_with(client, workspace, search, _texts_before(edits), judged)
-            found = {path: in_either(found[path], one) if path in found else one for path, one in since.items()}
+            told = {path: still_there(search.heard.told.get(path), _state(one)) for path, one in judged.items()}
+            found = {path: in_either(one, since[path], told[path]) for path, one in found.items()}
         return found
 
     async def _compare_with(

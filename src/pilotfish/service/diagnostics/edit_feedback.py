@@ -13,7 +13,7 @@ from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, err
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
-from pilotfish.feedback.conversation import with_late
+from pilotfish.feedback.conversation import still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
@@ -21,7 +21,7 @@ from pilotfish.feedback.text import MAX_NAMED, Form, feedback_text, named
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
-from pilotfish.service.diagnostics.broken_files import BrokenFiles, ProjectCheck
+from pilotfish.service.diagnostics.broken_files import BrokenFiles, KnownFindings, ProjectCheck
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.missing_packages import SortedChange, without_missing_packages
@@ -56,6 +56,8 @@ class Scope(Struct, frozen=True):
     """Files whose own change was judged before: only what it broke elsewhere is asked for."""
     untold: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
     """What was found late in files and has not been told: it counts with whatever this check finds."""
+    told: Mapping[AbsPath, CheckedText] = field(default_factory=dict[AbsPath, CheckedText])
+    """What was told of files, and was there when they were judged last."""
 
 
 class MissingPackages(Struct, frozen=True):
@@ -134,7 +136,7 @@ class EditFeedback:
         edit = await self._edit_of(workspace, checked, {**scope.carried, **said})
         earlier = {path: text for path, text in scope.carried.items() if edit.before.get(path, text) != text}
         seconds = (scope.patience and scope.patience.later) or _wait(workspace)
-        changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds)
+        changes, late = await self._compare_twice(client, workspace, edit, earlier, limits, seconds, scope.told)
         self._remember(workspace, checked, world)
         now = {one.path: _state(one) for one in edit.verdicts if one.refused is None}
         changes = {path: with_late(one, scope.untold.get(path), now[path]) for path, one in changes.items()}
@@ -144,7 +146,7 @@ class EditFeedback:
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
-            others = await self._others(client, workspace, edit, first, deadline, scope.untold)
+            others = await self._others(client, workspace, edit, first, deadline, scope)
         return Judged(
             edit.verdicts,
             {path: one.change for path, one in sorted_out.items()} | dict.fromkeys(deleted, Delta((), (), ())),
@@ -165,13 +167,14 @@ class EditFeedback:
         edit: _Edit,
         first: Mapping[AbsPath, str | None],
         deadline: float,
-        untold: Mapping[AbsPath, CheckedText],
+        scope: Scope,
     ) -> BrokenFiles:
         """What the edit broke in other files, and what the edits since the texts in `first` broke together."""
         texts = {one.path: one.text for one in edit.verdicts if one.answered} | dict.fromkeys(edit.deleted, None)
         edits = [EditedText(path, edit.before.get(path), text) for path, text in texts.items()]
         since = [EditedText(path, first.get(path), text) for path, text in texts.items()]
-        return await self._project.run(client, workspace, edits, deadline, untold, since) if edits else BrokenFiles()
+        heard = KnownFindings(scope.untold, scope.told)
+        return await self._project.run(client, workspace, edits, deadline, heard, since) if edits else BrokenFiles()
 
     async def _compare_twice(
         self,
@@ -181,13 +184,15 @@ class EditFeedback:
         earlier: Mapping[AbsPath, str],
         limits: FeedbackSettings,
         seconds: float,
+        told: Mapping[AbsPath, CheckedText],
     ) -> tuple[dict[AbsPath, Comparison], frozenset[AbsPath]]:
         """What is new since right before the edit, or since the texts in `earlier`, whose changes were never judged."""
         changes, late = await self._compare(client, workspace, edit, limits, seconds)
         if earlier:
             whole = replace(edit, before={**edit.before, **earlier})
             also, still_late = await self._compare(client, workspace, whole, limits, seconds)
-            changes |= {path: in_either(changes[path], also[path]) for path in earlier if path in changes}
+            known = {one.path: still_there(told.get(one.path), _state(one)) for one in edit.verdicts}
+            changes |= {path: in_either(changes[path], also[path], known[path]) for path in earlier if path in changes}
             late |= still_late
         return changes, late
 

@@ -1,0 +1,57 @@
+"""What a check that ends late adds to what a conversation was told: everything once, and nothing lost (DIAG-11)."""
+
+import pytest
+
+from pilotfish.feedback.conversation import Conversation, Standing
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, in_either
+from pilotfish.model import AbsPath, Diagnostic
+from pilotfish.service.conversations.news import note_judged, without_told
+from pilotfish.service.diagnostics.broken_files import BrokenFiles
+from pilotfish.service.diagnostics.edit_feedback import Judged
+from pilotfish.service.diagnostics.runner import FileVerdict
+from support.values.findings import diagnostic
+from support.values.limits import LLXPRT
+
+pytestmark = pytest.mark.proves("DIAG-11")
+
+PATH = AbsPath("/root/user.x")
+TEXT = "one\ntwo\n"
+FIRST, SECOND = diagnostic("first"), diagnostic("second", line=1)
+
+
+def judged(change: Comparison) -> Judged:
+    """A check of something else, in which this other file was looked at."""
+    verdict = FileVerdict(PATH, TEXT, (), listed=(FIRST, SECOND))
+    return Judged((), {}, LLXPRT, BrokenFiles((verdict,), {PATH: change}, 1))
+
+
+def told(*found: Diagnostic) -> Conversation:
+    state = Conversation()
+    state.judged(PATH, CheckedText(TEXT, found), Delta(found, (), ()), edited=False)
+    return state
+
+
+def test_what_was_told_is_not_found_once_more() -> None:
+    (change,) = without_told(told(FIRST), judged(Delta((FIRST, SECOND), (), ()))).others.changes.values()
+    assert change == Delta((SECOND,), (FIRST,), ())
+
+
+def test_what_was_found_late_is_not_lost_where_a_later_check_cannot_compare() -> None:
+    state = Conversation()
+    state.found(PATH, CheckedText(TEXT, (FIRST,)), call=1, edited=False)
+    note_judged(state, judged(NoBaseline((FIRST, SECOND))), 2)
+    assert list(state.standing(Standing.LATE)) == [PATH]
+    note_judged(state, judged(Delta((FIRST,), (SECOND,), ())), 3)
+    assert list(state.standing(Standing.LATE)) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (Delta((), (FIRST, SECOND), ()), Delta((SECOND,), (FIRST,), ())),
+        # Right before this edit it was not there: so it was mended in between, and is new again.
+        (Delta((FIRST,), (SECOND,), ()), Delta((FIRST, SECOND), (), ())),
+    ],
+)
+def test_of_what_is_new_since_an_earlier_edit_only_the_untold_is_news(first: Delta, expected: Delta) -> None:
+    assert in_either(first, Delta((FIRST, SECOND), (), ()), told=(FIRST,)) == expected

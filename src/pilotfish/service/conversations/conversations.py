@@ -31,6 +31,7 @@ from pilotfish.service.conversations.news import (
     News,
     command_groups,
     compared,
+    edited_files,
     introduced_in,
     late_groups,
     note_judged,
@@ -40,7 +41,7 @@ from pilotfish.service.conversations.news import (
 )
 from pilotfish.service.conversations.record import ConversationRecord, EditUnderWay, row_of
 from pilotfish.service.conversations.together import gathered, is_held, is_quiet, note_batches, owe_held, owe_written
-from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Judged, Scope
+from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
@@ -186,7 +187,7 @@ class Conversations:
             feedback = self._tell_edit(record, touch, workspace, news, judgement, started)
         form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
-        return ToldEdit(replace(feedback, text=appended(feedback.text, text)), _edits(news.edit))
+        return ToldEdit(replace(feedback, text=appended(feedback.text, text)), edited_files(news.edit))
 
     async def _judge_edit(
         self,
@@ -469,13 +470,6 @@ def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | Non
             real = admit(path, workspace.boundary, Want.PLACE).path
             found[real] = None if told is None else old_text_to_send(real, told)
     return found
-
-
-def _edits(judged: Judged | None) -> tuple[EditedFile, ...]:
-    if judged is None:
-        return ()
-    known = ((verdict, judged.before.get(verdict.path)) for verdict in judged.edited)
-    return tuple(EditedFile(verdict.path, before, verdict.text) for verdict, before in known if before is not None)
 
 
 def _conflict_line(unfinished: str | None) -> str:

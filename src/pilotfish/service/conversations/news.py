@@ -22,6 +22,7 @@ from pilotfish.feedback.text import Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
+from pilotfish.service.status.recent_feedback import EditedFile
 
 Verdicts = Mapping[AbsPath, FileVerdict]
 
@@ -112,6 +113,14 @@ def command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
 def compared(changes: Mapping[AbsPath, Comparison]) -> list[AbsPath]:
     """The files of which it is known what is new: what was found late in any other is still to be told."""
     return [path for path, change in changes.items() if isinstance(change, Delta)]
+
+
+def edited_files(judged: Judged | None) -> tuple[EditedFile, ...]:
+    """What an edit changed, where the text before it is known."""
+    if judged is None:
+        return ()
+    known = ((verdict, judged.before.get(verdict.path)) for verdict in judged.edited)
+    return tuple(EditedFile(verdict.path, before, verdict.text) for verdict, before in known if before is not None)
 
 
 def introduced_in(changes: Mapping[AbsPath, Comparison]) -> dict[AbsPath, tuple[Diagnostic, ...]]:

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotfish.api.answers import Changes, FileChange
-from pilotfish.api.questions import Operation
 from pilotfish.model import Encoding
-from pilotfish.operations.edits.changes import preview, read_changes
+from pilotfish.operations.edits.changes import preview
 from pilotfish.operations.edits.diffs import unified
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import edit_plan
-from support.values.questions import asked, raw, uri, view, wire_range
+from support.values.questions import raw, uri, view, wire_range
 
 
 def changes(edit: dict[str, Any], **texts: str) -> Changes:
@@ -128,12 +127,6 @@ def test_edits_that_contradict_each_other_are_malformed() -> None:
 def test_a_windows_file_keeps_its_line_endings() -> None:
     shown = changes({"changes": {uri("a.py"): [text_edit(0, 0, 0, "import os\n")]}}, a="x\r\ny\r\n")
     assert shown.files[0].diff == "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,3 @@\n+import os\r\n x\r\n y\r\n"
-
-
-def test_the_found_edit_is_resolved_into_the_same() -> None:
-    edit = {"changes": {uri("a.py"): [text_edit(0, 0, 1, "y")]}}
-    found = read_changes(raw(edit), asked(Operation.RENAME)).found[0]
-    assert found.resolved(view(a="x\n")) == changes(edit, a="x\n")
 
 
 # --- Diffs --------------------------------------------------------------------------------------------------------

@@ -7,11 +7,14 @@ from msgspec import Raw
 
 from pilotfish.api.answers import Edge, HierarchyItem, Hover, Location, Signature, Symbol
 from pilotfish.api.questions import Operation, Question
+from pilotfish.errors import ServerFailed
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult, Spot
 from pilotfish.operations.rows import ROWS
 from pilotfish.protocol.codec import Malformed
+from pilotfish.protocol.edits import TextChange
 from pilotfish.protocol.wire import WireCommand
+from pilotfish.service.changes.edit_proposals import plan_of
 from support.values.questions import asked, path, raw, uri, view, wire, wire_range
 
 Json = Any
@@ -26,8 +29,7 @@ LOCATIONS = [
 SYMBOLS = [Operation.DOCUMENT_SYMBOL, Operation.WORKSPACE_SYMBOL]
 ITEMS = [Operation.PREPARE_CALLS, Operation.SUPERTYPES, Operation.SUBTYPES]
 EDGES = [Operation.INCOMING_CALLS, Operation.OUTGOING_CALLS]
-CHANGES = [Operation.RENAME, Operation.RENAME_FILE]
-REQUESTS = [operation for operation, row in ROWS.items() if row.request is not None]
+REQUESTS = [operation for operation, row in ROWS.items() if row.request is not None and row.request.read is not None]
 
 HERE = wire_range(1, 4, 9)
 BODY = wire_range(1, 0, 1, end_line=8)
@@ -40,6 +42,7 @@ EDIT = {"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}]}}
 def read(operation: Operation, answer: Json) -> Reading[ServerResult]:
     request = ROWS[operation].request
     assert request is not None
+    assert request.read is not None
     return request.read(raw(answer), RequestContext(Question(operation=operation), uri=uri("a.py"), item=raw(ITEM)))
 
 
@@ -367,6 +370,7 @@ def test_outgoing_calls_of_an_item_that_the_caller_handed_back() -> None:
     reference = cast("HierarchyItem", read(Operation.PREPARE_CALLS, [ITEM]).found[0].resolved(view()))
     request = ROWS[Operation.OUTGOING_CALLS].request
     assert request is not None
+    assert request.read is not None
     reading = request.read(raw([{"to": ITEM, "fromRanges": [HERE]}]), asked(Operation.OUTGOING_CALLS, item=reference))
     assert reading.found[0].spots[1].uri == uri("a.py")
 
@@ -393,24 +397,22 @@ def test_outgoing_calls_of_an_item_that_the_caller_handed_back() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("operation", CHANGES)
-def test_every_shape_of_a_workspace_edit_is_one_plan(operation: Operation, answer: Json) -> None:
-    found = read(operation, answer).found[0]
-    assert [spot.path for spot in found.spots] == [path("a.py")]
+def test_every_shape_of_a_workspace_edit_is_one_plan(answer: Json) -> None:
+    (change,) = plan_of("s", raw(answer)).operations
+    assert isinstance(change, TextChange)
+    assert change.resource.path == path("a.py")
 
 
 @pytest.mark.proves("C116")
-@pytest.mark.parametrize("operation", CHANGES)
 @pytest.mark.parametrize("answer", [{}, {"changes": {}}, {"documentChanges": []}])
-def test_an_edit_that_changes_nothing_is_none(operation: Operation, answer: Json) -> None:
-    assert read(operation, answer) == Reading()
+def test_an_edit_that_changes_nothing_is_an_empty_plan(answer: Json) -> None:
+    assert plan_of("s", raw(answer)).operations == ()
 
 
 @pytest.mark.proves("F40")
-@pytest.mark.parametrize("operation", CHANGES)
-def test_half_an_edit_is_malformed_as_a_whole(operation: Operation) -> None:
-    with pytest.raises(Malformed):
-        read(operation, {"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}, None]}})
+def test_half_an_edit_is_malformed_as_a_whole() -> None:
+    with pytest.raises(ServerFailed, match="s sent a malformed edit"):
+        plan_of("s", raw({"changes": {uri("a.py"): [{"range": HERE, "newText": "x"}, None]}}))
 
 
 ACTIONS = [
@@ -442,5 +444,4 @@ def test_an_action_whose_command_has_no_name_is_skipped(command: Json) -> None:
 
 def test_found_values_say_what_they_are_called() -> None:
     assert read(Operation.DOCUMENT_SYMBOL, TREE).found[0].name == "Greeter"
-    assert read(Operation.RENAME, EDIT).found[0].name == ""
     assert read(Operation.DEFINITION, LOCATION).found[0].name == ""

@@ -108,11 +108,6 @@ REQUESTS = [
     (Operation.SUBTYPES, "typeHierarchy/subtypes", '{"item":{"any":1}}'),
     (Operation.RENAME, "textDocument/rename", f'{{{DOCUMENT},{POSITION},"newName":"hello"}}'),
     (
-        Operation.RENAME_FILE,
-        "workspace/willRenameFiles",
-        '{"files":[{"oldUri":"file:///w/a.py","newUri":"file:///w/b.py"}]}',
-    ),
-    (
         Operation.CODE_ACTIONS,
         "textDocument/codeAction",
         f'{{{DOCUMENT},"range":{RANGE},"context":{{"diagnostics":[{{"range":{RANGE},"message":"m"}}],"triggerKind":1}}}}',
@@ -141,7 +136,6 @@ def test_a_request_sends_exactly_this(operation: Operation, method: str, sent: s
         range=place,
         diagnostics=(WireDiagnostic(place, "m"),),
         item=Raw(b'{"any":1}'),
-        new_uri=uri("b.py"),
     )
     request = ROWS[operation].request
     assert request is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Action, Changes, Edge, Hover, Location, Symbol
+from pilotfish.api.answers import Action, Edge, Hover, Location, Symbol
 from pilotfish.api.questions import Operation, Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.request_context import RequestContext
@@ -26,6 +26,7 @@ OUTSIDE = AbsPath("/usr/lib/python3/site.py")
 def reading(operation: Operation, answer: Any) -> Reading[ServerResult]:
     request = ROWS[operation].request
     assert request is not None
+    assert request.read is not None
     return request.read(raw(answer), RequestContext(Question(operation=operation), uri=uri("a.py"), item=raw(None)))
 
 
@@ -156,14 +157,6 @@ def test_actions_are_numbered_with_the_preferred_first_and_those_that_are_off_la
     ]
     chosen = selection(Operation.CODE_ACTIONS, answers).chosen
     assert [found.name for _, found in chosen] == ["Best", "Fix", "Fix"]
-
-
-@pytest.mark.proves("OPS-4")
-def test_a_rename_is_the_first_edit_that_a_server_gives() -> None:
-    edit = {"changes": {uri("a.py"): [{"range": wire_range(0, 0, 1), "newText": "y"}]}}
-    changes = cast("Changes", data(Operation.RENAME, {"one": None, "two": edit}, {"a.py": "x\n"}))
-    assert [(file.path, file.edits) for file in changes.files] == [("a.py", 1)]
-    assert data(Operation.RENAME, {"one": None}) is None
 
 
 def test_edges_are_kept_apart_by_their_calls() -> None:

@@ -25,7 +25,6 @@ class RequestContext(Struct, frozen=True):
     """What the server itself said about that range, word for word: many fixes hang on it."""
     item: Raw | ItemReference | None = None
     """The item of a hierarchy, as the server gave it or as the caller handed it back."""
-    new_uri: str | None = None
 
     @property
     def document(self) -> str:
@@ -42,10 +41,6 @@ class RequestContext(Struct, frozen=True):
     @property
     def hierarchy_item(self) -> Raw | ItemReference:
         return self._known(self.item, "an item")
-
-    @property
-    def target(self) -> str:
-        return self._known(self.new_uri, "a new URI")
 
     @property
     def new_name(self) -> str:

@@ -28,14 +28,13 @@ from pilotfish.api.answers import (
 )
 from pilotfish.api.questions import Operation, Question
 from pilotfish.operations.actions import read_actions
-from pilotfish.operations.edits.changes import read_changes
 from pilotfish.operations.form_fields import AT, NOTHING, PLACE, QuestionForm
 from pilotfish.operations.hierarchy import protocol_item, read_incoming, read_items, read_outgoing
 from pilotfish.operations.outlines.kinds import of_kinds, outline
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.results import Reading, ServerResult, read_hover, read_locations, read_signatures
 from pilotfish.operations.symbols import read_document_symbols, read_workspace_symbols
-from pilotfish.protocol.wire import FileRename, Raw, TextDocumentIdentifier, TextDocumentPositionParams
+from pilotfish.protocol.wire import Raw, TextDocumentIdentifier, TextDocumentPositionParams
 
 _INVOKED = 1
 """Code actions are requested by a user, not because a cursor moved."""
@@ -73,10 +72,6 @@ def of_rename(asked: RequestContext) -> object:
     }
 
 
-def of_file_rename(asked: RequestContext) -> object:
-    return {"files": [FileRename(asked.document, asked.target)]}
-
-
 def of_actions(asked: RequestContext) -> object:
     only = {"only": [asked.question.kind]} if asked.question.kind else {}
     return {
@@ -100,7 +95,8 @@ class Request(Struct, frozen=True):
 
     method: str
     build: Callable[[RequestContext], object]
-    read: _Read
+    read: _Read | None = None
+    """None where the answer is an edit, which `service/changes` reads."""
     prepare: str | None = None
     """Asked first, at the position, when the question brings no item: its first item is the one to ask about."""
 
@@ -164,12 +160,8 @@ class OperationRow(Struct, frozen=True):
         return AT in self.forms
 
 
-def _plain(method: str, build: Callable[[RequestContext], object], read: _Read) -> Request:
-    return Request(method, build, read)
-
-
 def _locations(method: str, build: Callable[[RequestContext], object] = at_position) -> Request:
-    return _plain(method, build, read_locations)
+    return Request(method, build, read_locations)
 
 
 _CALLS, _TYPES = "textDocument/prepareCallHierarchy", "textDocument/prepareTypeHierarchy"
@@ -237,7 +229,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.HOVER,
-        _plain("textDocument/hover", at_position, read_hover),
+        Request("textDocument/hover", at_position, read_hover),
         Hover,
         PLACE,
         tool="lsp_hover",
@@ -249,7 +241,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.SIGNATURE,
-        _plain("textDocument/signatureHelp", at_position, read_signatures),
+        Request("textDocument/signatureHelp", at_position, read_signatures),
         tuple[Signature, ...],
         PLACE,
         tool="lsp_signature",
@@ -261,7 +253,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.DOCUMENT_SYMBOL,
-        _plain("textDocument/documentSymbol", of_document, read_document_symbols),
+        Request("textDocument/documentSymbol", of_document, read_document_symbols),
         _SYMBOLS,
         (QuestionForm(("filePath",)),),
         tool="lsp_document_symbols",
@@ -276,7 +268,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.WORKSPACE_SYMBOL,
-        _plain("workspace/symbol", of_query, read_workspace_symbols),
+        Request("workspace/symbol", of_query, read_workspace_symbols),
         _SYMBOLS,
         (QuestionForm(("query",), ("filePath",)),),
         tool="lsp_workspace_symbols",
@@ -291,7 +283,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.PREPARE_CALLS,
-        _plain(_CALLS, at_position, read_items),
+        Request(_CALLS, at_position, read_items),
         _ITEMS,
         PLACE,
         tool="lsp_prepare_call_hierarchy",
@@ -356,7 +348,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.RENAME,
-        _plain("textDocument/rename", of_rename, read_changes),
+        Request("textDocument/rename", of_rename),
         Changes,
         PLACE,
         tool="lsp_rename",
@@ -372,7 +364,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.RENAME_FILE,
-        _plain("workspace/willRenameFiles", of_file_rename, read_changes),
+        None,
         Changes,
         (QuestionForm(("filePath", "newPath")),),
         tool="lsp_rename_file",
@@ -385,7 +377,7 @@ _ROWS = (
     ),
     OperationRow(
         Operation.CODE_ACTIONS,
-        _plain("textDocument/codeAction", of_actions, read_actions),
+        Request("textDocument/codeAction", of_actions, read_actions),
         tuple[Action, ...],
         (QuestionForm(("filePath", "line"), ("character",)),),
         tool="lsp_code_actions",

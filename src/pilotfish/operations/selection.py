@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pilotfish.api.answers import Action, Changes, Data, HierarchyItem, Hover, Item, Location, Symbol
+from pilotfish.api.answers import Action, Data, HierarchyItem, Hover, Item, Location, Symbol
 from pilotfish.api.questions import Question
 from pilotfish.model import AbsPath, Encoding
 from pilotfish.operations.actions import FoundAction
@@ -85,10 +85,7 @@ def best_first(found: Sequence[ServerResult], question: Question) -> list[Server
 
 
 def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) -> Data:
-    """The data of the answer, its places counted in code points as far as the texts are there.
-
-    Raises `Malformed` when the edits of a rename contradict each other.
-    """
+    """The data of the answer, its places counted in code points as far as the texts are there."""
     views = {
         server: View(backdrop.workspace, server, encoding, backdrop.texts, backdrop.outside)
         for server, encoding in backdrop.encodings.items()
@@ -96,8 +93,6 @@ def resolved(row: OperationRow, selection: ResultSelection, backdrop: Backdrop) 
     items = _distinct(found.resolved(views[server]) for server, found in selection.chosen)
     if row.data is Hover:
         return joined(tuple(item for item in items if isinstance(item, Hover)))
-    if row.data is Changes:
-        return next((item for item in items if isinstance(item, Changes)), None)
     return tuple(_numbered(items))
 
 

@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from fuzz.pieces import Pieces
-from pilotfish.api.questions import Operation, Question
+from pilotfish.api.questions import Question
 from pilotfish.model import Encoding
 from pilotfish.operations.request_context import RequestContext
 from pilotfish.operations.rows import ROWS
@@ -42,7 +42,7 @@ SEEDS = (
     b'\x07[{"name":"n","kind":12,"range":%b,"selectionRange":%b,"children":[{"name":"m"}]}]' % (HERE, HERE),
     b'\x0f{"changes":{"file:///w/a.py":[{"range":%b,"newText":"x"}]}}' % HERE,
 )
-REQUESTS = [operation for operation, row in ROWS.items() if row.request is not None]
+REQUESTS = [operation for operation, row in ROWS.items() if row.request is not None and row.request.read is not None]
 TEXTS = {path("a.py"): Text("a😀b\r\ncd")}
 BACKDROP = Backdrop(WORKSPACE, TEXTS, {"s": Encoding.UTF16})
 
@@ -52,6 +52,7 @@ def run(data: bytes) -> None:
     operation = pieces.choice(REQUESTS)
     row, question = ROWS[operation], Question(operation=operation, query="q", new_name="n")
     assert row.request is not None
+    assert row.request.read is not None
     try:
         reading = row.request.read(Raw(pieces.rest()), RequestContext(question, uri=uri("a.py"), item=Raw(b"{}")))
         selection = selected(row, question, {"s": reading}, WORKSPACE)
@@ -59,5 +60,4 @@ def run(data: bytes) -> None:
     except Malformed:
         return
     encode(found)
-    if operation is not Operation.RENAME_FILE:
-        assert set(selection.paths) <= {spot.path for found in reading.found for spot in found.spots}
+    assert set(selection.paths) <= {spot.path for found in reading.found for spot in found.spots}

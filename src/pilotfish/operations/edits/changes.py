@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import Changes, FileChange
 from pilotfish.operations.edits.diffs import ordered, unified
-from pilotfish.operations.lenient import is_null
-from pilotfish.operations.request_context import RequestContext
-from pilotfish.operations.results import NOWHERE, Reading, Spot, View
+from pilotfish.operations.results import NOWHERE, Spot, View
 from pilotfish.protocol.edits import (
     Create,
     Delete,
@@ -25,34 +23,8 @@ from pilotfish.protocol.edits import (
     Resource,
     TextChange,
     apply_edits,
-    edit_plan,
 )
 from pilotfish.protocol.positions import Text
-from pilotfish.protocol.wire import Raw
-
-
-class FoundChanges(Struct, frozen=True):
-    """The edit that a server answers with; its spots are the documents it touches."""
-
-    plan: EditPlan
-
-    @property
-    def spots(self) -> tuple[Spot, ...]:
-        uris = dict.fromkeys(resource.uri for operation in self.plan.operations for resource in _resources(operation))
-        return tuple(Spot(uri, NOWHERE) for uri in uris)
-
-    @property
-    def name(self) -> str:
-        return ""
-
-    def resolved(self, view: View) -> Changes:
-        return preview(self.plan, view)
-
-
-def read_changes(raw: Raw, _asked: RequestContext) -> Reading[FoundChanges]:
-    """Read `WorkspaceEdit | null`; an edit that changes nothing is none. All of it is read or it is `Malformed`."""
-    plan = EditPlan(()) if is_null(raw) else edit_plan(raw)
-    return Reading((FoundChanges(plan),)) if plan.operations else Reading()
 
 
 def preview(plan: EditPlan, view: View) -> Changes:
@@ -142,10 +114,6 @@ def _change(file: _File, view: View) -> FileChange | None:
 
 def _spot(resource: Resource) -> Spot:
     return Spot(resource.uri, NOWHERE)
-
-
-def _resources(operation: EditOperation) -> tuple[Resource, ...]:
-    return (operation.source, operation.target) if isinstance(operation, Rename) else (operation.resource,)
 
 
 def _to_confirm(operation: EditOperation) -> Iterator[str]:

@@ -170,7 +170,7 @@ class QuestionRunner:
         session: Session,
     ) -> Reply:
         request = row.request
-        if request is None:
+        if request is None or request.read is None:
             raise ServerFailed(Code.UNSUPPORTED, f"{row.operation} is not a request to a server")
         ledger, path, searched = self._ledgers.of(session), subject.path, None
         await ledger.until_in_step(session.request_seconds * INDEXING_SHARE)
@@ -271,7 +271,6 @@ class QuestionRunner:
             position=None if subject.position is None else position_to_wire(subject.position, text, session.encoding),
             range=None if place is None else range_to_wire(place, text, session.encoding),
             item=question.call_hierarchy_item or question.type_hierarchy_item,
-            new_uri=None if subject.new_path is None else uri_of(subject.new_path),
         )
         if asked.range is not None and subject.path is not None:
             asked = replace(asked, diagnostics=_diagnostics_at(session, subject.path, asked.range))

@@ -63,7 +63,6 @@ class Subject(Struct, frozen=True):
     text: Text | None = None
     position: Position | None = None
     range: Range | None = None
-    new_path: AbsPath | None = None
     declared: Location | None = None
     """The declaration, where the subject was found by name."""
     also: tuple[Position, ...] = ()
@@ -88,8 +87,6 @@ class SubjectFinder:
                 return Subject()
             return _at_member(question, await self._named_anywhere(question, client, workspace))
         subject = await self._file(question.file_path, workspace)
-        if question.new_path is not None:
-            return replace(subject, new_path=admit(question.new_path, workspace.boundary, Want.TARGET).path)
         if question.symbol is not None:
             return _at_member(question, await self._named(question, subject, client, workspace))
         if question.line is None or subject.text is None:

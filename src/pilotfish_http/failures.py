@@ -28,5 +28,5 @@ def status_of(failure: Failure) -> int:
 
 
 def body_of(failure: Failure) -> dict[str, str]:
-    said = {"error": sanitised(failure.message, MAX_MESSAGE), "code": str(failure.code)}
-    return said if failure.hint is None else {**said, "hint": sanitised(failure.hint, MAX_MESSAGE)}
+    body = {"error": sanitised(failure.message, MAX_MESSAGE), "code": str(failure.code)}
+    return body if failure.hint is None else {**body, "hint": sanitised(failure.hint, MAX_MESSAGE)}

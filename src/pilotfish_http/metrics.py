@@ -65,7 +65,7 @@ def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Labels, flo
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:
-    inner = ",".join(f'{label}="{_escaped(said)}"' for label, said in labels.items())
+    inner = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
     return f"pilotfish_{name}{{{inner}}} {value:g}" if inner else f"pilotfish_{name} {value:g}"
 
 

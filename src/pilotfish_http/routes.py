@@ -78,8 +78,8 @@ def application(parts: Parts) -> AsgiApplication:
             await router(scope, receive, send)
         except HTTPException as refused:
             code = Code.NOT_FOUND if refused.status_code == NOT_FOUND else Code.UNSUPPORTED
-            said = {"error": str(refused.detail), "code": str(code)}
-            await _json(said, refused.status_code, dict(refused.headers or {}))(scope, receive, send)
+            body = {"error": str(refused.detail), "code": str(code)}
+            await _json(body, refused.status_code, dict(refused.headers or {}))(scope, receive, send)
 
     return routed
 

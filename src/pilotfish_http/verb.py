@@ -73,13 +73,13 @@ def _answer(connection: socket.socket) -> Mapping[str, Any]:
             if not data:
                 break
             line += data
-        said: Mapping[str, Any] = json.loads(line)
+        answer: Mapping[str, Any] = json.loads(line)
     except (OSError, ValueError) as error:
         hint = "See its log: pilotfish daemon logs"
         raise Unavailable(Code.SHUTTING_DOWN, f"the daemon does not serve: {error}", hint=hint) from None
-    if "error" in said:
-        raise failure_of(str(said["error"]), {"kind": "refused", **said})
-    return said
+    if "error" in answer:
+        raise failure_of(str(answer["error"]), {"kind": "refused", **answer})
+    return answer
 
 
 def _say(served: Mapping[str, Any], *, as_json: bool) -> None:

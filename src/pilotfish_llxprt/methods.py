@@ -125,8 +125,8 @@ class LlxprtMethods:
 
     def _notify_verdict(self, path: str, answer: DiagnosticsAnswer) -> None:
         found = sum(map(len, (answer.data or {}).values()))
-        said = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
-        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *said)
+        facts = (path, answer.meta.state, answer.meta.duration_ms, found, answer.meta.timed_out)
+        logger.debug("checked path=%s state=%s ms=%d found=%d timed_out=%s", *facts)
         if answer.meta.state is not State.FRESH:
             verdict = {"filePath": path, "state": answer.meta.state, "reason": answer.meta.reason}
             self._notify("lsp/verdict", verdict)

@@ -164,8 +164,8 @@ def bootstrap_of(text: str | None, canonical_id: Names) -> Bootstrap:
         raise _refused("has a config that is not an object")
     dialect = next(dialect for dialect in CONFIG_DIALECTS if dialect.host == HOST)
     translated = translation(dialect, {"lsp": config}, VARIABLE, canonical_id)
-    said = {} if translated is None else {k: v for k, v in translated.value.items() if k not in USER_ONLY}
-    return Bootstrap(AbsPath(root), said, () if translated is None else translated.notes)
+    settings = {} if translated is None else {k: v for k, v in translated.value.items() if k not in USER_ONLY}
+    return Bootstrap(AbsPath(root), settings, () if translated is None else translated.notes)
 
 
 def _refused(what: str) -> Refused:
@@ -224,7 +224,7 @@ class CrossedStream:
 
             for end in self._sources:
                 tasks.start_soon(listen, end)
-        return max(heard, key=lambda said: len(said[1]))
+        return max(heard, key=lambda message: len(message[1]))
 
 
 def _is_stream(descriptor: int) -> bool:

@@ -288,9 +288,9 @@ def diagnostics_lines(activity: Activity) -> Iterator[str]:
         yield "no diagnostics in the files that servers have seen"
     for file in activity.files:
         yield f"{sanitised(file.path, MAX_TEXT)}: {_counts(file)}"
-        for said in file.diagnostics:
-            message = sanitised(said.message.replace("\n", " "), MAX_TEXT)
-            yield f"  {said.line}: {said.severity}: {message} ({said.server})"
+        for found in file.diagnostics:
+            message = sanitised(found.message.replace("\n", " "), MAX_TEXT)
+            yield f"  {found.line}: {found.severity}: {message} ({found.server})"
         if file.more:
             yield f"  … and {file.more} more"
     if activity.more_files:
@@ -313,7 +313,7 @@ def log_lines(lines: tuple[str, ...]) -> Iterator[str]:
 
 
 def _counts(file: FileReport) -> str:
-    severities = [said.severity for said in file.diagnostics]
+    severities = [found.severity for found in file.diagnostics]
     found = [(name, severities.count(name)) for name in ("error", "warning")]
     others = len(severities) - sum(number for _, number in found) + file.more
     return ", ".join(counted(number, name) for name, number in (*found, ("other", others)) if number)

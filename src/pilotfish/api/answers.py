@@ -13,7 +13,7 @@ The file is long because it is a list: one shape after the other, and no behavio
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
@@ -200,9 +200,12 @@ class Edge(Api, frozen=True):
 
 # --- Diagnostics, changes, actions --------------------------------------------------------------------------------
 
+SeverityWord = Literal["error", "warning", "information", "hint"]
+"""From the worst, as the protocol counts them."""
+
 
 class Diagnostic(Extent, frozen=True, kw_only=True):
-    severity: Literal["error", "warning", "information", "hint"]
+    severity: SeverityWord
     message: str
     server: str
     code: str | None = None
@@ -264,7 +267,7 @@ def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> 
         character=found.range.start.character + 1,
         end_line=found.range.end.line + 1,
         end_character=found.range.end.character + 1,
-        severity=SEVERITIES[found.severity - 1],
+        severity=severity_word(found.severity),
         message=found.message,
         server=found.server,
         code=found.code,
@@ -275,12 +278,11 @@ def diagnostic_of(found: ModelDiagnostic, *, introduced: bool | None = None) -> 
     )
 
 
-SEVERITIES: tuple[Literal["error", "warning", "information", "hint"], ...] = (
-    "error",
-    "warning",
-    "information",
-    "hint",
-)
+SEVERITIES: tuple[SeverityWord, ...] = get_args(SeverityWord)
+
+
+def severity_word(severity: Severity) -> SeverityWord:
+    return SEVERITIES[severity - 1]
 
 
 # --- Questions ----------------------------------------------------------------------------------------------------
@@ -442,7 +444,7 @@ def of_severities(answer: "DiagnosticsAnswer", severities: Collection[Severity])
     """The same answer, with diagnostics of these severities only."""
     if answer.data is None:
         return answer
-    words = {SEVERITIES[severity - 1] for severity in severities}
+    words = {severity_word(severity) for severity in severities}
     data = {path: tuple(one for one in found if one.severity in words) for path, found in answer.data.items()}
     return with_data(answer, data)
 

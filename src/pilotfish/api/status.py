@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from pilotfish.api.answers import Api, Feedback
+from pilotfish.api.answers import Api, Feedback, SeverityWord
 
 # --- The snapshot ----------------------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class Said(Api, frozen=True, kw_only=True):
     """What a server said last about a place, in its own units: for people, and no verdict."""
 
     line: int
-    severity: Literal["error", "warning", "information", "hint"]
+    severity: SeverityWord
     message: str
     server: str
 

@@ -60,8 +60,8 @@ def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> No
         for words in (["read-tree", f"{base}:./"], ["checkout-index", "-a", f"--prefix={target}/"]):
             done = run_git(git, root, words, index)
             if done.returncode:
-                said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-                raise Refused(Code.INVALID_INPUT, f"git has no files of {base}: {' '.join(said)}")
+                last_line = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                raise Refused(Code.INVALID_INPUT, f"git has no files of {base}: {' '.join(last_line)}")
 
 
 def _fill(root: AbsPath, copy: AbsPath, above: Sequence[IgnoreRules], *, copies: bool) -> None:

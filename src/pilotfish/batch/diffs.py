@@ -56,6 +56,6 @@ class DiffReader:
         store = {} if words[0] == "init" else {"GIT_DIR": self._store}
         done = run_git(self._git, AbsPath(folder or self._folder), words, {**store, **variables}, given)
         if done.returncode:
-            said = " ".join(done.stderr.decode(errors="replace").split())
-            raise Refused(Code.INVALID_INPUT, f"the diff does not apply: {said}")
+            why = " ".join(done.stderr.decode(errors="replace").split())
+            raise Refused(Code.INVALID_INPUT, f"the diff does not apply: {why}")
         return done.stdout

@@ -124,6 +124,6 @@ class PatchQueue:
 
 def _content(patch: Patch) -> bytes:
     """A digest of all of a patch but its name."""
-    said = (patch.base, patch.diff, sorted(patch.files.items()))
+    content = (patch.base, patch.diff, sorted(patch.files.items()))
     # Not as JSON: the text of a file need not be valid Unicode.
-    return hashlib.sha256(repr(said).encode()).digest()
+    return hashlib.sha256(repr(content).encode()).digest()

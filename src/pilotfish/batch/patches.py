@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
-from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
 
-from pilotfish.api.answers import State, diagnostic_of
+from pilotfish.api.answers import SeverityWord, State, diagnostic_of
 from pilotfish.model import Severity
 from pilotfish.service.patch_checks import PatchVerdict
 
@@ -41,7 +40,7 @@ class IntroducedDiagnostic(Struct, frozen=True, omit_defaults=True):
     file: str
     line: int
     character: int
-    severity: Literal["error", "warning", "information", "hint"]
+    severity: SeverityWord
     message: str
     server: str
     code: str | None = None

@@ -147,12 +147,12 @@ class ChangeRunner:
                 asked = await self._questions.request_context(session, _rename_request(), job.question, subject)
                 await session.request(PREPARE_RENAME, at_position(asked), about=subject.path)
 
-        said = ""
+        why = ""
         try:
             await self._proposals.use(job, candidate, ask)
         except Failure as failure:
-            said = f": {failure.message}"
-        message = f"{candidate.spec.id} does not rename {old or 'what is there'}{said}"
+            why = f": {failure.message}"
+        message = f"{candidate.spec.id} does not rename {old or 'what is there'}{why}"
         hint = "Only what the workspace declares can be renamed, not keywords, literals or names of libraries."
         return Refused(Code.UNSUPPORTED, message, hint=hint)
 

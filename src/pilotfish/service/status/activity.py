@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
-from typing import Literal
 
+from pilotfish.api.answers import severity_word
 from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileReport, Said
 from pilotfish.model import AbsPath, Severity
 from pilotfish.sanitise import sanitised
@@ -26,13 +26,6 @@ MAX_LINE = 200
 
 MAX_COMPARED = 400
 """Lines of either side that are compared; more are one place."""
-
-_WORDS: dict[Severity, Literal["error", "warning", "information", "hint"]] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFORMATION: "information",
-    Severity.HINT: "hint",
-}
 
 
 def activity(service: Service, client: ClientSession) -> Activity:
@@ -64,19 +57,19 @@ def feedback_shown(shown: ShownFeedback, conversations: Mapping[str, str | None]
     )
 
 
-def _weight(said: Sequence[ReportedDiagnostic]) -> tuple[int, ...]:
+def _weight(reported: Sequence[ReportedDiagnostic]) -> tuple[int, ...]:
     """Sorts the file with the most errors first, then by warnings and so on."""
-    return tuple(-sum(one.severity is severity for one in said) for severity in Severity)
+    return tuple(-sum(one.severity is severity for one in reported) for severity in Severity)
 
 
-def _report(path: AbsPath, said: Sequence[ReportedDiagnostic], root: AbsPath) -> FileReport:
+def _report(path: AbsPath, reported: Sequence[ReportedDiagnostic], root: AbsPath) -> FileReport:
     return FileReport(
         path=os.path.relpath(path, root),
         diagnostics=tuple(
-            Said(line=one.line, severity=_WORDS[one.severity], message=one.message, server=one.server)
-            for one in said[:MAX_DIAGNOSTICS]
+            Said(line=one.line, severity=severity_word(one.severity), message=one.message, server=one.server)
+            for one in reported[:MAX_DIAGNOSTICS]
         ),
-        more=max(0, len(said) - MAX_DIAGNOSTICS),
+        more=max(0, len(reported) - MAX_DIAGNOSTICS),
     )
 
 

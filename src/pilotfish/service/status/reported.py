@@ -8,7 +8,6 @@ edit is not an answer after it.
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from pilotfish.client.session import Session
 from pilotfish.model import AbsPath, Severity
 from pilotfish.policy.boundary import Place, classify
 from pilotfish.pool.plan import Running
-from pilotfish.protocol.diagnostics import Push, Report
+from pilotfish.protocol.diagnostics import Push, Report, words_of
 from pilotfish.protocol.wire import WireDiagnostic
 from pilotfish.service.diagnostics.runner import Patience
 from pilotfish.service.service import Service
@@ -105,7 +104,7 @@ def _of(session: Session, server: str) -> Iterator[tuple[AbsPath, ReportedDiagno
     for path in session.reports.files_with_items():
         for item in _items(session, path):
             severity = Severity(min(max(item.severity or 1, 1), 4))
-            yield path, ReportedDiagnostic(item.range.start.line + 1, severity, _message(item), server)
+            yield path, ReportedDiagnostic(item.range.start.line + 1, severity, words_of(item)[1], server)
 
 
 def _items(session: Session, path: AbsPath) -> Iterator[WireDiagnostic]:
@@ -114,11 +113,3 @@ def _items(session: Session, path: AbsPath) -> Iterator[WireDiagnostic]:
     pulled: list[Report] = [report for channel, report in channels.items() if channel != Push()]
     for report in pulled or channels.values():
         yield from report.items
-
-
-def _message(item: WireDiagnostic) -> str:
-    """A string, or since 3.18 markup."""
-    message: object = item.message
-    if isinstance(message, dict):
-        message = cast("dict[str, object]", message).get("value", "")
-    return str(message)

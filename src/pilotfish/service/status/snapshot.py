@@ -193,11 +193,11 @@ def _broken(slot: Broken, ahead: float) -> BrokenState:
 
 
 def _source(workspace: Workspace, server: str) -> Literal["builtin", "global", "project", "merged"]:
-    said = workspace.sources.get(server, frozenset())
-    own = said & {ConfigSource.GLOBAL, ConfigSource.PROJECT}
+    sources = workspace.sources.get(server, frozenset())
+    own = sources & {ConfigSource.GLOBAL, ConfigSource.PROJECT}
     if not own:
         return "builtin"
-    if len(own) > 1 or ConfigSource.CATALOGUE in said:
+    if len(own) > 1 or ConfigSource.CATALOGUE in sources:
         return "merged"
     return "global" if ConfigSource.GLOBAL in own else "project"
 

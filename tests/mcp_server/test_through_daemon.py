@@ -115,14 +115,17 @@ def test_a_client_that_leaves_leaves_the_daemon_and_no_session(home: DaemonHome,
 
 
 @pytest.mark.proves("MCP-1", "F65")
-def test_a_daemon_that_dies_ends_its_clients(home: DaemonHome) -> None:
+def test_a_daemon_that_dies_is_replaced_with_the_next_call(home: DaemonHome) -> None:
+    hover = request(1, "tools/call", {"name": "lsp_hover", "arguments": HOVER})
     with started(home) as process:
         talk(process, initialize())
+        before = talk(process, hover)["result"]["content"]
         (daemon,) = home.daemons()
         os.kill(daemon, signal.SIGKILL)
-        assert ends(process.pid)
-        assert process.stdout is not None
-        assert process.stdout.read() == b""
+        assert ends(daemon)
+        assert home.daemons() == []
+        assert talk(process, hover | {"id": 2}) == {**talk(process, hover), "id": 2}
+        assert before == [{"type": "text", "text": "a word"}]
 
 
 @pytest.mark.proves("F84", "F75")

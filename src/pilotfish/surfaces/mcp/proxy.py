@@ -1,7 +1,7 @@
 """`pilotfish mcp`: MCP over standard input and output.
 
-The program copies bytes to and from the daemon, which has the SDK and the language servers, and imports neither. It
-ends when either side does. Without a daemon, it serves in its own process.
+The program copies messages to and from the daemon, which has the SDK and the language servers, and imports neither. It
+ends when the host does. Without a daemon, it serves in its own process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from msgspec import to_builtins
 from pilotfish.errors import Unavailable
 from pilotfish.ipc.client import Introduction
 from pilotfish.model import AbsPath
-from pilotfish.surfaces.daemon_stream import open_upgraded, relay
+from pilotfish.surfaces.daemon_stream import open_upgraded
+from pilotfish.surfaces.mcp.lasting import LastingConnection
 from pilotfish.surfaces.mcp.options import McpOptions, require_sdk
 from pilotfish.system.standard_streams import take_standard_streams, until_signalled
 
@@ -35,11 +36,14 @@ def run(carry: Callable[[ByteStream], Awaitable[None]]) -> None:
 
 async def by_daemon(options: McpOptions, host: ByteStream) -> None:
     """Have the daemon serve, which is started when none runs; the workspace is around the current folder."""
+    connection = LastingConnection(
+        host, partial(open_upgraded, Introduction(cwd=os.getcwd()), "mcp", to_builtins(options))
+    )
     try:
-        async with open_upgraded(Introduction(cwd=os.getcwd()), "mcp", to_builtins(options)) as daemon:
-            await until_signalled(partial(relay, host, daemon, daemon.end_sending))
+        await until_signalled(connection.serve)
     except Unavailable:
-        # Nothing has been read from the host yet: only connecting fails so.
+        if connection.began:
+            raise
         await in_process(options, host)
 
 

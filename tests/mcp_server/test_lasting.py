@@ -1,0 +1,100 @@
+"""A connection of a host that outlives the daemon: the next one is introduced, and all that was owed is answered."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from pilotfish.surfaces.daemon_stream import DaemonStream
+from pilotfish.surfaces.mcp.lasting import LOST, LastingConnection
+from support.clients.raw_mcp import initialize, request
+from support.clients.wires import MemoryWire
+
+pytestmark = [pytest.mark.anyio, pytest.mark.proves("MCP-1", "F65")]
+
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+class FakeDaemon(MemoryWire):
+    async def end_sending(self) -> None:
+        self.peer.hang_up()
+
+
+class Daemons:
+    """A daemon for each connection."""
+
+    def __init__(self) -> None:
+        self.started: list[FakeDaemon] = []
+        self._new = anyio.Event()
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncGenerator[DaemonStream]:
+        daemon = FakeDaemon()
+        self.started.append(daemon)
+        self._new.set()
+        self._new = anyio.Event()
+        try:
+            yield cast("DaemonStream", daemon)
+        finally:
+            daemon.close()
+
+    async def number(self, index: int) -> FakeDaemon:
+        while len(self.started) <= index:
+            await self._new.wait()
+        return self.started[index]
+
+
+def line(message: Any) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+async def test_a_second_daemon_is_introduced_as_the_first_was() -> None:
+    host, daemons = MemoryWire(), Daemons()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(LastingConnection(host, daemons.connect).serve)
+            first = (await daemons.number(0)).peer
+            host.peer.say(line(initialize()))
+            assert await first.hear() == line(initialize())
+            first.say(b'{"jsonrpc":"2.0","id":"init",')
+            first.say(b'"result":{}}\n')
+            assert json.loads(await host.peer.hear())["result"] == {}
+            host.peer.say(line(INITIALIZED) + line(request(1, "tools/list")))
+            await first.hear()
+            first.say(b'{"half of an answer')
+            first.hang_up()
+            lost = json.loads(await host.peer.hear())
+            assert (lost["id"], lost["error"]["message"]) == (1, LOST)
+            assert len(daemons.started) == 1
+
+            host.peer.say(line(request(2, "tools/list")))
+            second = (await daemons.number(1)).peer
+            assert await second.hear() == line(initialize())
+            second.say(line({"jsonrpc": "2.0", "id": "init", "result": {}}))
+            assert await second.hear() == line(INITIALIZED)
+            assert await second.hear() == b""
+            assert await second.hear() == line(request(2, "tools/list"))
+            second.say(line({"jsonrpc": "2.0", "id": 2, "result": {}}))
+            assert json.loads(await host.peer.hear())["id"] == 2
+            host.peer.hang_up()
+    host.close()
+
+
+async def test_half_a_message_is_said_to_the_second_daemon_whole() -> None:
+    host, daemons = MemoryWire(), Daemons()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(LastingConnection(host, daemons.connect).serve)
+            first = (await daemons.number(0)).peer
+            host.peer.say(b'{"jsonrpc":"2.0",')
+            await first.hear()
+            first.hang_up()
+            await host.peer.hear()
+            host.peer.say(b'"id":1,"method":"ping"}\n')
+            second = (await daemons.number(1)).peer
+            assert await second.hear() + await second.hear() == b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+            host.peer.hang_up()
+    host.close()

@@ -30,7 +30,7 @@ MAX_HALF = 4 * 1024 * 1024
 LOST = "The daemon of Pilotfish ended before it answered. Ask again: the next call starts a new one."
 
 
-class Envelope(Struct, frozen=True):
+class MessageHead(Struct, frozen=True):
     """What is read of a message."""
 
     id: Id | None = None
@@ -54,7 +54,7 @@ class HostRecord:
         if len(self.half) > MAX_HALF:
             self.half = b""
         for line in lines:
-            message = _envelope(line)
+            message = _head(line)
             if message.method == "initialize":
                 self._opening = [line]
             elif message.method == "notifications/initialized":
@@ -64,7 +64,7 @@ class HostRecord:
 
     def heard(self, line: bytes) -> None:
         """The host was sent this line."""
-        message = _envelope(line)
+        message = _head(line)
         if message.method is None and message.id is not None:
             self._owed.pop(message.id, None)
 
@@ -79,8 +79,8 @@ class HostRecord:
         """Say to a new daemon what the host said first; the host has had the answer from the old one."""
         if self._opening:
             await daemon.stream.send(self._opening[0] + b"\n")
-            wanted = _envelope(self._opening[0]).id
-            while (line := await daemon.next()) and _envelope(line).id != wanted:
+            wanted = _head(self._opening[0]).id
+            while (line := await daemon.next()) and _head(line).id != wanted:
                 pass
             await daemon.stream.send(b"".join(line + b"\n" for line in self._opening[1:]))
         await daemon.stream.send(self.half)
@@ -174,8 +174,8 @@ class LastingConnection:
         return False
 
 
-def _envelope(line: bytes) -> Envelope:
+def _head(line: bytes) -> MessageHead:
     try:
-        return msgspec.json.decode(line, type=Envelope)
+        return msgspec.json.decode(line, type=MessageHead)
     except (msgspec.DecodeError, UnicodeError):
-        return Envelope()
+        return MessageHead()

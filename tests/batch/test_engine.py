@@ -49,7 +49,7 @@ async def _play(lost: list[list[bool]], judges: int) -> list[Judgement]:
     queue = PatchQueue(each([Patch(number, {"a": str(number)}) for number in range(len(lost))]), tell)
 
     async def judge() -> None:
-        while (patch := await queue.take()) is not None:
+        while (patch := await queue.next_patch()) is not None:
             await anyio.lowlevel.checkpoint()
             is_lost = next(tries[int(patch.id)], False)
             state = State.UNAVAILABLE if is_lost else State.FRESH
@@ -80,7 +80,7 @@ async def test_a_patch_that_comes_back_is_taken_while_the_input_waits_for_its_an
     queue, taken = PatchQueue(patches(), tell), list[Patch | None]()
 
     async def judge() -> None:
-        while (patch := await queue.take()) is not None:
+        while (patch := await queue.next_patch()) is not None:
             taken.append(patch)
             is_lost = len(taken) == 1
             if is_lost:
@@ -111,7 +111,7 @@ async def test_the_same_patch_under_another_name_is_told_without_a_judge() -> No
     ]
     queue = PatchQueue(each(patches), tell)
     taken = list[object]()
-    while (patch := await queue.take()) is not None:
+    while (patch := await queue.next_patch()) is not None:
         taken.append(patch.id)
         # What is not fresh may be another thing the next time.
         state = State.FRESH if patch.id != "c" else State.PARTIAL
@@ -178,7 +178,7 @@ class Listing:
     def __init__(self) -> None:
         self.ids = list[object]()
 
-    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+    async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         async for patch in patches:
             self.ids.append(patch.id)
             await tell(Judgement(patch.id, State.FRESH, (), 0, 0))

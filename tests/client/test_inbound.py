@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pilotfish.client.inbound import MAX_MESSAGES, REQUESTS, Inbox, answer, take
+from pilotfish.client.inbound import MAX_MESSAGES, REQUESTS, Inbox, answer_request, take_notification
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.diagnostics import Reports
 from pilotfish.protocol.readiness import Readiness
@@ -44,7 +44,7 @@ def raw(value: object) -> msgspec.Raw:
 
 
 def asked(method: str, params: object = None, box: Inbox | None = None) -> Any:
-    reply = answer(box or inbox(), method, raw(params), stopping=False)
+    reply = answer_request(box or inbox(), method, raw(params), stopping=False)
     return reply if isinstance(reply, ResponseError) else msgspec.json.decode(msgspec.json.encode(reply))
 
 
@@ -142,7 +142,7 @@ def test_an_edit_of_a_command_that_we_asked_for_goes_to_its_taker() -> None:
 )
 @pytest.mark.parametrize("params", [b"", b"null", b"{}"])
 def test_refreshes_and_progress_are_acknowledged_with_or_without_params(method: str, params: bytes) -> None:
-    assert answer(inbox(), method, msgspec.Raw(params), stopping=False) is None
+    assert answer_request(inbox(), method, msgspec.Raw(params), stopping=False) is None
 
 
 @pytest.mark.proves("C62", "C98")
@@ -186,22 +186,22 @@ def test_a_fault_of_ours_is_an_internal_error_and_no_more(caplog: pytest.LogCapt
 
 @pytest.mark.proves("C38")
 def test_while_stopping_everything_is_answered_with_null() -> None:
-    assert answer(inbox(), "workspace/configuration", raw({"items": [NOTHING]}), stopping=True) is None
-    assert answer(inbox(), "no/such", raw(None), stopping=True) is None
+    assert answer_request(inbox(), "workspace/configuration", raw({"items": [NOTHING]}), stopping=True) is None
+    assert answer_request(inbox(), "no/such", raw(None), stopping=True) is None
 
 
 @pytest.mark.proves("C16", "C45")
 @pytest.mark.parametrize("method", ["$/unknown", "$/logTrace", "telemetry/event", "custom/thing"])
 def test_unknown_notifications_are_met_with_silence(method: str) -> None:
-    assert take(inbox(), method, raw({"x": 1}))
+    assert take_notification(inbox(), method, raw({"x": 1}))
 
 
 @pytest.mark.proves("C63")
 def test_a_hundred_thousand_log_messages_are_bounded() -> None:
     box = inbox()
     for number in range(100_000):
-        take(box, "window/logMessage", raw({"type": 3, "message": f"{number} " + "x" * 10}))
-    take(box, "window/showMessage", raw({"type": 1, "message": "y" * 10_000}))
+        take_notification(box, "window/logMessage", raw({"type": 3, "message": f"{number} " + "x" * 10}))
+    take_notification(box, "window/showMessage", raw({"type": 1, "message": "y" * 10_000}))
     assert len(box.messages) == MAX_MESSAGES
     assert len(box.messages[-1]) == 2_000
 
@@ -209,21 +209,21 @@ def test_a_hundred_thousand_log_messages_are_bounded() -> None:
 @pytest.mark.proves("F40")
 @pytest.mark.parametrize("method", ["textDocument/publishDiagnostics", "window/logMessage", "tsserver/request"])
 def test_a_malformed_notification_is_reported_and_changes_nothing(method: str) -> None:
-    assert not take(inbox(), method, raw(3))
+    assert not take_notification(inbox(), method, raw(3))
 
 
 def test_the_tsserver_exchange_is_answered_so_that_the_server_goes_on() -> None:
     sent: list[tuple[str, Json]] = []
-    take(inbox(sent), "tsserver/request", raw([[7, "_vue:projectInfo", NOTHING], []]))
+    take_notification(inbox(sent), "tsserver/request", raw([[7, "_vue:projectInfo", NOTHING], []]))
     assert sent == [("tsserver/response", [[7, None]])]
 
 
 def test_status_and_progress_reach_readiness() -> None:
     box = inbox()
-    take(box, "experimental/serverStatus", raw({"quiescent": False}))
+    take_notification(box, "experimental/serverStatus", raw({"quiescent": False}))
     assert box.readiness.busy
-    take(box, "experimental/serverStatus", raw({"quiescent": True}))
-    take(box, "$/progress", raw({"token": 1, "value": {"kind": "begin", "title": "t"}}))
+    take_notification(box, "experimental/serverStatus", raw({"quiescent": True}))
+    take_notification(box, "$/progress", raw({"token": 1, "value": {"kind": "begin", "title": "t"}}))
     assert box.readiness.busy
 
 

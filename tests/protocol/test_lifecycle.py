@@ -18,7 +18,7 @@ MOVES = [(phase, step, following) for phase, steps in TRANSITIONS.items() for st
 @pytest.mark.parametrize(("phase", "step", "following"), MOVES)
 def test_a_listed_step_moves_on(phase: Phase, step: Step, following: Phase) -> None:
     lifecycle = at(phase)
-    lifecycle.take(step)
+    lifecycle.advance(step)
     assert lifecycle.phase is following
 
 
@@ -28,7 +28,7 @@ def test_a_step_that_is_not_listed_is_a_bug(phase: Phase, step: Step) -> None:
     if step in TRANSITIONS[phase]:
         return
     with pytest.raises(Bug, match=f"{step.value} while the connection is {phase.value}"):
-        at(phase).take(step)
+        at(phase).advance(step)
 
 
 @pytest.mark.proves("C26", "C32", "C37")

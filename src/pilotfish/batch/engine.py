@@ -24,7 +24,7 @@ Tell = Callable[[Judgement], Awaitable[None]]
 
 
 class Engine(Protocol):
-    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+    async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """Judge each patch once, and tell each judgement as soon as it is known, in any order.
 
         Whatever happens to a judge, none is lost and none is told twice; whoever fails for good says so in the
@@ -50,7 +50,7 @@ class PatchQueue:
         self._is_read = False
         self._returned = anyio.Event()
 
-    async def take(self) -> Patch | None:
+    async def next_patch(self) -> Patch | None:
         """The next patch; None when all are judged. While others judge the last ones, it waits: one may come back."""
         while True:
             patch = await self._next()

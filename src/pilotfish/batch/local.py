@@ -26,7 +26,7 @@ class LocalEngine:
         self._states: dict[str | None, SharedStates] = {}
         """By base: what any judge has found of its files."""
 
-    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+    async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
         queue = PatchQueue(patches, tell)
         with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
@@ -37,7 +37,7 @@ class LocalEngine:
 
     async def _work(self, queue: PatchQueue, bases: Bases, number: int) -> None:
         """One judge after the other, each of the base that the next patch has."""
-        patch = await queue.take()
+        patch = await queue.next_patch()
         while patch is not None:
             async with AsyncExitStack() as opened:
                 try:
@@ -45,7 +45,7 @@ class LocalEngine:
                 except Failure as failure:
                     # There is no such base, or no room for a copy of it.
                     await queue.end(unjudged(patch, failure.message))
-                    patch = await queue.take()
+                    patch = await queue.next_patch()
                     continue
                 base, is_sound = patch.base, True
                 # A judge whose servers fail is given up for a new one: its pool would wait before it tries them again.
@@ -53,7 +53,7 @@ class LocalEngine:
                     judged = await judge.judge(patch)
                     is_sound = not judged.may_pass
                     await queue.settle(patch, judged)
-                    patch = await queue.take()
+                    patch = await queue.next_patch()
 
     async def _judge(self, opened: AsyncExitStack, bases: Bases, base: str | None, number: int) -> PatchJudge:
         copy = await bases.copy_of(base)

@@ -166,7 +166,7 @@ class RayEngine:
         self._began = began
         self._known: _Known = {}
 
-    async def run(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
+    async def judge_all(self, patches: AsyncIterator[Patch], tell: Tell) -> None:
         """As the port says."""
         ray = _ray()
         # Not in a thread: it takes the signals of a program for its own only in the main one, and says so elsewhere.
@@ -193,7 +193,7 @@ class RayEngine:
         """One actor, and another one when it is lost."""
         judge: _Judge | None = None
         try:
-            while (patch := await queue.take()) is not None:
+            while (patch := await queue.next_patch()) is not None:
                 try:
                     piece = await pieces.of(patch.base)
                 except Failure as failure:

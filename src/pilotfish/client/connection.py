@@ -116,7 +116,7 @@ class Connection:
             stderr=self._process.stderr_tail(),
         )
 
-    async def run(self) -> None:
+    async def serve(self) -> None:
         """Read and write until the connection ends or is closed, whatever happens to the caller."""
         with self._tasks:
             async with owned_tasks() as tasks:
@@ -278,7 +278,7 @@ class Connection:
         if self.failure is not None:
             return
         self.failure, self.hung_up = failure, True
-        self._lifecycle.take(Step.END)
+        self._lifecycle.advance(Step.END)
         self._calls.end_all(failure)
         self._channel.peer.close()
         self._channel.queue.close(drop=True)

@@ -68,7 +68,7 @@ class Inbox(Struct):
     """Called after any message that may change what is known: diagnostics, progress, registrations."""
 
 
-def answer(inbox: Inbox, method: str, params: Raw, *, stopping: bool) -> object | ResponseError:
+def answer_request(inbox: Inbox, method: str, params: Raw, *, stopping: bool) -> object | ResponseError:
     """The reply to one request of the server."""
     if stopping:
         # After `shutdown` servers still ask and some wait for the answer; an error deadlocks their exit.
@@ -85,7 +85,7 @@ def answer(inbox: Inbox, method: str, params: Raw, *, stopping: bool) -> object 
         return ResponseError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
 
-def take(inbox: Inbox, method: str, params: Raw) -> bool:
+def take_notification(inbox: Inbox, method: str, params: Raw) -> bool:
     """Take in one notification; False when it is malformed. Unknown ones are ignored, as the specification says."""
     handler = NOTIFICATIONS.get(method)
     if handler is None:

@@ -20,7 +20,7 @@ from msgspec import Raw
 from pilotfish.client.calls import Call, EndedCall
 from pilotfish.client.connection import Connection
 from pilotfish.client.handshake import SessionOptions, handshake, start_failed
-from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer, take
+from pilotfish.client.inbound import MAX_MESSAGES, EditSink, Inbox, answer_request, take_notification
 from pilotfish.client.ladder import STOP_SECONDS, walk_down
 from pilotfish.client.pulse import Pulse
 from pilotfish.errors import Code, Failure, Scene, ServerFailed, Unavailable
@@ -70,7 +70,7 @@ async def open_session(options: SessionOptions, spawn: Spawner) -> AsyncGenerato
     """
     async with spawn(options.launch) as process, owned_tasks() as tasks:
         session = Session(options, process)
-        tasks.start_soon(session.run)
+        tasks.start_soon(session.serve)
         try:
             await session.initialize()
             yield session
@@ -197,8 +197,8 @@ class Session:
 
     # --- Life ------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        await self._connection.run()
+    async def serve(self) -> None:
+        await self._connection.serve()
         self.changed.notify()
 
     def fail(self, what: str) -> None:
@@ -409,10 +409,10 @@ class Session:
     # --- The server's messages -------------------------------------------------------------------------------------
 
     def _answer(self, method: str, params: Raw, phase: Phase) -> object | ResponseError:
-        return answer(self._inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
+        return answer_request(self._inbox, method, params, stopping=phase in {Phase.STOPPING, Phase.EXITING})
 
     def _take(self, method: str, params: Raw) -> None:
-        take(self._inbox, method, params)
+        take_notification(self._inbox, method, params)
 
     def _on_change(self, _path: AbsPath | None) -> None:
         moves = self.capabilities.moves

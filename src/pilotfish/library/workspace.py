@@ -168,7 +168,7 @@ class Workspace(Questions):
             # Here and not around the `yield`: whoever reads may end in another task.
             with scope:
                 async with told:
-                    await engine.run(each(patches), told.send)
+                    await engine.judge_all(each(patches), told.send)
 
         self._tasks.start_soon(run)
         try:

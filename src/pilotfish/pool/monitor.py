@@ -52,7 +52,7 @@ class Monitor:
     def look_again(self) -> None:
         self._woken.notify()
 
-    async def run(self) -> None:
+    async def watch(self) -> None:
         while True:
             now = current_time()
             await self._stop_hung(now)

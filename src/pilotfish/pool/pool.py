@@ -84,7 +84,7 @@ class Pool:
         """The pool's life; at its end every server is stopped, all side by side."""
         async with owned_tasks() as tasks:
             self._tasks = tasks
-            tasks.start_soon(self._monitor.run)
+            tasks.start_soon(self._monitor.watch)
             try:
                 yield self
             finally:

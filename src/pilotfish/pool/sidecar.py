@@ -58,7 +58,7 @@ async def running_sidecar(
     else:
         sidecar = Sidecar(spawn, jitter, SidecarState())
         async with owned_tasks() as tasks:
-            tasks.start_soon(sidecar.run, launch)
+            tasks.start_soon(sidecar.keep_running, launch)
             try:
                 yield sidecar
             finally:
@@ -77,7 +77,7 @@ class Sidecar:
         process = self._process
         return self._state if process is None else replace(self._state, stderr=process.stderr_tail())
 
-    async def run(self, launch: Launch) -> None:
+    async def keep_running(self, launch: Launch) -> None:
         """Start it again and again, until cancelled."""
         failures = 0
         while True:

@@ -67,7 +67,7 @@ class Lifecycle:
     def __init__(self) -> None:
         self.phase = Phase.SPAWNED
 
-    def take(self, step: Step) -> None:
+    def advance(self, step: Step) -> None:
         """Move on, or raise `Bug` when the table has no such move."""
         following = TRANSITIONS[self.phase].get(step)
         if following is None:
@@ -83,5 +83,5 @@ class Lifecycle:
         if not self.may_send(method):
             return False
         if method in STEPS:
-            self.take(STEPS[method])
+            self.advance(STEPS[method])
         return True

@@ -38,10 +38,10 @@ def plain_text(snippet: str) -> str:
     expansion = _Expansion()
     end = 0
     for token in _TOKEN.finditer(snippet):
-        expansion.text(snippet[end : token.start()])
-        expansion.take(token)
+        expansion.add_text(snippet[end : token.start()])
+        expansion.add_token(token)
         end = token.end()
-    expansion.text(snippet[end:])
+    expansion.add_text(snippet[end:])
     return expansion.finished()
 
 
@@ -53,16 +53,16 @@ class _Expansion:
         self._open: list[tuple[str, int]] = []
         self._defaults: dict[str, str] = {}
 
-    def text(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         self._pieces.append((text, None))
 
-    def take(self, token: re.Match[str]) -> None:
+    def add_token(self, token: re.Match[str]) -> None:
         if stop := token["stop"] or token["braced_stop"]:
             self._pieces.append(("", stop))
         elif choice := token["choice"]:
             first = _ESCAPED_IN_CHOICE.sub(r"\1", token["first"])
             self._defaults.setdefault(choice, first)
-            self.text(first)
+            self.add_text(first)
         elif opened := token["opened"]:
             self._open.append((opened, len(self._pieces)))
         elif token["transformed"]:
@@ -70,7 +70,7 @@ class _Expansion:
         elif token["closed"] and self._open:
             self._close()
         else:
-            self.text(token["escaped"] or token["variable"] or token["braced_variable"] or token["closed"])
+            self.add_text(token["escaped"] or token["variable"] or token["braced_variable"] or token["closed"])
 
     def finished(self) -> str:
         if self._open:

@@ -277,7 +277,7 @@ class Service:
             for path in await self._warm_start.files(workspace):
                 if self.pool.has_room_to_spare:
                     outline = Question(operation=Operation.DOCUMENT_SYMBOL, file_path=path)
-                    await self._questions.run(outline, client, workspace)
+                    await self._questions.answer(outline, client, workspace)
 
     async def reached(self, moment: Moment, client: ClientSession) -> Feedback:
         """What is to be told at a moment of a conversation; never raises a `Failure`."""
@@ -331,12 +331,12 @@ class Service:
                 # Many actions follow from diagnostics: those that are still computed would be missing from the list.
                 await self._runner.run(client, workspace, (question.file_path,), patience=CERTAIN)
             if changes_files(question):
-                return await self._change_runner.run(question, client, workspace)
+                return await self._change_runner.change(question, client, workspace)
             if question.operation in COMPOSED:
                 return await self._composer.run(question, client, workspace)
             if question.operation is Operation.DIAGNOSTICS:
                 return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
-            return await self._questions.run(question, client, workspace)
+            return await self._questions.answer(question, client, workspace)
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
             return answer_from(question.operation, None, effort)

@@ -3,7 +3,7 @@
 from collections import deque
 
 from fuzz.pieces import Pieces
-from pilotfish.client.inbound import Inbox, answer, take
+from pilotfish.client.inbound import Inbox, answer_request, take_notification
 from pilotfish.protocol.capabilities import Capabilities
 from pilotfish.protocol.diagnostics import Reports
 from pilotfish.protocol.readiness import Readiness
@@ -76,14 +76,14 @@ def run(data: bytes) -> None:
 def _serve(peer: Peer, inbox: Inbox, event: Event, settled: list[object]) -> None:
     match event:
         case Requested(identifier, method, params):
-            reply = answer(inbox, method, params, stopping=False)
+            reply = answer_request(inbox, method, params, stopping=False)
             if isinstance(reply, ResponseError):
                 assert reply.code != ErrorCode.INTERNAL_ERROR, reply
                 peer.fail(identifier, reply)
             else:
                 peer.reply(identifier, reply)
         case Notified(method, params):
-            take(inbox, method, params)
+            take_notification(inbox, method, params)
         case Answered(identifier) | Failed(identifier):
             settled.append(identifier)
         case CancelRequested() | Dropped():

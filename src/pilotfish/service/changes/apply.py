@@ -76,7 +76,7 @@ class ChangeRunner:
         self._writing = anyio.Lock()
         """One change at a time: the next one starts from the files that this one wrote."""
 
-    async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def change(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Failure` when the change could not be made; then no file has changed."""
         started = current_time()
         job = Job(question, client, workspace)

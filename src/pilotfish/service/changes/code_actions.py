@@ -68,7 +68,7 @@ class CodeActions:
 
     async def _list(self, job: Job) -> tuple[Action, ...]:
         question = replace(job.question, action=None, apply=False)
-        answer = await self._questions.run(question, job.client, job.workspace)
+        answer = await self._questions.answer(question, job.client, job.workspace)
         require_ok(answer)
         return tuple(one for one in answer.data or () if isinstance(one, Action))
 

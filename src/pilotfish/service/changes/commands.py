@@ -45,7 +45,7 @@ class Command(Struct):
             stage = Stage(DiskNow(self.workspace.boundary, files), session.encoding, seen)
             staging = _Staging(stage, made, partial(language_at, session, self.workspace))
             staging.perform(self.proposal.edit.plan)
-            with session.taking_edits(staging.take):
+            with session.taking_edits(staging.stage_edit):
                 await session.request("workspace/executeCommand", _params(self.command))
             if staging.refusal is not None:
                 raise staging.refusal
@@ -61,7 +61,7 @@ class _Staging:
         self._made = made
         self._language = language
 
-    def take(self, edit: Raw) -> ApplyEditResult:
+    def stage_edit(self, edit: Raw) -> ApplyEditResult:
         """Stage an edit of the server; the first refusal refuses the whole command."""
         try:
             plan = edit_plan(edit)

@@ -68,7 +68,7 @@ class SymbolEdits:
             character=place.character,
             limit=MAX_LIMIT,
         )
-        answer = await self._questions.run(question, job.client, job.workspace)
+        answer = await self._questions.answer(question, job.client, job.workspace)
         lines = lines_of(place, declared.text)
         uses = [
             one for one in answer.data or () if one.path != place.path or not lines.first <= one.line - 1 <= lines.last

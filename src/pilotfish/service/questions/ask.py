@@ -79,10 +79,10 @@ class QuestionRunner:
         self._texts = access.texts
         self.files = files
         self.main_servers = MainServers(access.pool, files)
-        self.subjects = SubjectFinder(access.texts, files, self.run)
+        self.subjects = SubjectFinder(access.texts, files, self.answer)
         self._enclosing = EnclosingSymbols(access.texts)
 
-    async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def answer(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises `Refused` for what the caller got wrong; everything else is in the answer."""
         started = current_time()
         workspace.require_enabled()

@@ -80,7 +80,7 @@ class _Visit:
         """The data of an answer about the place of a declaration."""
         line, character = declared.symbol.line, declared.symbol.character
         question = Question(operation=operation, file_path=declared.path, line=line, character=character, **more)
-        answer = await self._questions.run(question, self.client, self.workspace)
+        answer = await self._questions.answer(question, self.client, self.workspace)
         self.take(answer)
         return answer.data
 

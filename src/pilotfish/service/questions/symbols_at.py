@@ -52,7 +52,7 @@ class SymbolsAt:
         assert subject.position is not None
         line, character = subject.position.line + 1, subject.position.character + 1
         there = Question(operation=Operation.DEFINITION, file_path=subject.path, line=line, character=character)
-        answer = await self._questions.run(there, client, workspace)
+        answer = await self._questions.answer(there, client, workspace)
         for place in answer.data or ():
             if place.external:
                 continue

@@ -125,7 +125,7 @@ class BatchRun:
                 self._unjudged += judgement.state == "unavailable"
                 bar.step()
 
-            await engine.run(self._patches(), tell)
+            await engine.judge_all(self._patches(), tell)
 
     async def _patches(self) -> AsyncIterator[Patch]:
         """Of a file, those of a base that move files come after the others: for them a server reads its project anew,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.servers.real import require
-from support.services.clean import CASES, RIGHT, Case, Way, play
+from support.services.clean import CASES, RIGHT, WAYS, Case, Way, play
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
 
@@ -19,6 +19,9 @@ SAMPLE: dict[str, Way] = {
     "clangd: linked database": "hook",
     "clangd: .clangd above": "check",
     "gopls: another file, same size and time": "check",
+    "gopls: embedded file deleted": "check",
+    "ruff: module made in .": "check",
+    "ruff: package without __init__.py": "check",
     "ty: switched link": "hook",
     "typescript: extended configuration": "check",
     "typescript: link inside": "hook",
@@ -30,6 +33,22 @@ SAMPLE: dict[str, Way] = {
 async def test_an_error_is_never_called_clean(case: Case, tmp_path: Path) -> None:
     require([case.server])
     assert await play(case, SAMPLE[str(case)], tmp_path.resolve()) == RIGHT
+
+
+UNCHECKED = {
+    "eslint: library missing": "eslint reports that it cannot check",
+    "gopls: cgo only, untrusted": 'it does not check what needs import "C"',
+}
+
+
+@pytest.mark.proves("F94", "P7")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", [case for case in CASES if str(case) in UNCHECKED], ids=str)
+async def test_what_a_server_cannot_check_is_never_called_clean(case: Case, way: Way, tmp_path: Path) -> None:
+    require([case.server])
+    said = await play(case, way, tmp_path.resolve())
+    assert said.partition(":")[0] in {"partial", "unavailable"}
+    assert UNCHECKED[str(case)] in said
 
 
 @pytest.mark.proves("F94", "P7")

@@ -1,6 +1,7 @@
 """What a server has read besides sources: does the evidence see every change that counts, and no other?"""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,4 +185,58 @@ def test_a_changed_source_with_a_time_from_before_counts_for_servers_that_go_by_
         (tmp_path / written).touch()
         os.utime(tmp_path / written, (since - older_by, since - older_by))
     found.note_older([AbsPath(str(tmp_path / name))], since)
+    assert found.holds() is holds
+
+
+EMBEDDING = "package main\n\n//go:embed a.txt all:static/*.html `b c`\n//go:embed ../out /etc/x\nvar x string\n"
+
+
+MENTIONED: dict[str, tuple[bool, Callable[[Path], object]]] = {
+    "gone": (False, lambda root: (root / "a.txt").unlink()),
+    "another one": (False, lambda root: (root / "static" / "new.html").touch()),
+    "moved": (False, lambda root: (root / "static" / "one.html").rename(root / "static" / "other")),
+    "changed": (True, lambda root: (root / "a.txt").write_text("another text")),
+    "not named": (True, lambda root: (root / "other.txt").touch()),
+}
+
+
+@pytest.mark.parametrize("case", MENTIONED)
+def test_a_file_that_a_source_embeds_counts_by_coming_and_going(tmp_path: Path, case: str) -> None:
+    holds, change = MENTIONED[case]
+    for name in ("a.txt", "static/one.html"):
+        write(tmp_path / name, "")
+    found = evidence(tmp_path, load()["gopls"].inputs)
+    found.mention(AbsPath(str(tmp_path / "main.go")), EMBEDDING)
+    assert found.holds()
+    change(tmp_path)
+    assert found.holds() is holds
+
+
+def test_a_file_that_may_have_gone_before_it_was_named_counts(tmp_path: Path) -> None:
+    found = evidence(tmp_path, load()["gopls"].inputs)
+    (tmp_path / "new").touch()
+    later = time.time() + 1
+    os.utime(tmp_path, (later, later))
+    found.mention(AbsPath(str(tmp_path / "main.go")), EMBEDDING)
+    assert not found.holds()
+
+
+@pytest.mark.parametrize(
+    ("path", "comes_or_goes", "holds"),
+    [
+        ("deep/pkg/__init__.py", True, False),
+        ("deep/pkg/__init__.py", False, True),
+        ("module.py", True, False),
+        ("package", True, False),
+        ("src/module.py", True, False),
+        ("deep/module.py", True, True),
+        (".cache", True, True),
+        ("no-module.txt", True, True),
+    ],
+)
+def test_a_module_that_comes_or_goes_counts_for_a_linter_of_imports(
+    tmp_path: Path, path: str, *, comes_or_goes: bool, holds: bool
+) -> None:
+    found = evidence(tmp_path, load()["ruff"].inputs)
+    found.note(AbsPath(str(tmp_path / path)), comes_or_goes=comes_or_goes)
     assert found.holds() is holds

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import cast
 
 from msgspec import Struct
@@ -52,6 +53,11 @@ class InputEvidence:
         self._root = root
         self._libraries = tuple(sources) if inputs.late_libraries else ()
         self._by_time = tuple(sources) if inputs.by_time else ()
+        self._presence = inputs.presence
+        self._mentions = inputs.mentions
+        self._parts: dict[str, frozenset[str]] = {}
+        """By folder: the names, perhaps with a star, that sources mention there."""
+        self._made_at = time.time_ns()
         self._seen = {path: _look(path, say) for path, say in digests.items()}
         self.changed: str | None = None
         """The first that was found to have changed; then the server must be started anew."""
@@ -62,15 +68,42 @@ class InputEvidence:
             self.changed = next((path for path, seen in self._seen.items() if _differs(path, seen)), None)
         return self.changed is None
 
-    def note(self, path: AbsPath) -> None:
+    def note(self, path: AbsPath, *, comes_or_goes: bool = False) -> None:
         """A file that is watched has changed: one that steers the server in a folder below counts, too.
 
-        So does a source of a library, where the server takes that in late.
+        So does a source of a library, where the server takes that in late, and what `presence` says.
         """
         if path in self._seen:
             return
-        if os.path.basename(path) in self._names or (path.endswith(self._libraries) and self._is_library(path)):
+        is_late = path.endswith(self._libraries) and self._is_library(path)
+        if os.path.basename(path) in self._names or is_late or (comes_or_goes and self._is_present(path)):
             self.changed = self.changed or path
+
+    def mention(self, path: AbsPath, text: str) -> None:
+        """A source is to be checked: the files that it names count from now on."""
+        if self._mentions is None:
+            return
+        for said in re.findall(self._mentions, text):
+            for name in _embedded(said):
+                self._name(*_first_part(os.path.join(os.path.dirname(path), name)))
+
+    def _name(self, folder: str, part: str) -> None:
+        """Names like this in a folder count."""
+        parts = self._parts.get(folder, frozenset())
+        if part in parts or len(parts) >= MAX_FILES or len(self._parts) >= MAX_FILES:
+            return
+        before, seen = self._seen.get(folder), sight(folder)
+        if (before is not None and _differs(folder, before)) or (seen is not None and seen[2] > self._made_at):
+            # Perhaps it has changed before anybody looked.
+            self.changed = self.changed or folder
+        self._parts[folder] = parts = parts | {part}
+        self._seen[folder] = _look(folder, lambda: _matching(folder, parts))
+
+    def _is_present(self, path: AbsPath) -> bool:
+        folder, name = os.path.split(path)
+        inside = os.path.relpath(folder, self._root) + "/*"
+        is_module = inside in self._presence and os.path.splitext(name)[0].isidentifier()
+        return name in self._presence or is_module
 
     def note_older(self, changes: Iterable[AbsPath], since: float) -> None:
         """These have changed since that wall time. One that has a time from before it has got that back, or is another
@@ -218,6 +251,28 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in cast("list[object]", value):
             yield from _texts(item)
+
+
+# --- Files that sources name ------------------------------------------------------------------------------------------
+
+
+def _embedded(said: str) -> Iterator[str]:
+    """The names in a line, as `go:embed` has them; none that leads out of the folder."""
+    for word in said.split():
+        name = word.strip('"`').removeprefix("all:")
+        if name and ".." not in name and not name.startswith(os.sep):
+            yield name
+
+
+def _first_part(pattern: str) -> tuple[str, str]:
+    """A folder, and the name or the pattern of names in it by which the way to a pattern begins that has a star."""
+    folder, _, part = pattern.partition("*")[0].rpartition(os.sep)
+    return folder, (part + pattern[len(folder) + 1 + len(part) :]).partition(os.sep)[0]
+
+
+def _matching(folder: str, parts: Iterable[str]) -> str:
+    names = DiskTree().names(folder)
+    return _hash(repr(sorted(name for name in names if any(fnmatchcase(name, part) for part in parts))))
 
 
 # --- Installed packages ----------------------------------------------------------------------------------------------

@@ -188,6 +188,8 @@ class Freshness(CatalogueTable, frozen=True):
     """Messages by which it says, while it answers a question, that this check failed: the answer then means nothing."""
     not_checked: Word | None = None
     """What it does not check however long one waits: its verdict is partial, and says so."""
+    unchecked: Word | None = None
+    """A pattern of what it does not check in a file: the verdict on a file that has it is partial."""
     late_imports: Word | None = None
     """A pattern of imports whose group is a relative path: a changed file outside of its root it takes in late."""
 
@@ -229,6 +231,8 @@ class Restricted(CatalogueTable, frozen=True):
     settings: JsonTable = {}
     incomplete: bool = False
     """Without what is given up it does not find every error: its verdict is partial."""
+    unchecked: Word | None = None
+    """A pattern of what it does not check in a file without it, see `Freshness`."""
 
 
 class LocalSchemas(CatalogueTable, frozen=True):
@@ -325,6 +329,10 @@ class Inputs(CatalogueTable, frozen=True):
     """It takes in a changed source of a library, or outside of its root, some time after it was told."""
     by_time: bool = False
     """It takes a file with the same time for the same file, also when it is told that the file has changed."""
+    mentions: Word | None = None
+    """A pattern of what a source says of files beside it that must be there: its group has their names, with `*`."""
+    presence: Words = ()
+    """What changes its answers by coming or going: `__init__.py` at any depth, `src/*` for the modules in a folder."""
     also_told: Words = ()
     """Names of files besides its own sources whose changes it wants to be told of."""
     folders: TextMap = {}

@@ -48,6 +48,7 @@ class Case:
     prepare: Change = field(default=lambda _root: None)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the user's configuration says of the server."""
+    trusted: bool = True
     cold: bool = False
     """Nothing is asked before the change."""
     watch: OpenWatcher = open_watcher
@@ -71,6 +72,8 @@ async def play(case: Case, way: Way, folder: Path) -> str:
     case.prepare(root)
     config = only(case.server)
     config["lsp"][case.server] = case.options
+    if not case.trusted:
+        config["security"] = {}
     config["feedback"] = {"includeSeverities": ["error", "warning"]}
     async with real_service(folder, config, watch=case.watch) as real:
         if not case.cold:
@@ -356,6 +359,13 @@ def ruff_cases() -> list[Case]:
         make("hard link", {"main.py": "x = 1\n", "ruff.toml": bad, "../other/main.py": "x = 1\n"},
              change=writes("../other/main.py", "import os\n"),
              prepare=both(lambda root: (root / "main.py").unlink(), links_hard("main.py", "../other/main.py"))),
+        make("package without __init__.py", {"pkg/main.py": "x = 1\n", "pkg/__init__.py": "",
+                                             "ruff.toml": '[lint]\nselect = ["INP001"]\n'},
+             change=deletes("pkg/__init__.py"), error="implicit namespace package"),
+        *(make(f"module made in {place}", {"main.py": "import alpha\nimport requests\n",
+                                           "ruff.toml": '[lint]\nselect = ["I001"]\n', "src/other.py": ""},
+               change=writes(f"{place}/alpha{ending}", ""), error="un-sorted")
+          for place, ending in ((".", ".py"), ("src", "/__init__.py"))),
         make("few watches", {"a/b/main.py": "import os\n", "ruff.toml": fine, "a/b/ruff.toml": fine},
              change=writes("a/b/ruff.toml", bad), watch=watches_for(1)),
     ]  # fmt: skip
@@ -392,6 +402,12 @@ def go_cases() -> list[Case]:
              change=mapped("lib/lib.go", bad.format("lib"))),
         make("few watches", {**using("example.com/x/a/b/c", "c"), "a/b/c/c.go": fine.format("c")},
              change=writes("a/b/c/c.go", bad.format("c")), watch=watches_for(1)),
+        make("cgo only, untrusted", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
+                                     'func main() { var x int = "a"; println(x, C.one()) }\n', "go.mod": mod},
+             change=lambda _root: None, cold=True, trusted=False),
+        make("embedded file deleted", {"main.go": 'package main\n\nimport _ "embed"\n\n//go:embed t.txt\n'
+                                       'var text string\n\nfunc main() { println(text) }\n', "t.txt": "a\n",
+                                       "go.mod": mod}, change=deletes("t.txt"), error="pattern t.txt"),
         make("cgo, first answer", {"main.go": 'package main\n\n// int one(void) { return 1; }\nimport "C"\n\n'
                                    'func main() { var x int = "a"; println(x, C.one()) }\n', "go.mod": mod},
              change=lambda _root: None, cold=True),
@@ -475,6 +491,8 @@ def framework_cases() -> list[Case]:
              lambda _root: None, "is not assignable to type", cold=True),
         Case("eslint", "configuration", {**eslint, "eslint.config.js": rules.format("off")},
              writes("eslint.config.js", rules.format("error")), "is not defined", prepare=npm_packages("eslint")),
+        Case("eslint", "library missing", {**eslint, "eslint.config.js": rules.format("error")},
+             lambda _root: None, "is not defined", cold=True),
         Case("eslint", "configuration throws", {**eslint, "eslint.config.js": "throw new Error('on purpose');\n"},
              lambda _root: None, "is not defined", prepare=npm_packages("eslint"), cold=True),
     ]  # fmt: skip

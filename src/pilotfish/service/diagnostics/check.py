@@ -349,7 +349,12 @@ class Check:
         readiness = self._session.readiness
         if readiness.health == "warning":
             return f"the server reports: {_words(readiness.complaint) or 'its health is not good'}"
-        return self._freshness.not_checked or self._late_import()
+        return self._freshness.not_checked or self._unchecked() or self._late_import()
+
+    def _unchecked(self) -> str | None:
+        pattern = self._freshness.unchecked
+        found = None if pattern is None else re.search(pattern, self._file.text)
+        return None if found is None else f"it does not check what needs {_words(found[0])}"
 
     def _late_import(self) -> str | None:
         if self._freshness.late_imports is None:

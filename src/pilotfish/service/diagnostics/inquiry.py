@@ -155,7 +155,9 @@ class Inquiry:
                     return
                 # The answer may predate the end of loading: ask once more. Only once, because some servers report
                 # progress around every request.
-                raced = not (target.ledger.answered or doubted) and target.session.readiness.ended != ended
+                # Some say that they cannot check in a message that comes after an empty answer.
+                late_word = target.session.readiness.ended != ended or target.freshness.cannot_check
+                raced = not (target.ledger.answered or doubted) and bool(late_word)
                 doubted |= raced
                 # It may have said meanwhile that it does not work, and that it does again.
                 raced |= target.session.readiness.refusals != refusals

@@ -230,6 +230,8 @@ class CheckRunner:
         server = self._access.server(workspace, candidate)
         key = server.recipe.key
         timing = workspace.settings(candidate.spec.id).timing
+        entry = self._pool.entries().get(key)
+        _note_mentions(None if entry is None else entry.session, file)
         seconds = self._seconds(key, timing, wish.patience)
         deadline = started + seconds
 
@@ -239,6 +241,7 @@ class CheckRunner:
 
         async def work(session: Session) -> Outcome:
             nonlocal file
+            _note_mentions(session, file)
             file, outcome = await self._judge(session, freshness, file, deadline, anew=wish.anew)
             behind = self._ledgers.of(session).behind
             if behind is not None and outcome.is_fresh:
@@ -318,9 +321,17 @@ class CheckRunner:
         self._pool.counters.add_check(outcome.server, seconds=outcome.seconds, found=found, timed_out=outcome.is_late)
 
 
+def _note_mentions(session: Session | None, file: FileToSend) -> None:
+    """The file may name others that the server has read."""
+    if session is not None and session.inputs is not None:
+        session.inputs.mention(file.path, file.text)
+
+
 def _allowed(workspace: Workspace, candidate: Candidate) -> tuple[Freshness, str | None]:
     """How the server is listened to, and why its verdicts are not whole where the workspace is not trusted."""
     restricted, freshness = workspace.restriction(candidate.spec, candidate.root), candidate.spec.freshness
+    if restricted is not None and restricted.unchecked is not None:
+        freshness = replace(freshness, unchecked=restricted.unchecked)
     if restricted is None or not restricted.incomplete:
         return freshness, workspace.ignored(candidate.spec.id)
     # The second check is what it gives up: nothing tells of its end.

@@ -4,6 +4,8 @@
 `pilotfish.ToolRegistry` the tools of the Opta set; the other names are types of what they answer. They are imported on
 first use, because programs that start for every edit import this package too; for the same reason `typing` is not
 imported here.
+
+Tags in comments of this package, such as (T49), (F57) or (DIAG-11), are rows of `tests/requirements.toml`.
 """
 
 TYPE_CHECKING = False

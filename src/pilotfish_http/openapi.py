@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the types of `http_shapes` and `api` and from the rows of the operations."""
+"""The OpenAPI document, made from the types of `shapes` and `api` and from the rows of the operations."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -150,6 +150,8 @@ DiskState = tuple[int, ...] | None
 
 
 class GivenTexts:
+    """The texts that the host has sent for files, which count until a file changes on disk."""
+
     def __init__(self, cwd: AbsPath) -> None:
         self._cwd = cwd
         self._texts: Recent[AbsPath, tuple[str, DiskState]] = Recent(MAX_TEXTS)

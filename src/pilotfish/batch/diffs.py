@@ -1,6 +1,6 @@
-"""A unified diff as the texts that it makes: git applies it, to an index in memory of the disk's owner alone.
+"""Applies a unified diff with `git apply --cached` to a private index, and returns the texts of the changed files.
 
-Exactly what `git apply` would do, with renames, modes and missing line ends; nothing of the user's repository is used.
+So renames, modes and missing line ends mean what they mean to git; nothing of the user's repository is read or written.
 """
 
 import os
@@ -12,7 +12,7 @@ from pilotfish.system.git import run_git
 
 
 class DiffReader:
-    """Applies diffs to one base. `scratch` is an empty folder that it may fill."""
+    """The diffs of one base. `scratch` is an empty folder that it may fill."""
 
     def __init__(self, git: str, scratch: AbsPath) -> None:
         self._git = git

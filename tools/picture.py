@@ -32,7 +32,7 @@ GREETING = 'def greet(name: str) -> str:\n    return f"Hello, {name}!"\n'
 CHANGED = 'def greet(name: str, times: int) -> str:\n    return f"Hello, {name}! " * times\n'
 MAIN = 'from greeting import greet\n\nprint(greet("world"))\n'
 
-HOOK = re.compile(r"PostToolUse:\w+ hook additional context: ")
+HOOK = re.compile(r"PostTool[\w:]+ hook additional context: ")
 """What Claude Code puts before the words of a hook."""
 
 
@@ -91,7 +91,7 @@ def drawn(answer: str, found: Mapping[str, int]) -> str:
             show(Text("     " + " " * (found["character"] - 1) + "~" * length, "bold red"))
     show(Text("\nWith Pilotfish, Claude Code reads it with the result of its edit:", "bold"))
     for line in HOOK.sub("", answer).strip().splitlines():
-        show(Text(f"  {line}", "bold red" if line.startswith("ERROR") else "cyan"))
+        show(Text(f"  {line}", "bold red" if line.startswith(("ERROR", "OPEN")) else "cyan"))
     return animated(framed(console, "Claude Code, with Pilotfish", "squiggle"))
 
 

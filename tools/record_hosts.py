@@ -44,11 +44,13 @@ def main() -> None:
 def record() -> dict[str, list[str]]:
     told: dict[str, list[str]] = {}
     for host in load_hosts().values():
-        if not (GOLDEN / f"{host.name}.txt").exists() and how(host) not in {*told, "person"}:
+        # LLxprt has words of its own.
+        way = host.name if host.name == "llxprt" else how(host)
+        if not (GOLDEN / f"{host.name}.txt").exists() and way not in {*told, "person"}:
             with tempfile.TemporaryDirectory(prefix="pilotfish-told-") as folder, host_home(Path(folder)) as home:
                 (home.root / "a.py").write_text(BROKEN)
                 pilotfish(home, "daemon", "start")
-                told[how(host)] = recorded(host, home).replace(str(home.root), "/workspace").splitlines()
+                told[way] = recorded(host, home).replace(str(home.root), "/workspace").splitlines()
                 pilotfish(home, "daemon", "stop")
     return told
 
@@ -62,14 +64,15 @@ def draw() -> None:
 
 def recorded(host: HostSpec, home: DaemonHome) -> str:
     if host.dialect is not None:
-        return by_hook("llxprt", home)
+        return by_hook("llxprt" if host.name == "llxprt" else "claude-code", home)
     return by_lsp(home) if "lsp" in host.probes else by_mcp(home)
 
 
 def by_hook(name: str, home: DaemonHome) -> str:
     """What the hook program adds to the result of the tool that writes a file."""
     file = str(home.root / "a.py")
-    event = {"hook_event_name": "AfterTool", "session_id": "1", "cwd": str(home.root), "tool_name": "write_file"}
+    after, tool = ("AfterTool", "write_file") if name == "llxprt" else ("PostToolUse", "Write")
+    event = {"hook_event_name": after, "session_id": "1", "cwd": str(home.root), "tool_name": tool}
     event |= {"tool_input": {"file_path": file, "content": BROKEN}, "tool_response": {"llmContent": "Written."}}
     answer = json.loads(called(home, ["hook", name], json.dumps(event)))
     return answer["hookSpecificOutput"]["additionalContext"]

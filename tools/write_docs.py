@@ -364,7 +364,7 @@ TOLD = TOP / "tools" / "told.json"
 PART = "== What the model reads after an edit that {}\n"
 """The heading of a part of a text in `tests/hosts/golden`."""
 
-END = "The edit was applied"
+END = ("The edit was applied", "Applied; what is left")
 """How feedback ends: what a host says after that is its own."""
 
 WORDS_ABOUT = {
@@ -387,7 +387,8 @@ def lines_read(name: str) -> list[str]:
     golden = GOLDEN / f"{name}.txt"
     if not golden.exists():
         way = how(load_hosts()[name])
-        return json.loads(TOLD.read_text())["hook" if way == "person" else way]
+        recorded = json.loads(TOLD.read_text())
+        return recorded.get(name) or recorded["hook" if way == "person" else way]
     text = golden.read_text()
     told = text.partition(PART.format("broke"))[2].partition(PART.format("mended"))[0] or text
     lines = told.strip().splitlines()

@@ -1,5 +1,6 @@
 """One project under one daemon: every change in every order, edit by edit, and what was told beside what is true."""
 
+import html
 import os
 import subprocess
 from collections.abc import Sequence
@@ -23,9 +24,6 @@ FORMATTERS = {
     "typescript": lambda: [str(programs.program("prettier", "prettier")), "--write", "--log-level", "silent"],
     "go": lambda: ["gofmt", "-w"],
 }
-
-OPEN = ("not defined yet", "still expect", "places still", "not there yet")
-"""Words of what is told as open, and not as an error."""
 
 NO_VERDICT = ("not checked", "no verdict", "has not answered", "is starting")
 
@@ -250,10 +248,10 @@ class Listener:
 
 def is_open(text: str, finding: Problem) -> bool:
     """Whether the text tells this one as something that is still to be done."""
-    for block in text.split("\n\n"):
-        if f"[{finding.line}:{finding.column}]" in block and finding.message[:30] in block:
-            return any(words in block for words in OPEN)
-    return False
+    lines = html.unescape(text).splitlines()
+    return any(
+        line.startswith(f"OPEN [{finding.line}:{finding.column}]") and finding.message[:30] in line for line in lines
+    )
 
 
 def _stands(finding: Problem, end: Findings) -> bool:

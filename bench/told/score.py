@@ -21,7 +21,8 @@ LEAST_LETTERS = 24
 
 _FILE = re.compile(r'<diagnostics file="(?P<tagged>.*)">|File: (?P<plain>.+)')
 _FINDING = re.compile(
-    r"\s*(?P<severity>ERROR|WARNING|INFO|HINT) \[(?P<line>\d+):(?P<column>\d+)\] ?(?P<message>.*?)"
+    r"\s*(?P<severity>ERROR|WARNING|INFO|HINT|OPEN) \[(?P<line>\d+):(?P<column>\d+)\] ?"
+    r"(?:not defined yet: )?(?P<message>.*?)"
     r"(?: \((?P<rule>[^()\s]+)\))?(?: \[new\])?\s*"
 )
 _QUOTED = re.compile(r"[\"'`]([^\"'`]+)[\"'`]")
@@ -52,7 +53,7 @@ def said(text: str, root: str) -> Said:
         if match := _FILE.fullmatch(line.strip()):
             file = html.unescape(match["tagged"] or match["plain"]).removeprefix(f"{root}/")
         elif match := _FINDING.fullmatch(line):
-            severity = {"INFO": "information"}.get(match["severity"], match["severity"].lower())
+            severity = {"INFO": "information", "OPEN": "error"}.get(match["severity"], match["severity"].lower())
             message = html.unescape(match["message"])
             place = int(match["line"]), int(match["column"])
             findings.append(Problem(file, *place, severity, html.unescape(match["rule"] or ""), message))
@@ -61,7 +62,7 @@ def said(text: str, root: str) -> Said:
         else:
             if line.strip() == "</diagnostics>":
                 file = ""
-            elif line.strip():
+            elif line.strip() and not line.startswith("| "):
                 rest.append(line)
     return Said(tuple(findings), left_out, "\n".join(rest))
 

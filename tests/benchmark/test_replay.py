@@ -144,12 +144,10 @@ def test_what_is_not_told_in_its_turn_is_told_later_or_never(tmp_path: Path) -> 
 
 def test_what_is_told_as_open_is_known_from_its_words() -> None:
     one = problem("a.py", "Argument missing for parameter title", 5)
-    block = f'<diagnostics file="a.py">\nERROR [5:1] {one.message}\n</diagnostics>'
-    assert is_open(
-        f"1 place still expects the old greet(name):\n{block}".replace("place still expects", "places still expect"),
-        one,
-    )
-    assert not is_open(f"LSP errors detected in this file, please fix:\n{block}", one)
+    block = f'<diagnostics file="a.py">\nERROR [5:1] {one.message}\n| greet("x")\n</diagnostics>'
+    assert is_open(block.replace("ERROR", "OPEN"), one)
+    assert is_open(block.replace("ERROR [5:1]", "OPEN [5:1] not defined yet:"), one)
+    assert not is_open(block, one)
 
 
 def a_repository(root: Path) -> None:

@@ -415,6 +415,8 @@ def test_what_a_model_reads_is_read() -> None:
     )
     assert read.left_out == {"a.py": 4}
     assert "package/c.py" in read.rest
+    opened = score.said("File: a.py\nOPEN [3:5] not defined yet: no (r)\n| no()\n", "/srv")
+    assert (opened.findings, opened.rest) == ((Problem("a.py", 3, 5, "error", "r", "no"),), "")
     plain = score.said("File: a.py\nERROR [3:5] no (r) [new]\n", "/srv")
     assert plain.findings == (Problem("a.py", 3, 5, "error", "r", "no"),)
 

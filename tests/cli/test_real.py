@@ -130,7 +130,7 @@ def test_touched_prints_feedback_and_ends_with_0(user: User) -> None:
     broken = pilotfish(user, "touched", "edited.py", "--kind", "edit")
     file.unlink()
     assert broken.returncode == 0
-    block = r'^<diagnostics file="edited.py">\nERROR \[1:14\] .*\n</diagnostics>$'
+    block = r'^<diagnostics file="edited.py">\nERROR \[1:14\] .*\n\| VALUE: int = .x.\n</diagnostics>$'
     assert re.search(block, broken.stdout, re.MULTILINE)
 
 

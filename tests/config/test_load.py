@@ -175,6 +175,7 @@ def test_a_host_brings_the_rules_that_its_users_were_promised(home: Home) -> Non
         order="severity",
         other_files_order="severity",
         other_files_after=("edit", "write", "patch"),
+        wording="report",
         only_new=True,
         no_verdict="say",
     )

@@ -158,7 +158,7 @@ def test_the_picture_shows_what_the_guide_shows_and_fetches_nothing() -> None:
     picture = (REPOSITORY / "docs" / "squiggle.svg").read_text()
     text = html.unescape("\n".join(re.findall(r">([^<>]+)</text>", picture))).replace("\xa0", " ")
     guide = (REPOSITORY / "docs" / "guide" / "install.md").read_text()
-    shown = re.search(r"^ERROR \[3:7\].*$", guide, re.MULTILINE)
+    shown = re.search(r"^OPEN \[3:7\].*$", guide, re.MULTILINE)
     assert shown is not None
     assert shown[0] in text
     assert "~~~~" in text

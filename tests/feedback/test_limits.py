@@ -14,6 +14,7 @@ LLXPRT = FeedbackSettings(
     max_bytes=None,
     other_files_order="path",
     other_files_after=("edit", "write", "patch"),
+    wording="report",
     only_new=False,
 )
 
@@ -35,6 +36,7 @@ LLXPRT = FeedbackSettings(
                 order="severity",
                 other_files_order="severity",
                 other_files_after=("edit", "write", "patch"),
+                wording="report",
                 only_new=False,
             ),
             id="pi",

@@ -122,7 +122,7 @@ WINDSURF = {"agent_action_name": "post_write_code", "trajectory_id": "s1"}
 
 def touched(files: tuple[str, ...], kind: Any, **more: Any) -> TouchEvent:
     event, undos, identity = more.pop("event", ""), more.pop("undos", {}), more.pop("id", "")
-    more = {"batch": None if kind == "read" else "part", **more}
+    more = {"batch": None if kind == "read" else "part", "stops": bool(event), **more}
     return TouchEvent(Touch(files, kind, **more), "s1", "/w", event=event, undos=undos, id=identity)
 
 
@@ -140,7 +140,7 @@ def moment(kind: Any, event: str = "PostToolUse", max_bytes: int = 9000, **more:
 
 
 def of_all(files: tuple[str, ...]) -> TouchEvent:
-    touch = Touch(files, "patch", only_new=True, max_bytes=9000, batch="end")
+    touch = Touch(files, "patch", max_bytes=9000, stops=True, batch="end")
     return TouchEvent(touch, "s1", "/w", event="PostToolBatch")
 
 
@@ -312,7 +312,7 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     ),
     # Nothing that is said then would reach its model.
     "llxprt stop": ("llxprt", {**GEMINI, "hook_event_name": "AfterAgent"}, OtherEvent()),
-    "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool")),
+    "llxprt write": ("llxprt", GEMINI, after(("a.py",), "write", event="AfterTool", stops=False)),
     "llxprt patch": (
         "llxprt",
         {
@@ -320,17 +320,17 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
             "tool_name": "apply_patch",
             "tool_input": {"absolute_path": "/w/a.py", "patch_content": "--- a\n+++ b\n"},
         },
-        after(A, "patch", event="AfterTool"),
+        after(A, "patch", event="AfterTool", stops=False),
     ),
     "llxprt envelope": (
         "llxprt",
         {**GEMINI, "tool_name": "apply_patch", "tool_input": {"patch_content": PATCH}},
-        after(PATCHED, "patch", **OLD, event="AfterTool"),
+        after(PATCHED, "patch", **OLD, event="AfterTool", stops=False),
     ),
     "llxprt lines": (
         "llxprt",
         {**GEMINI, "tool_name": "insert_at_line", "tool_input": {"absolute_path": "/w/a.py", "line_number": 1}},
-        after(A, "edit", event="AfterTool"),
+        after(A, "edit", event="AfterTool", stops=False),
     ),
     "cline edit": ("cline", CLINE, touched(A, "edit", max_bytes=9000)),
     "cline patch": ("cline", cline("apply_patch", {"input": PATCH}), touched(PATCHED, "patch", **OLD, max_bytes=9000)),
@@ -393,12 +393,12 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "cursor edit": (
         "cursor",
         {**CURSOR, "tool_name": "Write", "tool_input": {"file_path": "/w/a.py"}},
-        after(A, "edit", event="postToolUse", id="postToolUse g t1 0"),
+        after(A, "edit", event="postToolUse", stops=False, id="postToolUse g t1 0"),
     ),
     "cursor edit for Claude Code's hooks": (
         "cursor",
         {**CURSOR, "hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": '{"path": "/w/a.py"}'},
-        after(A, "edit", event="postToolUse", id="postToolUse g t1 0"),
+        after(A, "edit", event="postToolUse", stops=False, id="postToolUse g t1 0"),
     ),
     "cursor shell": (
         "cursor",
@@ -431,7 +431,7 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any] | bytes, HostEvent]] = {
     "windsurf edit": (
         "windsurf",
         {**WINDSURF, "tool_info": {"file_path": "/w/a.py", "edits": [{"old_string": "x", "new_string": "y"}]}},
-        after(A, "edit", event="post_write_code", undos={"/w/a.py": (Replacement("x", "y"),)}),
+        after(A, "edit", event="post_write_code", stops=False, undos={"/w/a.py": (Replacement("x", "y"),)}),
     ),
     "windsurf response": ("windsurf", {**WINDSURF, "agent_action_name": "post_cascade_response"}, OtherEvent()),
     "amp edit": ("amp", {"files": ["/w/a.py"], "session": "s1", "cwd": "/w"}, touched(A, "edit", batch=None)),

@@ -327,3 +327,10 @@ async def test_what_a_person_broke_between_two_turns_is_not_told_before_a_stop(t
         await it.reach("prompt")
         assert await it.edit("bad one\ngood\n", before="bad one\n") == ""
         assert await it.reach("stop") == ""
+
+
+@pytest.mark.proves("DIAG-8", "FMT-9")
+async def test_only_what_the_conversation_broke_itself_is_said_to_be_fixed(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        assert "fixed" not in await it.edit("bad one\n", before="bad old\n")
+        assert "1 error was fixed." in await it.edit("bad two\n", before="bad one\n")

@@ -179,7 +179,7 @@ async def test_what_a_server_says_of_other_files_after_the_first_save_is_no_news
     async with real_service(tmp_path, settings) as ground:
         ground.write("pyproject.toml", "")
         ground.write("lib.py", "def total() -> int:\n    return 1\n")
-        ground.write("other.py", "import lib\n\nlib.total().left_over\n")
+        ground.write("other.py", "import lib\n\nlib.total()\n(1).left_over\n")
         await ground.service.touched(Touch(("lib.py",), "read"), ground.client)
         session = ground.entry("pyrefly").session
         assert session is not None

@@ -57,7 +57,7 @@ def test_an_error_in_a_notebook_is_told_with_its_cell(user: User) -> None:
         assert workspace.after_edit("names.ipynb").text == ""
         (user.workspace / "greeting.py").write_text("def greet(name: bytes) -> bytes:\n    return name\n")
         told = workspace.after_edit("greeting.py").text
-        assert '<diagnostics file="names.ipynb">\nERROR [cell 5:1:28]' in told, "broken by an edit of another file"
+        assert '<diagnostics file="names.ipynb">\nOPEN [cell 5:1:28]' in told, "broken by an edit of another file"
 
 
 @pytest.mark.server("ty")

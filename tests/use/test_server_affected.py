@@ -142,7 +142,7 @@ async def test_every_file_that_an_edit_breaks_is_told_and_few_others_are_checked
         assert done.others.complete == "candidates"
         assert done.others.candidates <= case.most, (case, done.others)
         undone = await edited(project, case.file, FILES[case.file])
-        assert "ERROR" not in undone.text, (case, undone.text)
+        assert "<diagnostics" not in undone.text, (case, undone.text)
 
 
 async def test_an_edit_that_nobody_can_see_makes_no_other_file_be_checked(project: RealService) -> None:

@@ -84,6 +84,8 @@ class Touch(Api, frozen=True, forbid_unknown_fields=True):
     """By path as in `paths`: the text before the edit, where the host says it; empty for a file that is new."""
     counts: bool = True
     """As in `Moment`."""
+    stops: bool = False
+    """Whether the host reports when the agent is about to stop: then it is told what is left."""
     batch: Literal["part", "end"] | None = None
     """`part`: the model may read the result of this edit together with those of others, and it may be told with them.
     `end`: all edits that the model made at once, after the last of them. Each was reported as a part before."""

@@ -172,6 +172,10 @@ class FeedbackSettings(Section, frozen=True):
             "before the agent ends its turn; or only when it asks."
         ),
     ] = "batch"
+    wording: Annotated[
+        Literal["worklist", "report"],
+        _about("A list of what is open, with source lines; or a report of errors, in the words of the presets."),
+    ] = "worklist"
     only_new: Annotated[bool, _about("Show only what the edit introduced.")] = True
     no_verdict: Annotated[
         Literal["say", "silent"], _about("Whether one line says that a file could not be checked, and why.")
@@ -294,6 +298,7 @@ DEFAULTS: Final[Mapping[str, Json]] = msgspec.json.decode(msgspec.json.encode(Co
 """The default of every key, as a file would write it."""
 
 LLXPRT_FEEDBACK: Mapping[str, Json] = {
+    "wording": "report",
     "includeSeverities": ["error"],
     "maxPerFile": 20,
     "maxOtherFiles": 5,

@@ -17,7 +17,7 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, place
+from pilotfish.feedback.delta import CheckedText, Comparison, Delta, delta, lasting_words, place
 from pilotfish.model import AbsPath, Diagnostic, Severity
 
 MAX_FILES = 200
@@ -231,6 +231,23 @@ def still_there(known: CheckedText | None, now: CheckedText) -> tuple[Diagnostic
         return ()
     change = delta(known, now)
     return change.older if isinstance(change, Delta) else ()
+
+
+def credited(change: Comparison, brought: CheckedText | None) -> Comparison:
+    """A change that counts as fixed only what the conversation itself had brought."""
+    if not isinstance(change, Delta):
+        return change
+    own = Counter(_sign(one) for one in (brought.diagnostics if brought is not None else ()))
+    fixed = list[Diagnostic]()
+    for one in change.fixed:
+        if own[_sign(one)]:
+            own[_sign(one)] -= 1
+            fixed.append(one)
+    return replace(change, fixed=tuple(fixed))
+
+
+def _sign(diagnostic: Diagnostic) -> tuple[str, str | None, str]:
+    return lasting_words(diagnostic.message), diagnostic.code, diagnostic.server
 
 
 def with_late(change: Comparison, found: CheckedText | None, now: CheckedText) -> Comparison:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pilotfish.feedback.select import Chosen, Finding
-from pilotfish.feedback.text import Form, block, named, with_notes
+from pilotfish.feedback.text import FileRole, Form, block, named, others_list, with_notes
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.sanitise import escaped_message, unbracketed
 
@@ -24,10 +24,11 @@ FIX = "What was changed stays changed; please fix these errors in a further edit
 
 
 class Group(Struct, frozen=True):
-    """Files under one heading."""
+    """Files under one heading. A worklist has one of its own for other files, whatever it is here."""
 
     heading: str
     files: tuple[Chosen, ...]
+    role: FileRole = FileRole.EDITED
 
 
 def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int, certain: bool = True) -> str:
@@ -39,9 +40,11 @@ def late_heading(path: AbsPath, form: Form, *, edited: bool, ago: int, certain: 
     return f"Late result for {spoken(named(path, form.workspace))}, {how}{older}:"
 
 
-def command_heading(*, others: bool) -> str:
+def command_heading(form: Form, *, others: bool) -> str:
     if others:
         return "LSP errors detected in other files:"
+    if form.wording == "worklist":
+        return "In files that a command changed:"
     return "LSP errors detected in files that were changed by a command, please fix:"
 
 
@@ -49,9 +52,9 @@ def stop_heading() -> str:
     return "Before you finish: these errors came with your changes and are still there, please fix them:"
 
 
-def chosen(path: AbsPath, found: Sequence[Diagnostic], *, introduced: bool | None = True) -> Chosen:
-    """A file with these findings, all of one kind."""
-    return Chosen(path, tuple(Finding(one, introduced=introduced) for one in found), 0, None)
+def chosen(path: AbsPath, text: str, found: Sequence[Diagnostic]) -> Chosen:
+    """A file with this text and these findings, which a change of the conversation brought."""
+    return Chosen(path, tuple(Finding(one, introduced=True) for one in found), 0, None, text=text)
 
 
 def groups_text(groups: Sequence[Group], form: Form, notes: Sequence[str] = ()) -> str:
@@ -60,7 +63,8 @@ def groups_text(groups: Sequence[Group], form: Form, notes: Sequence[str] = ()) 
     if not shown:
         return with_notes("", notes, form)
     for most in CUTS:
-        text = "\n\n".join([*(_rendered(group, form, most) for group in shown), FIX])
+        closing = [FIX] if form.wording == "report" else []
+        text = "\n\n".join([*(_rendered(group, form, most) for group in shown), *closing])
         if form.max_bytes is None or len(text.encode()) <= form.max_bytes:
             return with_notes(text, notes, form)
     return ""
@@ -68,7 +72,10 @@ def groups_text(groups: Sequence[Group], form: Form, notes: Sequence[str] = ()) 
 
 def _rendered(group: Group, form: Form, most: int) -> str:
     files = [_cut(file, most) for file in group.files if file.shown]
-    lines = [group.heading, *(block(file, form) for file in files[:MAX_FILES])]
+    if group.role is FileRole.OTHER and form.wording == "worklist":
+        lines = others_list(files[:MAX_FILES], form)
+    else:
+        lines = [group.heading, *(block(file, form, group.role) for file in files[:MAX_FILES])]
     if len(files) > MAX_FILES:
         lines.append(f"... and {len(files) - MAX_FILES} more files")
     return "\n".join(lines)

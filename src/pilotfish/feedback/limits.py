@@ -8,3 +8,6 @@ CODE_LIMIT = 80
 
 PATH_LIMIT = 1024
 """Code points of one path: an agent could not use a longer one."""
+
+SOURCE_LIMIT = 100
+"""Code points of a source line that is shown with a finding: enough to know the place without reading the file."""

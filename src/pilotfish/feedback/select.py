@@ -30,6 +30,7 @@ class Checked(Struct, frozen=True):
 
     path: AbsPath
     change: Comparison
+    text: str = ""
 
 
 class Finding(Struct, frozen=True):
@@ -58,6 +59,8 @@ class Chosen(Struct, frozen=True):
     tally: Tally | None
     """None without a baseline."""
     worst_first: bool = False
+    text: str = ""
+    """Of the file, for the source lines of its findings."""
 
 
 class Selection(Struct, frozen=True):
@@ -137,7 +140,7 @@ def _within(file: Checked, limits: FeedbackSettings) -> Chosen:
     wanted = [found for found in included if not (limits.only_new and found.introduced is False)]
     worst_first = limits.order == "severity"
     shown = tuple(sorted(wanted, key=_severity)) if worst_first else tuple(wanted)
-    return _kept(Chosen(file.path, shown, 0, _tally(file.change, limits), worst_first), limits.max_per_file)
+    return _kept(Chosen(file.path, shown, 0, _tally(file.change, limits), worst_first, file.text), limits.max_per_file)
 
 
 def _tally(change: Comparison, limits: FeedbackSettings) -> Tally | None:

@@ -1,18 +1,25 @@
 """The feedback that follows an edit, as the model reads it.
 
 The edit's own text comes first and stays as it is; feedback is a block after it, or nothing.
-It speaks about the result of an edit that has been made, and never reads as a refusal. Only what the edit introduced
-is called to be fixed; what is older is counted in one line. Notes (a verdict that is late, a server that is missing)
-stand after it, or alone.
+It speaks about the result of an edit that has been made, and never reads as a refusal. What is older than the edit is
+counted in one line. Notes (a verdict that is late, a server that is missing) stand after it, or alone.
+
+There are two wordings. A *worklist* (ours) goes on the assumption that the change is not finished: other files that do
+not fit it yet, and names that nothing defines yet, are open and no errors; each finding has its source line; nothing is
+called to be fixed, and what is left is told before the agent stops. A *report* has the words that Pi, LLxprt and
+OpenCode give: everything that the edit introduced is an error, please fix it.
 Server text goes in sanitised, capped and escaped, so no message can end its block or begin another line.
 """
 
-from collections.abc import Sequence
-from typing import Final
+import re
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT
+from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT, SOURCE_LIMIT
+from pilotfish.feedback.linemap import lines_of
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
 from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import shown_path
@@ -25,6 +32,8 @@ SEVERITY_WORDS: Final = {
     Severity.HINT: "HINT",
 }
 
+_WORD = re.compile(r"\w+")
+
 MAX_NAMED = 10
 """Other files that are only named because their findings do not fit."""
 
@@ -35,9 +44,21 @@ class Form(Struct, frozen=True):
     workspace: AbsPath
     plain: bool = False
     """Without angle brackets, for hosts that escape them on the way to the model."""
-    marks: bool = False
-    """Mark what the edit introduced, and count older and fixed findings."""
     max_bytes: int | None = None
+    wording: Literal["worklist", "report"] = "report"
+    stops: bool = False
+    """Whether the agent is told what is left before it stops."""
+    undefined: Mapping[str, Collection[str]] = {}
+    """By server: the codes of findings about a name, attribute or parameter that nothing defines."""
+
+
+class FileRole(Enum):
+    """What a file is to the change that its findings came with."""
+
+    EDITED = auto()
+    OTHER = auto()
+    LEFT = auto()
+    """The change is finished."""
 
 
 def feedback_text(selection: Selection, form: Form, notes: Sequence[str] = ()) -> str:
@@ -87,29 +108,70 @@ def named(path: AbsPath, workspace: AbsPath) -> str:
 
 def _rendered(selection: Selection, form: Form) -> str:
     noun = "error" if selection.errors_only else "diagnostic"
+    if form.wording == "worklist":
+        return _worklist(selection, form, noun)
     sections = [f"{_heading(file, selection, noun)}\n{block(file, form)}" for file in selection.edited if file.shown]
     others = [block(file, form) for file in selection.others if file.shown]
     if others:
         sections.append("\n".join([f"LSP {noun}s detected in other files:", *others]))
-    unseen = [file.left_out for file in (*selection.edited, *selection.others) if file.left_out and not file.shown]
-    if unseen:
-        sections.append(f"... and {_counted(sum(unseen), f'more {noun}')} in {_counted(len(unseen), 'file')} not shown")
+    sections += _unseen(selection, noun)
     if not sections:
         return ""
-    sections.append("\n".join([*_tally(selection, form), _closing(selection, noun), *_rest(selection, form, noun)]))
+    sections.append("\n".join([_closing(selection, noun), *_rest(selection, form, noun)]))
     return "\n\n".join(sections)
 
 
+def _worklist(selection: Selection, form: Form, noun: str) -> str:
+    lines = list[str]()
+    for file in selection.edited:
+        if file.shown:
+            lines += ["Possibly older than this edit:"] if _is_doubtful(file, selection) else []
+            lines.append(block(file, form))
+    lines += others_list(selection.others, form)
+    lines += _unseen(selection, noun)
+    if not lines:
+        return ""
+    closing = "Applied; what is left is told before you stop." if form.stops else "The edit was applied."
+    return "\n".join([*lines, closing, *_rest(selection, form, noun)])
+
+
+def others_list(files: Sequence[Chosen], form: Form) -> list[str]:
+    """The places in other files that a change in flight has left behind."""
+    places = sum(len(file.shown) + file.left_out for file in files if file.shown)
+    if not places:
+        return []
+    place, expect = ("1 place", "expects") if places == 1 else (f"{places} places", "expect")
+    heading = f"{place} in other files still {expect} what was changed:"
+    return [heading, *(block(file, form, FileRole.OTHER) for file in files if file.shown)]
+
+
+def _unseen(selection: Selection, noun: str) -> list[str]:
+    unseen = [file.left_out for file in (*selection.edited, *selection.others) if file.left_out and not file.shown]
+    if not unseen:
+        return []
+    return [f"... and {_counted(sum(unseen), f'more {noun}')} in {_counted(len(unseen), 'file')} not shown"]
+
+
+def _is_doubtful(file: Chosen, selection: Selection) -> bool:
+    return selection.only_new and not any(found.introduced for found in file.shown)
+
+
 def _heading(file: Chosen, selection: Selection, noun: str) -> str:
-    if selection.only_new and not any(found.introduced for found in file.shown):
+    if _is_doubtful(file, selection):
         return f"LSP {noun}s detected in this file, possibly older than this edit:"
     return f"LSP {noun}s detected in this file, please fix:"
 
 
-def block(file: Chosen, form: Form) -> str:
-    """The findings of one file."""
+def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
+    """The findings of one file; in a worklist each line of the file that has some stands below them."""
     path = named(file.path, form.workspace)
-    lines = [_line(found, form) for found in file.shown]
+    source = lines_of(file.text) if form.wording == "worklist" else ()
+    lines = list[str]()
+    for found, following in zip(file.shown, (*file.shown[1:], None), strict=True):
+        lines.append(_line(found, form, role))
+        number = found.diagnostic.range.start.line
+        if number < len(source) and (following is None or following.diagnostic.range.start.line != number):
+            lines += _source(source[number], form)
     if file.left_out:
         lines.append(f"... and {file.left_out} more")
     if form.plain:
@@ -117,31 +179,48 @@ def block(file: Chosen, form: Form) -> str:
     return "\n".join([f'<diagnostics file="{escaped_attribute(path)}">', *lines, "</diagnostics>"])
 
 
-def _line(found: Finding, form: Form) -> str:
+def _source(line: str, form: Form) -> list[str]:
+    shown = sanitised(line.strip(), SOURCE_LIMIT)
+    return [f"| {unbracketed(shown) if form.plain else escaped_message(shown)}"] if shown else []
+
+
+def _line(found: Finding, form: Form, role: FileRole) -> str:
     """`SEVERITY [line:col] message (code)`, counted from 1; of a notebook `[cell n:line:col]`, the line in the cell."""
     diagnostic = found.diagnostic
     start = diagnostic.range.start
     spoken = unbracketed if form.plain else escaped_message
-    message = spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
+    said = diagnostic.message if form.wording == "report" else _brief(diagnostic.message)
+    message = spoken(sanitised(said, MESSAGE_LIMIT))
     code = spoken(sanitised(diagnostic.code or "", CODE_LIMIT))
     cell = diagnostic.cell
     line = f"{start.line + 1}" if cell is None else f"cell {cell.number}:{start.line - cell.first_line + 1}"
-    parts = [f"{SEVERITY_WORDS[diagnostic.severity]} [{line}:{start.character + 1}]"]
+    word, remark = _wording(found, form, role)
+    parts = [f"{word} [{line}:{start.character + 1}]", *([remark] if remark else [])]
     parts += [message] if message else []
     parts += [f"({code})"] if code else []
-    parts += ["[new]"] if form.marks and found.introduced else []
     return " ".join(parts)
 
 
-def _tally(selection: Selection, form: Form) -> list[str]:
-    """A line of counts, where it was asked for and there is a baseline."""
-    tallies = [file.tally for file in (*selection.edited, *selection.others) if file.tally]
-    if not form.marks or not tallies:
-        return []
-    introduced, older, fixed = (
-        sum(counts) for counts in zip(*((each.introduced, each.older, each.fixed) for each in tallies), strict=True)
-    )
-    return [f"{introduced} introduced by this edit (marked [new]), {older} older, {fixed} fixed."]
+def _wording(found: Finding, form: Form, role: FileRole) -> tuple[str, str]:
+    """How a finding is called: an error is open where the change that it came with may not be finished."""
+    one = found.diagnostic
+    if form.wording == "worklist" and one.severity is Severity.ERROR and found.introduced:
+        if role is FileRole.OTHER:
+            return "OPEN", ""
+        if role is FileRole.EDITED and one.code in form.undefined.get(one.server, ()):
+            return "OPEN", "not defined yet:"
+    return SEVERITY_WORDS[one.severity], ""
+
+
+def _brief(message: str) -> str:
+    """The message without further lines whose words it has said already, as those of Pyright often are."""
+    first, *more = message.splitlines() or [""]
+    kept, said = [first], set(_WORD.findall(first))
+    for line in more:
+        words = set(_WORD.findall(line))
+        kept += [] if words <= said else [line]
+        said |= words
+    return "\n".join(kept)
 
 
 def _closing(selection: Selection, noun: str) -> str:

@@ -68,7 +68,7 @@ class ClaudeCodeDialect:
         files = tuple(dict.fromkeys(_edited_files(said)))[:MAX_FILES]
         if not files:
             return TOOL_HOOKS.moment(said, "call")
-        touch = Touch(files, "patch", only_new=True, max_bytes=TOOL_HOOKS.form.max_bytes, batch="end")
+        touch = Touch(files, "patch", max_bytes=TOOL_HOOKS.form.max_bytes, stops=True, batch="end")
         return TouchEvent(touch, said.session_id, said.cwd, event=said.hook_event_name)
 
     def written(self, feedback: str, event: str) -> bytes:

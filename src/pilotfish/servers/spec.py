@@ -438,6 +438,9 @@ class ServerSpec(CatalogueTable, frozen=True):
     freshness: Freshness = Freshness()
     scope: ProjectScope = ProjectScope()
     imports: Imports = Imports()
+    undefined: Words = ()
+    """Codes of diagnostics about a name, attribute or parameter that nothing defines: in the middle of a change it may
+    come with the next edit."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
     lacks: Words = ()

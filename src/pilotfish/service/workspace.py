@@ -15,6 +15,7 @@ from pilotfish.config.places import Places
 from pilotfish.config.problems import Problem, ProblemGrade
 from pilotfish.config.trust import approved_files
 from pilotfish.errors import Code, Unavailable
+from pilotfish.feedback.text import Form
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, is_inside
 from pilotfish.policy.boundary import Boundary
@@ -66,6 +67,13 @@ class Workspace:
     @property
     def root(self) -> AbsPath:
         return self.boundary.workspace
+
+    def form(self, *, plain: bool, max_bytes: int | None, stops: bool = False) -> Form:
+        """How feedback is written here; `stops`: the host reports when its agent is about to stop."""
+        feedback = self.config.feedback
+        codes = {name: (*spec.undefined, *spec.imports.unresolved) for name, spec in self.specs.items()}
+        told_last = stops and feedback.before_stop and feedback.after != "ask"
+        return Form(self.root, plain, max_bytes, feedback.wording, told_last, codes)
 
     def _scope_of(self, path: AbsPath) -> SearchScope:
         """A file of a repository that has no part in our trust is not served by a server of what is around it."""

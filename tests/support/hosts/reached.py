@@ -21,7 +21,7 @@ NAMES = frozenset({"type", "role", "id", "call_id", "tool_call_id", "tool_use_id
 OWN = frozenset({"assistant", "model", "function_call", "custom_tool_call"})
 """Whose item it is when the model itself has said it, by its role or its type."""
 
-HOOK = re.compile(r"(?s)PostToolUse:\w+ hook additional context: .* in a further edit\.")
+HOOK = re.compile(r"(?s)PostTool[\w:]+ hook additional context: .*? before you stop\.")
 """Of a system message: Claude Code announces other things in it, too, whenever they happen."""
 
 UNSTEADY = {

@@ -122,6 +122,6 @@ def told(feedback: Feedback) -> dict[str, list[str]]:
     for line in feedback.text.splitlines():
         if line.startswith("<diagnostics"):
             found[line.split('"')[1]] = []
-        elif line.startswith("ERROR"):
+        elif line.startswith(("ERROR", "OPEN")):
             found[next(reversed(found))].append(line.partition("] ")[2])
     return found

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-EVERY_ERROR = {"onlyNew": False, "otherFilesAfter": ["write"], "noVerdict": "silent"}
-"""A server's findings as they are: a scripted server finds the same in every text, so nothing of it is ever new."""
+EVERY_ERROR = {"onlyNew": False, "otherFilesAfter": ["write"], "noVerdict": "silent", "wording": "report"}
+"""A server's findings as they are and nothing else: a scripted server finds the same in every text, so nothing of it is
+ever new."""
 
 
 def listing_every_error(config: dict[str, Any]) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class ToolHooks(Struct, frozen=True):
         if found is None:
             moment = self.moment(said, "call", counts=self.counts)
             return moment if failed(said.tool_response) else without_files(self.tools, call, moment)
-        touch = replace(found.touch, counts=self.counts)
+        touch = replace(found.touch, counts=self.counts, stops=bool(self.stops))
         return replace(found, touch=touch, conversation=said.session_id, cwd=said.cwd, event=said.hook_event_name)
 
 

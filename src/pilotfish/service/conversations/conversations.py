@@ -185,7 +185,7 @@ class Conversations:
             feedback = Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER)
         else:
             feedback = self._tell_edit(record, touch, workspace, news, judgement, started)
-        form = Form(workspace.root, plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
+        form = workspace.form(plain=touch.plain, max_bytes=_room(touch.max_bytes, workspace, feedback.text))
         text = self._tell(record, news, workspace, form)
         return ToldEdit(replace(feedback, text=appended(feedback.text, text)), edited_files(news.edit))
 
@@ -256,7 +256,8 @@ class Conversations:
         if news.edit is None:
             self._owe(record, judgement)
             return self._cut_off(workspace, tuple(judgement.texts), started)
-        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started)
+        brought = record.state.introduced
+        feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started, brought)
         note_judged(record.state, news.edit, judgement.call)
         record.state.told += told_files(news.edit) if feedback.text else 0
         self._used(workspace, news.edit.edited)
@@ -409,7 +410,7 @@ class Conversations:
         if news.written is not None:
             judged, call = news.written, record.state.calls
             note_judged(record.state, judged, call)
-            groups += command_groups(judged, wanted)
+            groups += command_groups(judged, form, wanted)
             notes += self._edit_feedback.notes(judged, record.client, workspace)
         groups += late_groups(record.state, news.late, form, wanted)
         if record.unsaid and workspace.config.feedback.no_verdict == "say":
@@ -486,7 +487,7 @@ def _wait(workspace: Workspace) -> float:
 
 
 def _form(moment: Moment, workspace: Workspace) -> Form:
-    return Form(workspace.root, plain=moment.plain, max_bytes=_room(moment.max_bytes, workspace, ""))
+    return workspace.form(plain=moment.plain, max_bytes=_room(moment.max_bytes, workspace, ""))
 
 
 def _room(most: int | None, workspace: Workspace, text: str) -> int | None:

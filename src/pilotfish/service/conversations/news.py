@@ -18,7 +18,8 @@ from pilotfish.feedback.conversation_text import (
     stop_heading,
 )
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta
-from pilotfish.feedback.text import Form, named
+from pilotfish.feedback.select import Chosen
+from pilotfish.feedback.text import FileRole, Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
@@ -93,20 +94,21 @@ def note_judged(state: Conversation, judged: Judged, call: int) -> None:
         state.settle(path, Fate.JUDGED)
 
 
-def command_groups(judged: Judged, wanted: Iterable[Severity]) -> list[Group]:
+def command_groups(judged: Judged, form: Form, wanted: Iterable[Severity]) -> list[Group]:
     severities = frozenset(wanted)
 
-    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], *, own: bool) -> Group:
-        shown = list[tuple[AbsPath, list[Diagnostic]]]()
+    def files(verdicts: Iterable[FileVerdict], changes: Mapping[AbsPath, object], role: FileRole) -> Group:
+        shown = list[Chosen]()
         for verdict in verdicts:
             change = changes.get(verdict.path)
             if verdict.is_final and isinstance(change, Delta) and verdict.path not in judged.uncompared:
-                shown.append((verdict.path, [one for one in change.introduced if one.severity in severities]))
-        return Group(command_heading(others=not own), tuple(chosen(path, found) for path, found in shown if found))
+                found = [one for one in change.introduced if one.severity in severities]
+                shown += [chosen(verdict.path, verdict.text, found)] if found else []
+        return Group(command_heading(form, others=role is FileRole.OTHER), tuple(shown), role)
 
     return [
-        files(judged.edited, judged.changes, own=True),
-        files(judged.others.verdicts, judged.others.changes, own=False),
+        files(judged.edited, judged.changes, FileRole.EDITED),
+        files(judged.others.verdicts, judged.others.changes, FileRole.OTHER),
     ]
 
 
@@ -154,7 +156,7 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
                 state.judged(path, now, Delta(there, (), ()), edited=debt.edited)
             ago = max(1, state.calls - debt.call)
             heading = late_heading(path, form, edited=debt.edited, ago=ago, certain=debt.certain)
-            groups += [Group(heading, (chosen(path, found),))] if found else []
+            groups += [Group(heading, (chosen(path, now.text, found),))] if found else []
     return groups
 
 
@@ -162,15 +164,15 @@ def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection
     """Before a stop: what the conversation introduced and is still there, however it came about."""
     now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
-    files = list[tuple[AbsPath, tuple[Diagnostic, ...]]]()
+    files = list[Chosen]()
     for path, verdict in now.items():
         found = state.remaining(path, checked_text(verdict), wanted)
         state.judged(path, checked_text(verdict), Delta((), (), ()), edited=False)
         state.settle(path, Fate.TOLD if found else Fate.OVER)
-        files += [(path, found)] if found else []
+        files += [chosen(path, verdict.text, found)] if found else []
     state.told += len(files)
     notes = _unknown_lines(state, now, form, wanted)
-    return groups_text([Group(stop_heading(), tuple(chosen(path, found) for path, found in files))], form, notes)
+    return groups_text([Group(stop_heading(), tuple(files), FileRole.LEFT)], form, notes)
 
 
 def _unknown_lines(state: Conversation, now: Verdicts, form: Form, wanted: Collection[Severity]) -> list[str]:

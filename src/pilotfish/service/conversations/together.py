@@ -52,6 +52,7 @@ def gathered(
         return touch, dict(texts)
     mine = dict(texts)
     if touch.batch == "end":
+        touch = replace(touch, only_new=touch.only_new or record.held.keys().isdisjoint(texts))
         mine = {path: record.held.pop(path) if path in record.held else seen(path) for path in texts}
     running = record.judgement
     if running is not None:

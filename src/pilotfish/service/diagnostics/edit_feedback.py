@@ -13,11 +13,11 @@ from pilotfish.api.answers import Effort, Feedback, OtherFiles, answer_from, err
 from pilotfish.api.questions import Operation, Touch
 from pilotfish.config.schema import FeedbackSettings
 from pilotfish.errors import Code, Refused
-from pilotfish.feedback.conversation import still_there, with_late
+from pilotfish.feedback.conversation import credited, still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
-from pilotfish.feedback.text import MAX_NAMED, Form, feedback_text, named
+from pilotfish.feedback.text import MAX_NAMED, feedback_text, named
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.diagnostics.affected import EditedText
@@ -265,20 +265,30 @@ class EditFeedback:
         return self._states.before(replace(verdict, path=path), {**edit.before, path: text})
 
     def tell(
-        self, judged: Judged, touch: Touch, client: ClientSession, workspace: Workspace, started: float
+        self,
+        judged: Judged,
+        touch: Touch,
+        client: ClientSession,
+        workspace: Workspace,
+        started: float,
+        brought: Mapping[AbsPath, CheckedText] | None = None,
     ) -> Feedback:
-        """The text for the model. What was found is known from now on."""
+        """The text for the model. What was found is known from now on.
+
+        `brought`: what the conversation has brought and was there before the edit. It has fixed only that.
+        """
         if touch.kind == "read":
             return _feedback("", judged.edited, judged.changes, judged.others, started)
         notes = self.notes(judged, client, workspace)
         changes = {path: change for path, change in judged.changes.items() if path not in judged.uncompared}
-        text = _text(workspace, touch, judged.limits, changes, judged.others, notes)
+        own = {path: credited(change, (brought or {}).get(path)) for path, change in changes.items()}
+        text = _text(workspace, touch, judged, own, notes)
         if text:
             # What was so before the edit is no reason to speak, and worth a line where something is said.
             notes += self._missing_line(client, judged.missing.packages, judged)
             if judged.limits.no_verdict == "say":
                 notes += self._notices.take_restrictions(client, workspace, judged.edited)
-            text = _text(workspace, touch, judged.limits, changes, judged.others, notes)
+            text = _text(workspace, touch, judged, own, notes)
         untold = [*_untold(judged.missing.packages), *_older_line(workspace, judged), *_uncompared(workspace, judged)]
         return _feedback(text, judged.edited, changes, judged.others, started, untold)
 
@@ -376,18 +386,18 @@ def _untold(packages: frozenset[str]) -> list[str]:
 def _text(
     workspace: Workspace,
     touch: Touch,
-    limits: FeedbackSettings,
+    judged: Judged,
     changes: Mapping[AbsPath, Comparison],
-    others: BrokenFiles,
     notes: Sequence[str],
 ) -> str:
     if touch.kind == "read":
         return ""
+    limits, texts = judged.limits, {one.path: one.text for one in judged.verdicts}
     most = min((size for size in (limits.max_bytes, touch.max_bytes) if size is not None), default=None)
-    edited = [Checked(path, change) for path, change in changes.items()]
-    related = [Checked(path, change) for path, change in others.changes.items()]
+    edited = [Checked(path, change, texts.get(path, "")) for path, change in changes.items()]
+    related = [Checked(path, change, texts.get(path, "")) for path, change in judged.others.changes.items()]
     chosen = selection(edited, related, touch.kind, limits)
-    return feedback_text(chosen, Form(workspace.root, plain=touch.plain, max_bytes=most), notes)
+    return feedback_text(chosen, workspace.form(plain=touch.plain, max_bytes=most, stops=touch.stops), notes)
 
 
 def _feedback(

@@ -33,6 +33,22 @@ async def test_what_comes_late_is_told_with_the_next_event_and_once(kind: Any, t
         assert await it.reach(kind) == ""
 
 
+async def test_a_call_that_needs_no_answer_waits_for_no_server_and_tells_what_is_known(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        it.server.slow = True
+        await it.edit("bad one\n", before="")
+        await it.server.answer()
+        it.server.slow = True
+        it.command("bad two\n", "b.x", Change.CREATED)
+        quick = await it.feedback("call", waits=False)
+        assert quick.text.startswith("Late result for a.x")
+        assert quick.duration_ms == 0
+        assert it.server.waiting == []
+        # What a command did is judged with the next event that waits.
+        it.server.slow = False
+        assert "bad two" in await it.reach("call")
+
+
 async def test_calls_in_between_are_counted(tmp_path: Path) -> None:
     async with talking(tmp_path) as it:
         it.server.slow = True

@@ -71,6 +71,27 @@ async def test_nothing_is_begun_while_somebody_waits(workspace: Workspace) -> No
         assert done.names == ["a"]
 
 
+@pytest.mark.parametrize(("again", "expected"), [(True, ["a", "a"]), (False, ["a"])])
+async def test_what_was_interrupted_is_begun_again_unless_an_edit_came(
+    *, again: bool, expected: list[str], workspace: Workspace
+) -> None:
+    begun = list[str]()
+
+    async def endlessly(one: Prepared) -> Sequence[AbsPath]:
+        begun.append(Path(one.path).name)
+        await anyio.sleep_forever()
+        return ()
+
+    preparation = Preparation(endlessly)
+    async with preparation.running():
+        preparation.add(files(workspace, ONE, "a"))
+        await anyio.wait_all_tasks_blocked()
+        with preparation.giving_way(again=again):
+            await anyio.wait_all_tasks_blocked()
+        await anyio.wait_all_tasks_blocked()
+        assert begun == expected
+
+
 async def test_a_client_that_is_gone_is_forgotten_and_the_queue_has_an_end(workspace: Workspace) -> None:
     done = Done()
     preparation = Preparation(done.prepare)

@@ -106,3 +106,5 @@ class Moment(Api, frozen=True, forbid_unknown_fields=True):
     """Whether the host's report of its calls ends with this; False where an event for all of them follows."""
     tentative: bool = False
     """Before what may be a stop: the answer is what would be told, and nothing counts as told."""
+    waits: bool = True
+    """Whether servers may be asked for it. False where the call needs no answer: only what is known by then is told."""

@@ -278,7 +278,7 @@ class SocketMethods:
                 touch = await with_old_texts(touch, undos, client.cwd)
                 feedback = await self._feedback(touch, client, call.seconds and call.seconds - HOOK_SLACK_SECONDS)
                 if touch.kind == "read" and event:
-                    moment = Moment("call", touch.plain, touch.max_bytes, counts=touch.counts)
+                    moment = Moment("call", touch.plain, touch.max_bytes, counts=touch.counts, waits=False)
                     feedback = await self._reach(moment, client)
                 # The hook program reports no reason, so the log is where a person finds it.
                 logger.info("hook session=%s state=%s reason=%s", client.id, feedback.state, feedback.reason)

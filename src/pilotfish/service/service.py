@@ -286,7 +286,7 @@ class Service:
             workspace = await self._in_step(self.workspaces.of(client))
             return await self.conversations.reached(moment, client, workspace, started)
 
-        with self._preparation.giving_way():
+        with self._preparation.giving_way(interrupt=moment.waits, again=True):
             feedback = await _feedback_or_reason(work)
         if feedback.text:
             self.recent_feedback.add(ShownFeedback(self._clock.wall(), client, (), feedback))

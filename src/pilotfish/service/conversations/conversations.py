@@ -284,7 +284,10 @@ class Conversations:
             record.idle = False
             record.call(counts=moment.counts and moment.kind == "call")
             news = News()
-            await self._look(record, workspace, news, (), started)
+            if moment.waits:
+                await self._look(record, workspace, news, (), started)
+            else:
+                news.late = self._edit_feedback.known(record.state.standing(Standing.LATE))
             text = self._tell(record, news, workspace, _form(moment, workspace))
         state, reason = (State.FRESH, None) if text else (State.UNAVAILABLE, NOTHING_NEW)
         return Feedback(text, state, milliseconds_since(started), reason)

@@ -4,7 +4,7 @@ The edited files are checked, compared with what they were before, and then the 
 can be told by then is told; what cannot is said in one line.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -204,6 +204,12 @@ class EditFeedback:
         checked = await self._runner.run(client, workspace, paths, patience=patience)
         self._remember(workspace, checked, world)
         return {one.path: one for one in checked}
+
+    def known(self, paths: Iterable[AbsPath]) -> dict[AbsPath, FileVerdict]:
+        """The verdicts on these files that stand, without asking anybody."""
+        processes = self._runner.processes()
+        found = {path: self._states.current(path, processes) for path in paths}
+        return {path: one for path, one in found.items() if one is not None}
 
     async def _edit_of(
         self, workspace: Workspace, checked: Sequence[FileVerdict], said: Mapping[AbsPath, str]

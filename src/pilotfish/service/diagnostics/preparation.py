@@ -56,6 +56,8 @@ class Preparation:
         self._runs = False
         self._current: anyio.CancelScope | None = None
         """Of the check that is under way."""
+        self._again = False
+        """Whether one that is interrupted is begun again."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -89,13 +91,14 @@ class Preparation:
             del self._waiting[key]
 
     @contextmanager
-    def giving_way(self, *, interrupt: bool = True) -> Generator[None]:
+    def giving_way(self, *, interrupt: bool = True, again: bool = False) -> Generator[None]:
         """Somebody waits: nothing is begun meanwhile. `interrupt`: what is under way ends, at the server too.
 
-        It is not begun again: what was to be known is computed when it is needed.
+        It is begun again only if `again`: after an edit, what was to be known is computed when it is needed.
         """
         self._busy += 1
         if interrupt and self._current is not None:
+            self._again = again
             self._current.cancel()
         try:
             yield
@@ -121,6 +124,8 @@ class Preparation:
                 # No call waits for it, so the log is the only place; and an error would end the whole service.
                 logger.exception("preparing failed path=%s", next_one.path)
             finally:
+                if self._current is not None and self._current.cancelled_caught and self._again:
+                    self.add([next_one])
                 self._current = None
                 seconds = current_time() - started
                 self._spent[client] += round(seconds * 1000)

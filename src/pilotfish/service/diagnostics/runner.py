@@ -233,16 +233,13 @@ class CheckRunner:
         entry = self._pool.entries().get(key)
         _note_mentions(None if entry is None else entry.session, file)
         seconds = self._seconds(key, timing, wish.patience)
-        deadline = started + seconds
 
-        freshness, less = _allowed(workspace, candidate)
-        if not wish.with_hints:
-            freshness = _without_hints(freshness)
+        freshness, less = _allowed(workspace, candidate, with_hints=wish.with_hints)
 
         async def work(session: Session) -> Outcome:
             nonlocal file
             _note_mentions(session, file)
-            file, outcome = await self._judge(session, freshness, file, deadline, anew=wish.anew)
+            file, outcome = await self._judge(session, freshness, file, started + seconds, anew=wish.anew)
             behind = self._ledgers.of(session).behind
             if behind is not None and outcome.is_fresh:
                 outcome = replace(outcome, assumed=True, why=behind)
@@ -327,9 +324,10 @@ def _note_mentions(session: Session | None, file: FileToSend) -> None:
         session.inputs.mention(file.path, file.text)
 
 
-def _allowed(workspace: Workspace, candidate: Candidate) -> tuple[Freshness, str | None]:
+def _allowed(workspace: Workspace, candidate: Candidate, *, with_hints: bool) -> tuple[Freshness, str | None]:
     """How the server is listened to, and why its verdicts are not whole where the workspace is not trusted."""
-    restricted, freshness = workspace.restriction(candidate.spec, candidate.root), candidate.spec.freshness
+    freshness = candidate.spec.freshness if with_hints else _without_hints(candidate.spec.freshness)
+    restricted = workspace.restriction(candidate.spec, candidate.root)
     if restricted is not None and restricted.unchecked is not None:
         freshness = replace(freshness, unchecked=restricted.unchecked)
     if restricted is None or not restricted.incomplete:

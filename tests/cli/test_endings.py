@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pilotfish.api.answers import Changes, Effort, FileChange, answer_from
+from pilotfish.api.questions import Operation
 from pilotfish.errors import Bug, Code, Refused, Scene, ServerFailed, Unavailable
 from pilotfish.surfaces.cli.main import MAX_CRASH_LOG, failure_text, log_crash, run
+from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode, exit_code_of_question
 from pilotfish.surfaces.cli.workspace import Opening, OpenWorkspace
 
 Captured = pytest.CaptureFixture[str]
@@ -155,3 +158,19 @@ def test_a_cheap_verb_imports_nothing_heavy(words: str, allowed: set[str], folde
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.splitlines()[-1].split()) - {"imported"} <= allowed
+
+
+@pytest.mark.proves("CLI-1")
+def test_a_diff_is_not_what_batch_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.diff").write_text("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+    assert run(["batch", str(tmp_path / "a.diff")]) == 3
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"{tmp_path}/a.diff is a diff, and batch reads JSON lines."
+    assert len(told) == 2
+
+
+def test_a_move_for_which_no_server_answered_is_not_done() -> None:
+    moved = Changes(applied=False, files=(FileChange(path="a.py", kind="rename", new_path="b.py", edits=0),))
+    slow = answer_from(Operation.RENAME_FILE, moved, Effort(server_hits=1, caveats=("slow",)))
+    whole = answer_from(Operation.RENAME_FILE, moved, Effort(server_hits=1))
+    assert (exit_code_of_question(slow), exit_code_of_question(whole)) == (ExitCode.NO_VERDICT, ExitCode.OK)

@@ -250,3 +250,27 @@ def test_a_word_that_only_a_string_has_is_no_symbol(user: User) -> None:
         assert (done.returncode, done.stderr) == (3, "There is no symbol only_in_a_string.\n")
     finally:
         words.unlink()
+
+
+@pytest.mark.proves("OPS-3")
+def test_a_line_has_the_actions_of_everything_on_it(user: User) -> None:
+    file = user.workspace / "unknown.py"
+    file.write_text('HERE = Path("a")\n')
+    try:
+        listed = pilotfish(user, "actions", "unknown.py:1").stdout
+        assert listed.count("pyright: ignore") == 1
+        shown = pilotfish(user, "actions", "unknown.py:1", "--action", "from pathlib import Path").stdout
+        assert "+from pathlib import Path" in shown
+    finally:
+        file.unlink()
+
+
+@pytest.mark.proves("OPS-3")
+def test_a_rename_to_a_name_that_is_there_says_so(user: User) -> None:
+    file = user.workspace / "two.py"
+    file.write_text("def one() -> None: ...\ndef two() -> None: ...\n")
+    try:
+        shown = pilotfish(user, "rename", "two.py", "one", "two").stdout
+        assert shown.splitlines()[-1] == "note: two.py:2 already has a function two"
+    finally:
+        file.unlink()

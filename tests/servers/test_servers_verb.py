@@ -109,12 +109,22 @@ def test_a_custom_server_is_listed_too(shell: Shell) -> None:
         (["rust", "analyzer"], {"rust-analyzer"}),
         (["go.mod"], {"gopls"}),
         (["tsserver"], {"typescript"}),
+        (["c#"], {"csharp-ls", "omnisharp", "roslyn"}),
+        (["go"], {"gopls", "golangci-lint"}),
+        (["shell"], {"bash"}),
     ],
 )
 def test_words_narrow_the_list(shell: Shell, words: list[str], expected: set[str]) -> None:
     rows = json.loads(shell.run("--json", *words).stdout)["servers"]
     found = {row["id"] for row in rows} - {"ast-grep", "typos"}
     assert found == expected
+
+
+@pytest.mark.parametrize("word", ["tsx", "react", "TSX", ".tsx"])
+def test_a_language_is_found_by_what_people_call_it(shell: Shell, word: str) -> None:
+    assert {"typescript", "typescript-native"} <= {
+        row["id"] for row in json.loads(shell.run("--json", word).stdout)["servers"]
+    }
 
 
 def test_a_word_that_nothing_matches_says_so(shell: Shell) -> None:

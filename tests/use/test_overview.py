@@ -159,3 +159,11 @@ def test_a_name_that_only_files_without_a_server_mention_is_not_called_unknown(u
     done = user.run("definition", "Counter")
     assert done.returncode == 2
     assert "pilotfish install svelte" in done.stdout
+
+
+def test_trust_names_the_servers_that_wait_for_it(user: ShellUser) -> None:
+    user.write("biome.json", "{}\n")
+    user.write("a.ts", "export const a = 1;\n")
+    user.write("node_modules/.bin/biome", "#!/bin/sh\n")
+    (user.root / "node_modules/.bin/biome").chmod(0o755)
+    assert "These servers wait for it: biome" in user.run("trust").stdout

@@ -155,7 +155,7 @@ class Connection:
         if call.outcome is None:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
-                f"{self._scene.server} did not answer {call.method} within {timeout:g} s",
+                f"{self._scene.server} did not answer {call.method} within {timeout:.3g} s",
                 scene=self.scene(),
             )
         if isinstance(call.outcome, Failure):

@@ -61,7 +61,7 @@ async def handshake(connection: Connection, options: SessionOptions, folder: Wor
     except ServerFailed as failed:
         if failed.code is not Code.REQUEST_TIMEOUT:
             raise
-        message = f"{options.server} did not answer initialize within {limit:g} s"
+        message = f"{options.server} did not answer initialize within {limit:.3g} s"
         busy = "It may be busy with a large project: raise timing.initializeTimeoutMs."
         hint = " ".join(filter(None, (busy, connection.confinement_hint())))
         raise ServerFailed(Code.INIT_TIMEOUT, message, hint=hint, scene=failed.scene) from failed

@@ -75,6 +75,15 @@ def read_actions(raw: Raw, _asked: RequestContext) -> Reading[FoundAction]:
     return Reading(tuple(found), len(raws.items) - len(found))
 
 
+def joined_actions(offers: Sequence[Sequence[FoundAction]]) -> tuple[FoundAction, ...]:
+    """The actions of several ranges, each as the first range has it that offers it."""
+    found: list[FoundAction] = []
+    for offered in offers:
+        known = {(one.title, one.kind, one.preferred) for one in found}
+        found += (one for one in offered if (one.title, one.kind, one.preferred) not in known)
+    return tuple(found)
+
+
 def read_action(raw: Raw) -> FoundAction | None:
     """Read one `Command | CodeAction`; None when it is neither."""
     try:

@@ -39,7 +39,7 @@ FIELDS = {
         Field("action", "string", "Id or title: shows its diff"),
         Field("kind", "string", "Such as quickfix"),
         Field("apply", "boolean", "Default: preview"),
-        Field("text", "string", "Content to judge, not on disk"),
+        Field("text", "string", "The new text, not on disk"),
         Field("edit", "string", "replace, before, after or delete"),
         Field("digest", "string", "As source gave it: refuses if the text changed"),
         Field("limit", "integer", is_listed=False),

@@ -72,5 +72,5 @@ class Access(Struct, frozen=True):
 def _timeout(candidate: Candidate, seconds: float, *, has_begun: bool) -> Failure:
     server, scene = candidate.spec.id, Scene(server=candidate.spec.id, root=candidate.root)
     if has_begun:
-        return ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {seconds:g} s", scene=scene)
-    return Unavailable(Code.REQUEST_TIMEOUT, f"{server} did not start within {seconds:g} s", scene=scene)
+        return ServerFailed(Code.REQUEST_TIMEOUT, f"{server} did not answer within {seconds:.3g} s", scene=scene)
+    return Unavailable(Code.REQUEST_TIMEOUT, f"{server} did not start within {seconds:.3g} s", scene=scene)

@@ -110,6 +110,16 @@ def changed_files(git: str, folder: AbsPath) -> tuple[AbsPath, ...] | None:
     return tuple(AbsPath(path) for path in paths if os.path.isfile(path))
 
 
+def why_silent(folder: AbsPath) -> str:
+    """Why `changed_files` says nothing of a folder, in a sentence."""
+    for above in ancestors(folder, "/"):
+        if os.path.lexists(os.path.join(above, ".git")):
+            if os.stat(above).st_uid != os.geteuid():
+                return f"{above} belongs to another user, so git does not read it (dubious ownership)."
+            return f"git cannot list the changes of {folder}."
+    return f"{folder} is not in a git repository."
+
+
 def committed_content(git: str, path: AbsPath) -> bytes | None:
     """What HEAD has of a file; None where it has nothing of it, or nothing can be said. Blocking: for a thread."""
     folder, name = os.path.split(path)

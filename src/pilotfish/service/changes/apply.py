@@ -23,6 +23,7 @@ from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.lenient import is_null
 from pilotfish.operations.results import View
 from pilotfish.operations.rows import ROWS, Request, at_position
+from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import refuse_bad_name
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan, TextChange
@@ -137,7 +138,17 @@ class ChangeRunner:
             failures=collected.failures,
             doubts=collected.doubts,
             caveats=tuple(caveats.values()),
+            warnings=await self._same_name(job, subject),
         )
+
+    async def _same_name(self, job: Job, subject: Subject) -> tuple[str, ...]:
+        """What the file declares under the new name already."""
+        try:
+            outline = await self._questions.subjects.outline(subject.path or "", job.client, job.workspace)
+        except Failure:
+            return ()
+        same = [one for one in outline if bare_name(one.name) == job.question.new_name]
+        return tuple(f"{one.path}:{one.line} already has a {one.kind} {one.name}" for one in same[:1])
 
     async def _why_not(self, job: Job, subject: Subject, candidate: Candidate, old: str) -> Failure:
         """Why a server renames nothing, in its own words where it has some."""

@@ -11,7 +11,16 @@ from pilotfish.api.answers import Action
 from pilotfish.api.questions import Operation
 from pilotfish.client.session import Session
 from pilotfish.errors import Bug, Code, Refused, ServerFailed
-from pilotfish.operations.actions import FoundAction, Perform, Resolve, chosen, next_step, read_action, read_actions
+from pilotfish.operations.actions import (
+    FoundAction,
+    Perform,
+    Resolve,
+    chosen,
+    joined_actions,
+    next_step,
+    read_action,
+    read_actions,
+)
 from pilotfish.operations.rows import ROWS, Request
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
@@ -79,10 +88,13 @@ class CodeActions:
         if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
             return None
         self._proposals.expect(session, FileToSend(subject.path, candidate.language_id, subject.text.string))
-        asked = await self._questions.request_context(session, request, job.question, subject)
-        answer = await session.request(request.method, request.build(asked), about=subject.path)
+        contexts = await self._questions.request_contexts(session, request, job.question, subject)
+        answers = [
+            (await session.request(request.method, request.build(asked), about=subject.path), asked)
+            for asked in contexts
+        ]
         try:
-            found = read_actions(answer, asked).found
+            found = joined_actions([read_actions(answer, asked).found for answer, asked in answers])
         except Malformed as malformed:
             raise ServerFailed(
                 Code.PROTOCOL_ERROR, f"{session.server} sent a malformed list of actions: {malformed}"

@@ -26,7 +26,7 @@ from pilotfish.api.questions import Operation, Question
 from pilotfish.client.session import Session
 from pilotfish.errors import Code, Failure, Refused, ServerFailed
 from pilotfish.model import AbsPath, Encoding, Position
-from pilotfish.operations.actions import overlapping, with_ids
+from pilotfish.operations.actions import FoundAction, joined_actions, overlapping, with_ids
 from pilotfish.operations.fallback import Expected, no_server, no_server_for, not_allowed
 from pilotfish.operations.hierarchy import FoundItem, read_items
 from pilotfish.operations.request_context import RequestContext
@@ -187,8 +187,7 @@ class QuestionRunner:
                     return Reply(session.server)
                 if row.is_wide and searched is None:
                     searched = await self.load(session, candidate, workspace, question, subject, held)
-                about = [subject, *(replace(subject, position=position) for position in _also(question, subject))]
-                contexts = [await self.request_context(session, request, question, one) for one in about]
+                contexts = await self.request_contexts(session, request, question, subject)
                 answers = [(await self._request(session, candidate, request, asked), asked) for asked in contexts]
             if path is not None and subject.text is not None:
                 await self._follow(session, path, subject.text.string)
@@ -259,6 +258,21 @@ class QuestionRunner:
         for path in session.documents.paths[-1:]:
             await session.pull(path)
         return bool(session.documents.paths)
+
+    async def request_contexts(
+        self, session: Session, request: Request, question: Question, subject: Subject
+    ) -> list[RequestContext]:
+        """One for each request that the question takes: some servers offer a fix only at the very diagnostic, so that
+        the actions of a whole line are those of the line and of each diagnostic on it."""
+        about = [subject, *(replace(subject, position=position) for position in _also(question, subject))]
+        contexts = [await self.request_context(session, request, question, one) for one in about]
+        if question.operation is Operation.CODE_ACTIONS and question.character is None:
+            whole = contexts[0]
+            places = dict.fromkeys(one.range for one in whole.diagnostics if one.range != whole.range)
+            contexts += [
+                replace(whole, range=place, diagnostics=overlapping(whole.diagnostics, place)) for place in places
+            ]
+        return contexts
 
     async def request_context(
         self, session: Session, request: Request, question: Question, subject: Subject
@@ -394,6 +408,9 @@ def _also(question: Question, subject: Subject) -> tuple[Position, ...]:
 
 def _merged(readings: Sequence[Reading[ServerResult]]) -> Reading[ServerResult]:
     first = readings[0]
+    actions = [[one for one in reading.found if isinstance(one, FoundAction)] for reading in readings]
+    if any(actions):
+        return Reading(joined_actions(actions), sum(reading.skipped for reading in readings))
     if len(readings) == 1 or not first.found:
         # Where the server does not know the one, it does not know the symbol.
         return first

@@ -36,7 +36,7 @@ from pilotfish.service.questions.symbols_at import DeclaredSymbol, SymbolsAt
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
-from pilotfish.system.git import changed_files, committed_content
+from pilotfish.system.git import changed_files, committed_content, why_silent
 
 MAX_CHANGED_FILES = 30
 MAX_CHANGED_SYMBOLS = 30
@@ -237,7 +237,7 @@ def _edited(workspace: Workspace) -> dict[AbsPath, str]:
     git = workspace.program("git")
     found = None if git is None else changed_files(git, workspace.root)
     if git is None or found is None:
-        message = "git does not say what changed here: this is no repository, or git is not installed."
-        raise Unavailable(Code.UNSUPPORTED, message, hint="Name a symbol instead.")
+        why = "git is not installed." if git is None else why_silent(workspace.root)
+        raise Unavailable(Code.UNSUPPORTED, f"What has changed is unknown: {why}", hint="Name a symbol instead.")
     served = [path for path in found if workspace.serves(path)][:MAX_CHANGED_FILES]
     return {path: (committed_content(git, path) or b"").decode("utf-8", "replace") for path in served}

@@ -14,6 +14,7 @@ import anyio.to_thread
 import click
 
 from pilotfish.batch.patches import BadPatch, Judgement, Patch, PatchId, judged_ids, line_of, read_patch
+from pilotfish.errors import Code, Refused
 from pilotfish.model import AbsPath, Severity
 from pilotfish.servers.environment import search_path
 from pilotfish.surfaces.cli.terminal.exit_codes import ExitCode
@@ -28,6 +29,9 @@ READ_BYTES = 1 << 20
 """Of a pipe, at once."""
 
 SEVERITIES = ("error", "warning", "information", "hint")
+
+DIFF = (b"diff ", b"--- ", b"Index: ", b"From ")
+"""How files begin that hold one patch as git and diff print it."""
 
 LONG = 50
 """Patches for which it pays to know the state of every file."""
@@ -204,9 +208,14 @@ def _write(output: BinaryIO, line: bytes) -> None:
 
 
 def _total(patches: BinaryIO) -> int | None:
-    """How many lines a file has; None for what can be read once only."""
+    """How many lines a file has; None for what can be read once only. Raises `Refused` for a diff."""
     if not patches.seekable():
         return None
+    begins = patches.read(max(map(len, DIFF)))
+    patches.seek(0)
+    if begins.startswith(DIFF):
+        hint = """One JSON object a line, such as {"id": 1, "diff": "…"}; jq -cRs '{id: 1, diff: .}' makes one."""
+        raise Refused(Code.INVALID_INPUT, f"{patches.name} is a diff, and batch reads JSON lines.", hint=hint)
     total = sum(1 for line in patches if line.strip())
     patches.seek(0)
     return total

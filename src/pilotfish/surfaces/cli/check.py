@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -144,7 +144,7 @@ class CheckRun:
         """Of the check that is under way."""
 
     def check(self, workspace: OpenWorkspace, options: CheckOptions) -> tuple[DiagnosticsAnswer, ExitCode]:
-        from pilotfish.service.check_answer import CheckRequest
+        from pilotfish.service.check_answer import CheckedFile, CheckEvent, CheckRequest
         from pilotfish.surfaces.cli.check_output import PROGRESS, CheckOutput
         from pilotfish.surfaces.cli.terminal.printing import print_all, screen_of
         from pilotfish.surfaces.cli.terminal.progress import progress_bar, spinner
@@ -153,12 +153,18 @@ class CheckRun:
         screen = screen_of(options.texts) if sys.stdout.isatty() else None
         with progress_bar(0, in_pipes=PROGRESS) as bar:
             output = self._output = CheckOutput(options, workspace.root, os.getcwd(), screen, print_all, bar)
-            with spinner(workspace) if len(options.paths) == 1 and os.path.isfile(options.paths[0]) else nullcontext():
+            with spinner(workspace) as stop:
+
+                def take(event: CheckEvent) -> None:
+                    if isinstance(event, CheckedFile):
+                        stop()
+                    output.take(event)
+
                 if options.text is not None:
                     answer = _check_text(workspace, options.paths[0], options.text, only_new=options.only_new)
                 else:
                     request = CheckRequest(options.paths, changed, options.skip_missing)
-                    answer = workspace.check_files(request, output.take)
+                    answer = workspace.check_files(request, take)
         self._output = None
         return answer, output.end(answer)
 
@@ -189,14 +195,14 @@ def _changed_files(root: str) -> Sequence[str]:
     import shutil
 
     from pilotfish.servers.environment import search_path
-    from pilotfish.system.git import changed_files
+    from pilotfish.system.git import changed_files, why_silent
 
     # Never a git that the project brings along.
     path = os.pathsep.join(search_path(os.environ.get("PATH", ""), (AbsPath(root),), trusted=False))
     git = shutil.which("git", path=path)
     found = None if git is None else changed_files(git, AbsPath(root))
     if found is None:
-        why = "git was not found" if git is None else f"git cannot list the changes of {root}"
+        why = "git was not found." if git is None else why_silent(AbsPath(root))
         raise Refused(Code.INVALID_INPUT, f"--changed needs a git repository: {why}")
     return found
 

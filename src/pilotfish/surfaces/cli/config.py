@@ -124,6 +124,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
     from pilotfish.config.pins import BadPin, write_pin
     from pilotfish.config.problems import printable
     from pilotfish.config.trust import Trusted, find_obstacle, pin_of, read_offer
+    from pilotfish.surfaces.cli.project import waiting_servers
     from pilotfish.surfaces.cli.terminal.config_text import offer_json, offer_lines
 
     request = _request(directory)
@@ -131,7 +132,7 @@ def _offer_and_ask(directory: str, digest: str | None, *, as_json: bool) -> None
         loaded = load_from(workspace, request)
         offer = read_offer(workspace, loaded.project_file, loaded.project)
         verdict = loaded.config.trust
-        lines = "\n".join(offer_lines(offer, workspace.path))
+        lines = "\n".join(offer_lines(offer, workspace.path, waiting_servers(workspace.path)))
         _print(offer_json(offer, workspace.path, verdict) if as_json else lines)
         if isinstance(verdict, Trusted) and not verdict.is_adopted:
             click.echo(f"Already trusted: {verdict.why}.", err=True)

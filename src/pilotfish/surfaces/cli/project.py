@@ -47,6 +47,17 @@ def servers_in_use(root: str) -> frozenset[str]:
     )
 
 
+def waiting_servers(root: str) -> tuple[str, ...]:
+    """The servers of this project that are here and may not run before it is trusted, each with its program."""
+    from pilotfish.surfaces.doctor.servers import count_languages, readiness, servers_of
+
+    workspace, _ = workspace_of(root)
+    examples = count_languages(workspace).examples.values()
+    reports = (readiness(workspace, one) for path in examples for one in servers_of(workspace, path))
+    found = (f"{one.id} ({one.path})" if one.path else one.id for one in reports if one.state == "withheld")
+    return tuple(dict.fromkeys(found))
+
+
 def only_project(snapshot: Snapshot, used: Collection[str]) -> Snapshot:
     """The rows of the servers in `used`, and of those that run, are in trouble, or are configured."""
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Answer
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure, Refused
+from pilotfish.operations.form_fields import FIELDS
 from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
@@ -64,6 +65,7 @@ def verb(row: OperationRow) -> click.Command:
     optional = [name for name in (*form.optional, *row.optional) if name in OPTIONS]
     params += [click.Option([OPTIONS[name][0], _snake(name)], **OPTIONS[name][1]) for name in optional]
     text = row.description + (f"\n\n{PLACE_HELP}" if row.takes_place else "")
+    text += f" EDIT is {FIELDS['edit'].description}." if "edit" in row.required else ""
     name = row.verb.rpartition(" ")[2]
     command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
     return root_option(daemon_option(json_option(command)))

@@ -67,9 +67,10 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     from pilotfish.servers.advice import PROGRAMS, install_command
     from pilotfish.servers.catalogue import load
     from pilotfish.servers.environment import beside_us, search_path
-    from pilotfish.servers.locate import Lookup, ProgramMissing, locate, tool_folders
+    from pilotfish.servers.locate import Lookup, ProgramFound, ProgramMissing, locate, tool_folders
     from pilotfish.servers.proven import proofs
-    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, is_wanted
+    from pilotfish.servers.toolchains import is_empty_proxy
+    from pilotfish.surfaces.cli.terminal.servers_text import ListedServer, wanted_servers
 
     places = user_places(os.environ)
     specs, trusted = _specs(root, places)
@@ -79,11 +80,16 @@ def _rows(root: str, words: tuple[str, ...]) -> tuple[list[ListedServer], bool]:
     lookup = Lookup(territory, trusted, path, tool_folders(places.state), beside)
     managers = {program for program in PROGRAMS.values() if shutil.which(program, path=os.pathsep.join(path))}
     rows: list[ListedServer] = []
-    for spec in specs.values():
-        if all(is_wanted(spec, word) for word in words):
-            located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
-            install = install_command(spec, managers.__contains__)
-            rows.append(ListedServer(spec, located, install, proofs().get(spec.id), is_ours=spec.id in load()))
+    wanted = [*specs.values()]
+    for word in words:
+        chosen = {spec.id for spec in wanted_servers(specs.values(), word)}
+        wanted = [spec for spec in wanted if spec.id in chosen]
+    for spec in wanted:
+        located = locate(spec.command[0], territory[0], lookup) if spec.command else ProgramMissing(spec.id, ())
+        if isinstance(located, ProgramFound) and is_empty_proxy(located.path, os.environ):
+            located = ProgramMissing(spec.command[0], (territory[0],))
+        install = install_command(spec, managers.__contains__)
+        rows.append(ListedServer(spec, located, install, proofs().get(spec.id), is_ours=spec.id in load()))
     return rows, trusted
 
 
@@ -96,9 +102,11 @@ def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool
     from pilotfish.servers.resolve import Candidate, Resolver, SearchScope, choose
     from pilotfish.servers.tree import DiskTree
     from pilotfish.servers.versions import installed_version
+    from pilotfish.surfaces.cli.terminal.servers_text import ALSO_CALLED
     from pilotfish.system.confinement import confinable
 
-    file = next((name for row in rows if (name := file_of(row.spec, word.casefold()))), None)
+    word = ALSO_CALLED.get(word.casefold(), word.casefold())
+    file = next((name for row in rows if (name := file_of(row.spec, word))), None)
     if file is None:
         return ()
     path = AbsPath(os.path.join(root, file))
@@ -117,7 +125,7 @@ def _choice(root: str, rows: Sequence[ListedServer], word: str, *, trusted: bool
         return why_not(candidate.spec) is None
 
     choice = choose(candidates, is_available)
-    serving = {row.spec.id: row.spec for row in rows if file_of(row.spec, word.casefold())}
+    serving = {row.spec.id: row.spec for row in rows if file_of(row.spec, word)}
     return explained(serving, candidates, choice, why_not)
 
 

@@ -270,7 +270,7 @@ const PARAMETERS = {
 		depth: {"type": "integer"},
 		kinds: {"type": "string", "description": "class,method; all: locals too"},
 		query: {"type": "string", "description": "Name or part of it"},
-		text: {"type": "string", "description": "Content to judge, not on disk"},
+		text: {"type": "string", "description": "The new text, not on disk"},
 		severity: {"type": "string", "description": "The least: error, warning, information, hint"},
 		newName: {"type": "string"},
 		apply: {"type": "boolean", "description": "Default: preview"},

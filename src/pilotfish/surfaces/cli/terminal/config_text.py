@@ -4,7 +4,7 @@ Every value of a file is shown as ASCII JSON, whole: a person approves what is s
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from pilotfish.config.load import Loaded
@@ -16,8 +16,9 @@ from pilotfish.model import AbsPath
 from pilotfish.protocol.wire import Json
 
 CONSEQUENCE = (
-    "Trusting it also allows language servers from inside it (node_modules/.bin, .venv) and servers that run the\n"
-    "project's own code (build scripts, macros, plugins). When what it asks to run changes, it is untrusted again."
+    "Trusting it also allows language servers from inside it (node_modules/.bin, .venv)\n"
+    "and servers that run the project's own code (build scripts, macros, plugins).\n"
+    "When what it asks to run changes, it is untrusted again."
 )
 
 
@@ -60,8 +61,11 @@ def check_json(loaded: Loaded) -> dict[str, Any]:
     return {"ok": not loaded.errors, "problems": [problem_json(problem) for problem in loaded.problems]}
 
 
-def offer_lines(offer: TrustOffer, root: AbsPath) -> Iterator[str]:
-    """What would run, whole: the command lines, their environment and folder, and every other approved key."""
+def offer_lines(offer: TrustOffer, root: AbsPath, waiting: Sequence[str] = ()) -> Iterator[str]:
+    """What would run, whole: the command lines, their environment and folder, and every other approved key.
+
+    `waiting`: the servers that only wait for this.
+    """
     if not offer.entries:
         yield f"{printable(root)} asks to run no program of its own."
     for server, entry in offer.entries.items():
@@ -71,6 +75,8 @@ def offer_lines(offer: TrustOffer, root: AbsPath) -> Iterator[str]:
         yield f"  in {printable(root)} or a folder of it"
     for word, digest in offer.programs.items():
         yield f"  {json.dumps(word)} is a file of the workspace: {digest}"
+    if waiting:
+        yield f"These servers wait for it: {', '.join(map(printable, waiting))}."
     yield CONSEQUENCE
 
 

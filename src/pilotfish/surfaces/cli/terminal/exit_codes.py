@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Any
 
-from pilotfish.api.answers import OURSELVES, Answer, Effort, State, answer_from, error_of, is_empty
+from pilotfish.api.answers import OURSELVES, Answer, Changes, Effort, State, answer_from, error_of, is_empty
 from pilotfish.api.questions import Operation
 from pilotfish.errors import Code, Failure
 
@@ -31,10 +31,13 @@ REFUSALS = frozenset({
 
 
 def exit_code_of_question(answer: Answer[Any]) -> ExitCode:
-    """An empty answer counts as one only when it is fresh."""
+    """An answer that is empty, or a change without an edit, counts as one only when it is fresh."""
     if is_refused(answer):
         return ExitCode.USAGE
-    certain = answer.ok and (answer.meta.state is State.FRESH or not is_empty(answer.data))
+    nothing = is_empty(answer.data) or (
+        isinstance(answer.data, Changes) and not any(f.edits for f in answer.data.files)
+    )
+    certain = answer.ok and (answer.meta.state is State.FRESH or not nothing)
     return ExitCode.OK if certain else ExitCode.NO_VERDICT
 
 

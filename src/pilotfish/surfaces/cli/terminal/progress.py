@@ -78,10 +78,10 @@ def progress_bar(total: int, in_pipes: str | None = None) -> Generator[ProgressB
 
 
 @contextmanager
-def spinner(workspace: OpenWorkspace) -> Generator[None]:
-    """While the block runs, name the servers that it waits for; the line is erased at the end."""
+def spinner(workspace: OpenWorkspace) -> Generator[Callable[[], None]]:
+    """While the block runs, name the servers that it waits for; the line is erased at the end, or by what it yields."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda: None
         return
     from threading import Timer
 
@@ -95,12 +95,17 @@ def spinner(workspace: OpenWorkspace) -> Generator[None]:
             shown = f"waiting for {who} …"
             click.echo(shown, nl=False, err=True)
 
-    timer = Timer(SPINNER_AFTER_SECONDS, show)
-    timer.start()
-    try:
-        yield
-    finally:
+    def stop() -> None:
+        nonlocal shown
         timer.cancel()
         timer.join()
         if shown:
             click.echo(f"\r{' ' * len(shown)}\r", nl=False, err=True)
+        shown = ""
+
+    timer = Timer(SPINNER_AFTER_SECONDS, show)
+    timer.start()
+    try:
+        yield stop
+    finally:
+        stop()

@@ -1,6 +1,6 @@
 """What `pilotfish servers` prints. Pure: from rows to lines and to JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 from msgspec import Struct, to_builtins
@@ -51,11 +51,36 @@ class ListedServer(Struct, frozen=True):
                 assert_never(self.located)
 
 
-def is_wanted(spec: ServerSpec, word: str) -> bool:
-    """Whether `word` is in a server's id or name, or is one of its languages, extensions or file names."""
-    wanted = word.casefold()
-    exact = (*spec.aliases, *spec.languages, *spec.files.extensions, *spec.files.names)
-    return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)
+ALSO_CALLED = {
+    "c++": "cpp",
+    "c#": "csharp",
+    "f#": "fsharp",
+    "golang": "go",
+    "js": "javascript",
+    "jsx": "javascriptreact",
+    "py": "python",
+    "react": "typescriptreact",
+    "shell": "shellscript",
+    "sh": "shellscript",
+    "ts": "typescript",
+    "tsx": "typescriptreact",
+}
+"""What people call languages that have another id in the LSP specification."""
+
+
+def wanted_servers(specs: Iterable[ServerSpec], word: str) -> list[ServerSpec]:
+    """The servers that a word means: of a language, all for it; else those that have it in their id or name, or as
+    one of their extensions or file names."""
+    known, wanted = list(specs), ALSO_CALLED.get(word.casefold(), word.casefold())
+    of_language = [spec for spec in known if wanted in spec.languages or wanted in spec.aliases]
+    if any(wanted in spec.languages for spec in known):
+        return of_language
+
+    def is_wanted(spec: ServerSpec) -> bool:
+        exact = (*spec.aliases, *spec.files.extensions, *spec.files.names)
+        return wanted in spec.id.casefold() or wanted in spec.name.casefold() or wanted in map(str.casefold, exact)
+
+    return [spec for spec in known if is_wanted(spec)]
 
 
 def table_lines(rows: Sequence[ListedServer], width: int | None) -> Iterator[str]:

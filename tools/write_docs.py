@@ -31,6 +31,7 @@ from pilotfish.operations.rows import ROWS
 from pilotfish.operations.schemas import Format, ToolSet, tool_schemas
 from pilotfish.protocol.lifecycle import TRANSITIONS
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.inputs import inputs_of
 from pilotfish.servers.install import bundles_of_any_platform
 from pilotfish.servers.proven import Proof, proofs, why_listed
 from pilotfish.servers.spec import ServerSpec
@@ -559,6 +560,37 @@ def tests() -> str:
     return (TOP / "tests" / "support" / "README.md").read_text().partition("\n")[2]
 
 
+def inputs() -> str:
+    """What each server reads beside its sources, and what becomes of an answer after that has changed."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, spec in sorted(load().items()):
+        rows.setdefault(_input_cells(spec), []).append(name)
+    head = "| server | configuration | installed packages | outside of its root | also |\n|---|---|---|---|---|\n"
+    ordered = sorted(rows.items(), key=lambda row: len(row[1]))
+    return head + "\n".join(f"| {' | '.join([', '.join(names), *cells])} |" for cells, names in ordered)
+
+
+def _input_cells(spec: ServerSpec) -> tuple[str, ...]:
+    known, freshness = inputs_of(spec), spec.freshness
+    anew = "started anew" if spec.inputs.steering else "started anew: the markers of its root"
+    late = "partial, where the file imports such a file" if freshness.late_imports else "as far as the server asks"
+    late = "started anew" if known.late_libraries else late
+    restriction = None if spec.restricted is None else spec.restricted.unchecked
+    also = {
+        "files with the same time: started anew": known.by_time,
+        "files that sources name: started anew": known.mentions,
+        "modules that come and go: started anew": known.presence,
+        f"partial: {freshness.not_checked}": freshness.not_checked,
+        f"partial, untrusted: `{restriction}`": restriction,
+    }
+    return (
+        anew if known.steering else "told, and read again" if known.reloads else "none but its documents",
+        "reads none" if known.environment is None else "started anew",
+        "watched: folders that its configuration names" if known.folders else late,
+        "; ".join(text for text, holds in also.items() if holds),
+    )
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "config-keys": config_keys,
     "verbs": verbs,
@@ -570,6 +602,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "feedback-count": feedback_count,
     "shown-hosts": shown_hosts,
     "host-limits": host_limits,
+    "inputs": inputs,
     "servers": servers,
     "lifecycle": lifecycle,
     "tests": tests,

@@ -9,8 +9,8 @@ import pytest
 
 from pilotfish.model import AbsPath
 from pilotfish.servers.catalogue import load
-from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
-from pilotfish.servers.spec import Environment, Inputs
+from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders
+from pilotfish.servers.spec import Environment, FileRule, Inputs, RootRule, ServerSpec
 
 pytestmark = pytest.mark.proves("F95", "F96")
 
@@ -239,4 +239,35 @@ def test_a_module_that_comes_or_goes_counts_for_a_linter_of_imports(
 ) -> None:
     found = evidence(tmp_path, load()["ruff"].inputs)
     found.note(AbsPath(str(tmp_path / path)), comes_or_goes=comes_or_goes)
+    assert found.holds() is holds
+
+
+@pytest.mark.parametrize("name", sorted(load()))
+def test_every_file_that_may_configure_a_server_is_covered(name: str) -> None:
+    spec = load()[name]
+    known, documents = inputs_of(spec), (*spec.files.extensions, *spec.files.names)
+    others = {marker for marker in spec.root.markers if not marker.endswith(documents)}
+    said = spec.inputs.steering or spec.inputs.reloads
+    assert others <= {*known.steering} or said
+
+
+@pytest.mark.parametrize(
+    ("marker", "change", "holds"),
+    [
+        ("pom.xml", "pom.xml", False),
+        ("*.sln", "a.sln", False),
+        ("*.sln", "sub/new.sln", False),
+        ("pom.xml", "other.xml", True),
+        ("pyproject.toml#tool.x", "sub/pyproject.toml", True),
+    ],
+)
+def test_a_server_of_which_nothing_is_said_is_started_anew_after_a_change_of_its_markers(
+    tmp_path: Path, marker: str, change: str, *, holds: bool
+) -> None:
+    for name in ("pom.xml", "a.sln", "other.xml"):
+        write(tmp_path / name, "1")
+    spec = ServerSpec("x", "x", ("x",), ("x",), FileRule(), RootRule(markers=(marker,)))
+    found = evidence(tmp_path, inputs_of(spec))
+    write(tmp_path / change, "2")
+    found.note(AbsPath(str(tmp_path / change)))
     assert found.holds() is holds

@@ -5,21 +5,22 @@ looked at by `stat` before every answer, and only where that differs is its cont
 changes late or never, so one whose inputs have changed is started anew (`pool.pool`), and no answer is of the old ones.
 """
 
+import fnmatch
 import hashlib
 import json
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
 from pilotfish.paths import ancestors, below, is_dependency, is_inside, is_library
 from pilotfish.servers.manifests import json_value, toml_table
-from pilotfish.servers.spec import Environment, Inputs
+from pilotfish.servers.spec import Environment, Inputs, ServerSpec
 from pilotfish.servers.tree import DOUBT_NANOSECONDS, DiskTree, Sight, sight
 
 MAX_BYTES = 1024 * 1024
@@ -27,6 +28,9 @@ MAX_BYTES = 1024 * 1024
 
 MAX_FILES = 64
 """Files that configuration files name, directly or through each other."""
+
+DATA = (".json", ".jsonc", ".toml", ".yaml", ".yml")
+"""What configuration is written in, whatever else is."""
 
 LOCKS = (".package-lock.json", ".modules.yaml", ".yarn-integrity", ".yarn-state.yml")
 """What npm, pnpm and yarn write into `node_modules` at the end of every installation."""
@@ -76,7 +80,7 @@ class InputEvidence:
         if path in self._seen:
             return
         is_late = path.endswith(self._libraries) and self._is_library(path)
-        if os.path.basename(path) in self._names or is_late or (comes_or_goes and self._is_present(path)):
+        if self._steers(os.path.basename(path)) or is_late or (comes_or_goes and self._is_present(path)):
             self.changed = self.changed or path
 
     def mention(self, path: AbsPath, text: str) -> None:
@@ -98,6 +102,9 @@ class InputEvidence:
             self.changed = self.changed or folder
         self._parts[folder] = parts = parts | {part}
         self._seen[folder] = _look(folder, lambda: _matching(folder, parts))
+
+    def _steers(self, name: str) -> bool:
+        return name in self._names or any("*" in known and fnmatch.fnmatchcase(name, known) for known in self._names)
 
     def _is_present(self, path: AbsPath) -> bool:
         folder, name = os.path.split(path)
@@ -140,6 +147,18 @@ def input_evidence(
     return InputEvidence(digests, root, inputs, sources) if digests or inputs.by_time else None
 
 
+def inputs_of(spec: ServerSpec) -> Inputs:
+    """What the catalogue says, or what must be assumed where it says nothing: the markers of a root configure it.
+
+    A marker that is a program in its own language, such as `flake.nix`, is one of its documents.
+    """
+    inputs = spec.inputs
+    if inputs.steering or inputs.reloads:
+        return inputs
+    programs = tuple(one for one in (*spec.files.extensions, *spec.files.names) if not one.endswith(DATA))
+    return replace(inputs, steering=tuple(marker for marker in spec.root.markers if not marker.endswith(programs)))
+
+
 def outside_folders(inputs: Inputs, root: AbsPath) -> tuple[str, ...]:
     """The folders outside of the root that files of the project name: of headers, or of replaced modules."""
     found: dict[str, None] = {}
@@ -174,7 +193,8 @@ def _steering(inputs: Inputs, root: AbsPath) -> Iterator[tuple[str, Digest]]:
     sections: dict[str, list[str]] = {}
     for name in inputs.steering:
         file, _, section = name.partition("#")
-        sections.setdefault(os.path.join(root, file), []).append(section)
+        for found in fnmatch.filter(DiskTree().names(root), file) if "*" in file else (file,):
+            sections.setdefault(os.path.join(root, found), []).append(section)
     for folder in _up(os.path.dirname(root)):
         sections |= {os.path.join(folder, name): [""] for name in inputs.above}
     waiting = list(sections)
@@ -272,7 +292,7 @@ def _first_part(pattern: str) -> tuple[str, str]:
 
 def _matching(folder: str, parts: Iterable[str]) -> str:
     names = DiskTree().names(folder)
-    return _hash(repr(sorted(name for name in names if any(fnmatchcase(name, part) for part in parts))))
+    return _hash(repr(sorted(name for name in names if any(fnmatch.fnmatchcase(name, part) for part in parts))))
 
 
 # --- Installed packages ----------------------------------------------------------------------------------------------

@@ -320,11 +320,14 @@ class Inputs(CatalogueTable, frozen=True):
     """What the server reads besides sources, and notices late or never when it changes: it is then started anew."""
 
     steering: Words = ()
-    """Files that configure it, in its root; `pyproject.toml#tool.pyright` is one section of a file."""
+    """Files that configure it, in its root; `pyproject.toml#tool.pyright` is one section of a file. Where neither this
+    nor `reloads` is said, these are the markers of its root."""
     extends: Words = ()
     """Members by which these name others: `extends`, `references.path`."""
     environment: Environment | None = None
     """Where the packages are that it reads."""
+    reloads: Words = ()
+    """Files that configure it and that it reads again before its next answer once it is told: shown by a run."""
     late_libraries: bool = False
     """It takes in a changed source of a library, or outside of its root, some time after it was told."""
     by_time: bool = False

@@ -20,7 +20,7 @@ from pilotfish.protocol.uris import uri_of
 from pilotfish.protocol.wire import Json
 from pilotfish.servers.confining import OWN_FOLDERS, Computer, confinement, own_variables
 from pilotfish.servers.environment import TOOLCHAINS, child_environment, fingerprint, lies_in
-from pilotfish.servers.inputs import InputEvidence, input_evidence, outside_folders
+from pilotfish.servers.inputs import InputEvidence, input_evidence, inputs_of, outside_folders
 from pilotfish.servers.launch import Allowed, Unfilled, Withheld, filled, placeholders, sidecar
 from pilotfish.servers.locate import ProgramFound, find_npm_file, locate, own_plugins
 from pilotfish.servers.matching import own_files, sources_in
@@ -147,7 +147,7 @@ class Launches:
         is_python = spec.inputs.environment is Environment.PYTHON
         environment = self.pythons.of(root) if is_python else None
         packages = () if environment is None else environment.packages
-        return input_evidence(spec.inputs, root, self._config.root, packages, spec.files.extensions)
+        return input_evidence(inputs_of(spec), root, self._config.root, packages, spec.files.extensions)
 
     def _require_approved(self, spec: ServerSpec, root: AbsPath) -> None:
         """Raise `Unavailable` when a file that an approved entry names is not the one that was approved (T49)."""

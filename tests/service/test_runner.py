@@ -176,6 +176,16 @@ async def test_a_server_may_have_limits_of_its_own(tmp_path: Path) -> None:
         assert (await ground.touched("a.x")).duration_ms == 567
 
 
+@pytest.mark.proves("CFG-5", "OPS-6")
+async def test_a_question_for_a_verdict_waits_as_long_as_is_configured(tmp_path: Path) -> None:
+    config = {"lsp": {"one": custom()}, "timing": {"requestTimeoutMs": 1200}}
+    async with service_on(tmp_path, {"one": MUTE}, config) as ground:
+        ground.write("a.x")
+        assert (await ground.check("a.x")).meta.duration_ms == 7200
+        await ground.touched("a.x")
+        assert (await ground.check("a.x")).meta.duration_ms == 3600
+
+
 # --- No verdict ------------------------------------------------------------------------------------------------------
 
 

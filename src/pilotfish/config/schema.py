@@ -122,7 +122,9 @@ class TimingSettings(Section, frozen=True):
     """Time limits in milliseconds."""
 
     initialize_timeout_ms: Annotated[Milliseconds, _about("Until a server has started.")] = 15_000
-    request_timeout_ms: Annotated[Milliseconds, _about("Until a server has answered one request.")] = 10_000
+    request_timeout_ms: Annotated[
+        Milliseconds, _about("Until a server has answered one request; a check waits 6 and later 3 times that.")
+    ] = 10_000
     diagnostics_wait_timeout_ms: Annotated[Milliseconds, _about("How long an edit waits for fresh diagnostics.")] = (
         3_000
     )

@@ -79,7 +79,7 @@ from pilotfish.service.status.recent_feedback import EditedFile, RecentFeedback,
 from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
-from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject
+from pilotfish.service.whole_project import PROJECT_SECONDS, WholeProject, certain
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession, Workspaces
 from pilotfish.system.clock import current_time
@@ -87,9 +87,6 @@ from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Sp
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
-
-CERTAIN = Patience(first=60.0, later=30.0)
-"""For a caller who asks for a verdict and not for feedback: what any cold server needs."""
 
 SOON = Patience()
 """For a caller who asks after each edit: as long as feedback may take."""
@@ -329,7 +326,7 @@ class Service:
             question = await with_existing_file(question, client)
             if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
                 # Many actions follow from diagnostics: those that are still computed would be missing from the list.
-                await self._runner.run(client, workspace, (question.file_path,), patience=CERTAIN)
+                await self._runner.run(client, workspace, (question.file_path,), patience=certain(workspace))
             if changes_files(question):
                 return await self._change_runner.change(question, client, workspace)
             if question.operation in COMPOSED:
@@ -370,7 +367,7 @@ class Service:
         *,
         texts: Mapping[str, str] | None = None,
         written: bool = False,
-        patience: Patience = CERTAIN,
+        patience: Patience | None = None,
         workspace: Workspace | None = None,
     ) -> DiagnosticsAnswer:
         """The verdict on files: errors, clean, or none and why.
@@ -387,9 +384,10 @@ class Service:
                 given = await self._runner.take(workspace, texts)
                 await self._in_step(workspace)
                 if texts:
+                    patience = patience or certain(workspace)
                     verdicts = await self._runner.run(client, workspace, paths, given=given, patience=patience)
                 else:
-                    verdicts = await self._picture.check(client, workspace, paths, patience)
+                    verdicts = await self._picture.check(client, workspace, paths, patience or certain(workspace))
         except Failure as failure:
             return _failed_check(failure, started)
         return self._verdict(workspace, verdicts, started)
@@ -422,7 +420,7 @@ class Service:
                 def answer_of(verdict: FileVerdict) -> DiagnosticsAnswer:
                     return self._verdict(used, [verdict], started)
 
-                return await self._whole_project.check(client, used, request, CERTAIN, seconds, heard, answer_of)
+                return await self._whole_project.check(client, used, request, certain(used), seconds, heard, answer_of)
         except Failure as failure:
             return _failed_check(failure, started)
 
@@ -449,7 +447,7 @@ class Service:
         paths: Sequence[str],
         texts: Mapping[str, str],
         *,
-        patience: Patience = CERTAIN,
+        patience: Patience | None = None,
         workspace: Workspace | None = None,
     ) -> DiagnosticsAnswer:
         """The verdict on files if some had other texts, and on the files that this would break."""
@@ -457,7 +455,7 @@ class Service:
         try:
             with self.pool.counters.timed("preview"):
                 workspace = await self._in_step(workspace or self.workspaces.of(client))
-                previewed = await self._previews.run(client, workspace, paths, texts, patience)
+                previewed = await self._previews.run(client, workspace, paths, texts, patience or certain(workspace))
         except Failure as failure:
             return _failed_check(failure, started)
         data = {named(path, workspace.root): _listed(change) for path, change in previewed.changes.items()}

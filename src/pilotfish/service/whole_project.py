@@ -40,6 +40,10 @@ from pilotfish.system.tasks import owned_tasks
 PROJECT_SECONDS = 45.0
 """For one check of a project that a model asks for: many clients of MCP give a call a minute."""
 
+FIRST_VERDICT, LATER_VERDICT = 6, 3
+"""For a caller who asks for a verdict and not for feedback: so many times the limit of a request, which is a minute and
+half a minute unless it is configured, and what any cold server needs."""
+
 AT_ONCE = 8
 """Files under way: more do not make a server faster, and each holds its text."""
 
@@ -48,6 +52,11 @@ MAX_SAMPLES = 200
 
 Unserved = Callable[[Sequence[str]], Awaitable[Mapping[str, Error | None]]]
 """The files that cannot be checked: why their server is missing, or None where no server is for them."""
+
+
+def certain(workspace: Workspace) -> Patience:
+    seconds = workspace.config.timing.request_timeout_ms / 1000
+    return Patience(first=FIRST_VERDICT * seconds, later=LATER_VERDICT * seconds)
 
 
 class WholeProject:

@@ -350,3 +350,14 @@ async def test_only_what_the_conversation_broke_itself_is_said_to_be_fixed(tmp_p
     async with talking(tmp_path) as it:
         assert "fixed" not in await it.edit("bad one\n", before="bad old\n")
         assert "1 error was fixed." in await it.edit("bad two\n", before="bad one\n")
+
+
+async def test_what_came_late_and_no_event_has_told_is_told_before_the_stop(tmp_path: Path) -> None:
+    async with talking(tmp_path) as it:
+        it.server.slow = True
+        await it.edit("bad one\n", before="")
+        await it.server.answer()
+        assert it.row.late == 1
+        assert it.row.pending == 0
+        assert (await it.reach("stop")).count("bad one") == 1
+        assert await it.reach("call") == ""

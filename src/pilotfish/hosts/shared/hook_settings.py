@@ -1,13 +1,16 @@
 """Settings that several hosts share: groups of hooks, an MCP server, a plugin with its settings beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from pilotfish.config.jsonc import BadJson
-from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member
+from pilotfish.errors import Code, Refused
+from pilotfish.hosts.edits.json_edit import Hooks, JsonEdit, Member, NoHooks
 from pilotfish.hosts.edits.json_text import value_of
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.host_spec import HostFolder, Where, WiredFile
+from pilotfish.hosts.shared.host_spec import HostFolder, HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.packaged import read_plugin
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.protocol.wire import Json
@@ -51,6 +54,24 @@ def hook_groups(
         Hooks(("hooks", event), {**({} if matcher is None else {"matcher": matcher}), "hooks": [hook(event)]})
         for event, matcher in events.items()
     )
+
+
+def tools_only(host: HostSpec, files: Sequence[WiredFile]) -> tuple[WiredFile, ...]:
+    """The same files without hooks; raises `Refused` for a host that is not told by hooks of its settings."""
+    found, has_hooks = list[WiredFile](), False
+    for file in files:
+        parts = file.edit.parts if isinstance(file.edit, JsonEdit) else ()
+        hooks = [part for part in parts if isinstance(part, Hooks)]
+        has_hooks = has_hooks or bool(hooks)
+        others = [part for part in parts if not isinstance(part, Hooks)]
+        if hooks and others:
+            found.append(replace(file, edit=JsonEdit((NoHooks((hooks[0].path[0],)), *others))))
+        elif not hooks:
+            found.append(file)
+    if not has_hooks:
+        hint = 'Set "feedback": {"after": "ask"} in lsp.json.'
+        raise Refused(Code.INVALID_INPUT, f"the files of {host.title} have no part for feedback alone", hint=hint)
+    return tuple(found)
 
 
 def mcp_server(command: list[str], **more: Json) -> Json:

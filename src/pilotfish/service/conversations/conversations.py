@@ -7,7 +7,7 @@ known. What is owed is judged in the background, and told with the next event.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 import anyio
 from msgspec import Struct
@@ -16,14 +16,12 @@ from msgspec.structs import replace
 from pilotfish.api.answers import Feedback, State
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
-from pilotfish.errors import Refused
 from pilotfish.feedback.conversation import MAX_FILES, Standing
 from pilotfish.feedback.conversation_text import Group, groups_text
 from pilotfish.feedback.text import Form, appended, named
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside
-from pilotfish.policy.boundary import Want, admit
 from pilotfish.protocol.watching import Change, PathChange
 from pilotfish.service.conversations.disk_writes import DiskWrites
 from pilotfish.service.conversations.late_checks import LateChecks
@@ -40,14 +38,22 @@ from pilotfish.service.conversations.news import (
     what_is_left,
 )
 from pilotfish.service.conversations.record import ConversationRecord, EditUnderWay, row_of
-from pilotfish.service.conversations.together import gathered, is_held, is_quiet, note_batches, owe_held, owe_written
+from pilotfish.service.conversations.together import (
+    gathered,
+    is_held,
+    is_quiet,
+    note_batches,
+    owe_held,
+    owe_written,
+    texts_before,
+)
 from pilotfish.service.diagnostics.edit_feedback import EditFeedback, Scope
 from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.recent import Recent
 from pilotfish.service.status.recent_feedback import EditedFile
-from pilotfish.service.texts import Given, Texts, old_text_to_send
+from pilotfish.service.texts import Given, Texts
 from pilotfish.service.workspace import Workspace
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.system.clock import current_time
@@ -138,7 +144,7 @@ class Conversations:
 
         Nor does any check in the background stand in the way: what such a one had found so far is found again.
         """
-        paths = () if touch.kind == "read" else tuple(_texts_before(touch, workspace))
+        paths = () if touch.kind == "read" else tuple(texts_before(touch, workspace))
         interrupted = [record for record in self._all() if paths and workspace.holds(record.client.root)]
         for record in interrupted:
             self._late_checks.stop(record)
@@ -169,7 +175,7 @@ class Conversations:
         record.idle = False
         note_batches(record, touch)
         call = record.call(counts=touch.counts)
-        texts = _texts_before(touch, workspace)
+        texts = texts_before(touch, workspace)
         move = await self._disk_writes.leave_to_git(record, workspace)
         if record.git is not None and record.git.unfinished is not None:
             record.held.clear()
@@ -225,19 +231,26 @@ class Conversations:
     async def _hold(
         self, record: ConversationRecord, texts: Mapping[AbsPath, str | None], workspace: Workspace, started: float
     ) -> ToldEdit:
-        """Note the edit for the event that tells of it, and let the servers begin."""
+        """Note the edit for the event that tells of it, and let the servers begin; that event may be the stop."""
         for path, said in texts.items():
             if path not in record.held and len(record.held) < MAX_FILES:
                 record.held[path] = said if said is not None else await self._disk_writes.text_before(path, workspace)
             if path in record.held:
                 await self._disk_writes.see(path)
-        self._late_checks.warm(record, workspace, tuple(texts))
+        match workspace.config.feedback.after:
+            case "stop":
+                owe_held(record)
+                self._late_checks.go_on(record)
+            case "ask":
+                record.held.clear()
+            case _:
+                self._late_checks.warm(record, workspace, tuple(texts))
         return ToldEdit(Feedback("", State.UNAVAILABLE, milliseconds_since(started), TOLD_TOGETHER))
 
     async def _read(
         self, touch: Touch, client: ClientSession, workspace: Workspace, started: float, given: Mapping[str, Given]
     ) -> ToldEdit:
-        for path in _texts_before(touch, workspace):
+        for path in texts_before(touch, workspace):
             # An edit may come before the check has ended, and this is what it starts from.
             await self._disk_writes.see(path)
         judged = await self._edit_feedback.judge(touch, client, workspace, started, Scope(given=given))
@@ -463,17 +476,6 @@ class Conversations:
 
     def _all(self) -> list[ConversationRecord]:
         return [record for key in self._records if (record := self._records.get(key)) is not None]
-
-
-def _texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | None]:
-    """The files of a touch, with the texts before it where the host says them."""
-    found: dict[AbsPath, str | None] = {}
-    for path in touch.paths:
-        with suppress(Refused):  # it is refused when it is checked, and is said to be
-            told = (touch.before or {}).get(path)
-            real = admit(path, workspace.boundary, Want.PLACE).path
-            found[real] = None if told is None else old_text_to_send(real, told)
-    return found
 
 
 def _conflict_line(unfinished: str | None) -> str:

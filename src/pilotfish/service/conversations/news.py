@@ -165,7 +165,12 @@ def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection
     now = {path: one for path, one in (news.left or {}).items() if one.is_final}
     _note_written(state, news, now)
     files = list[Chosen]()
+    late = state.untold
     for path, verdict in now.items():
+        if path in late:
+            # Found in the background, and no event came that would have told it.
+            there = still_there(late[path], checked_text(verdict))
+            state.judged(path, checked_text(verdict), Delta(there, (), ()), edited=False)
         found = state.remaining(path, checked_text(verdict), wanted)
         state.judged(path, checked_text(verdict), Delta((), (), ()), edited=False)
         state.settle(path, Fate.TOLD if found else Fate.OVER)

@@ -8,13 +8,17 @@ No edit is lost: what is still held when a turn begins or ends is judged then.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from pilotfish.api.questions import Moment, Touch
 from pilotfish.config.schema import FeedbackSettings
+from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
+from pilotfish.policy.boundary import Want, admit
 from pilotfish.service.conversations.record import ConversationRecord
+from pilotfish.service.texts import old_text_to_send
 from pilotfish.service.workspace import Workspace
 
 TextsBefore = Mapping[AbsPath, str | None]
@@ -79,3 +83,14 @@ def owe_written(record: ConversationRecord, workspace: Workspace) -> None:
         if workspace.serves(path):
             record.state.owe(path, one.before, call=record.state.calls)
     record.written.clear()
+
+
+def texts_before(touch: Touch, workspace: Workspace) -> dict[AbsPath, str | None]:
+    """The files of a touch, with the texts before it where the host says them."""
+    found: dict[AbsPath, str | None] = {}
+    for path in touch.paths:
+        with suppress(Refused):  # it is refused when it is checked, and is said to be
+            told = (touch.before or {}).get(path)
+            real = admit(path, workspace.boundary, Want.PLACE).path
+            found[real] = None if told is None else old_text_to_send(real, told)
+    return found

@@ -63,6 +63,7 @@ class SetupCommand(click.Command):
     is_flag=True,
     help="Also tell the model when to use the tools: a skill, or a section of the project's AGENTS.md.",
 )
+@click.option("--without", type=click.Choice(["feedback"]), help="The tools alone: nothing is told after edits.")
 @click.option("--root", metavar="DIR", help="The project, for --project; by default the one around this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 @click.pass_context
@@ -71,6 +72,7 @@ def setup(
     host: str | None,
     scope: SetupScope | None,
     way: Way | None,
+    without: str | None,
     root: str | None,
     *,
     every: bool,
@@ -97,6 +99,7 @@ def setup(
         context.exit(_repair(chosen, root, receipts, dry_run=dry_run))
     usual: SetupScope = "global" if every else chosen[0].scopes[0]
     run = SetupRun(_where(scope or usual, root), receipts, way=way, dry_run=dry_run, remove=remove, advice=advice)
+    run.has_feedback = without is None
     if every:
         context.exit(run.change_all(chosen, ask=not yes and sys.stdin.isatty()))
     run.change(chosen[0])
@@ -146,6 +149,8 @@ class SetupRun:
         self._dry_run = dry_run
         self._remove = remove
         self._advice = advice
+        self.has_feedback = True
+        """False: only the tools are wired."""
 
     def change(self, host: HostSpec) -> None:
         """Show the changes of one host and make them; raises `Failure`."""
@@ -200,6 +205,7 @@ class SetupRun:
     def _plan(self, host: HostSpec) -> HostPlan:
         from pilotfish.hosts.shared.advice import advice_files
         from pilotfish.hosts.shared.changes import plan_removal, plan_setup
+        from pilotfish.hosts.shared.hook_settings import tools_only
 
         if self._way == "lsp" and self._way not in host.ways:
             why = f"{host.title} is told more, and sooner, in another way than by its LSP client"
@@ -211,6 +217,7 @@ class SetupRun:
         if self._remove:
             return HostPlan(host, tuple(plan_removal(file, self._receipts) for file in (*files.values(), *advice)))
         chosen = host.files(replace(self._where, way=way))
+        chosen = chosen if self.has_feedback else tools_only(host, chosen)
         if not chosen:
             why = f"{host.title} reads no file of the user that names language servers"
             raise Refused(Code.INVALID_INPUT, why, hint="Say --project.")

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from logging.handlers import RotatingFileHandler
 from typing import cast
 
 import anyio
@@ -36,6 +37,7 @@ from pilotfish.service.workspaces import ClientSession
 from pilotfish.surfaces.host_channel import HostChannel
 from pilotfish.surfaces.mcp.connection import load, serve
 from pilotfish.surfaces.mcp.options import McpOptions
+from pilotfish.system.ownership import make_private_folders
 from pilotfish.system.pipes import End
 from pilotfish.system.ports import BrokenPipe, ByteStream
 from pilotfish.system.standard_streams import STALL_SECONDS, take_standard_streams, until_signalled
@@ -52,12 +54,17 @@ PREPARE_SECONDS = 6.0
 MAX_REASON = 500
 """Characters of the reason."""
 
+MAX_LOG, MAX_RECORD = 1024 * 1024, 8000
+"""Bytes of the log, beside one of the same size from before; code points of one record."""
+
 
 def main(environment: Mapping[str, str] = os.environ) -> int:
     """Serve the host that started this process; returns the exit code."""
     try:
         bootstrap = bootstrap_of(environment.get(VARIABLE), canonical_id)
         shell = replace(computer(environment), handed_over=bootstrap.config)
+        if level := logging.getLevelNamesMapping().get(environment.get("PILOTFISH_LOG", "").upper()):
+            write_log(os.path.join(shell.places.state, "logs"), level)
         # The host does not read our standard error: output could fill the pipe and block us.
         with take_standard_streams(prints=None) as stream:
             navigation = crossed_stream(*MCP_DESCRIPTORS)
@@ -70,6 +77,23 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
         sys.stderr.write(f"LSP unavailable: {sanitised(failure.message, MAX_REASON)}\n")
         return failure.exit_code
     return 0
+
+
+def write_log(folder: str, level: int) -> None:
+    """Write what our modules log to a file there: the host does not read our standard error."""
+    make_private_folders(folder)
+    handler = RotatingFileHandler(os.path.join(folder, "service.log"), maxBytes=MAX_LOG, backupCount=1, delay=True)
+    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    for package in ("pilotfish", "pilotfish_llxprt"):
+        logging.getLogger(package).addHandler(handler)
+        logging.getLogger(package).setLevel(level)
+
+
+class _OneLine(logging.Formatter):
+    """Some records repeat the words of a server, which must not write lines of their own (T32)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return sanitised(super().format(record), MAX_RECORD)
 
 
 async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: ByteStream | None = None) -> None:

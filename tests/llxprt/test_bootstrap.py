@@ -1,6 +1,8 @@
 """What LLxprt hands over when it starts us, and what its readers find in our answers."""
 
 import json
+import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from pilotfish.api.status import BrokenState, ServerRow
 from pilotfish.errors import Refused
 from pilotfish.model import Severity
 from pilotfish_llxprt.methods import all_diagnostics, file_diagnostics, server_status
-from pilotfish_llxprt.service import bootstrap_of
+from pilotfish_llxprt.service import bootstrap_of, write_log
 
 SHIPPED = {
     "servers": [{"id": "mine", "command": "/usr/bin/mine", "args": ["--stdio"], "extensions": [".fake"]}],
@@ -178,3 +180,21 @@ def test_a_server_has_a_status_of_either_shape(
         **({"serverPid": 42} if healthy else {}),
         **({"detail": detail} if detail else {}),
     }
+
+
+@pytest.mark.proves("SVC-1")
+def test_what_is_logged_is_written_to_a_file_of_the_user(tmp_path: Path) -> None:
+    packages = [logging.getLogger(name) for name in ("pilotfish", "pilotfish_llxprt")]
+    before = [(package.level, list(package.handlers)) for package in packages]
+    try:
+        write_log(str(tmp_path / "logs"), logging.DEBUG)
+        logging.getLogger("pilotfish_llxprt.methods").debug("checked path=%s", "a.py\n2026 forged")
+        lines = (tmp_path / "logs" / "service.log").read_text().splitlines()
+        assert len(lines) == 1
+        assert lines[0].endswith("DEBUG pilotfish_llxprt.methods checked path=a.py 2026 forged")
+    finally:
+        for package, (level, handlers) in zip(packages, before, strict=True):
+            for handler in {*package.handlers} - {*handlers}:
+                package.removeHandler(handler)
+                handler.close()
+            package.setLevel(level)

@@ -69,7 +69,7 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
         with take_standard_streams(prints=None) as stream:
             navigation = crossed_stream(*MCP_DESCRIPTORS)
             try:
-                anyio.run(run, bootstrap.root, shell, stream, navigation)
+                anyio.run(serve_host, bootstrap.root, shell, stream, navigation)
             finally:
                 if navigation is not None:
                     navigation.close()
@@ -96,7 +96,7 @@ class _OneLine(logging.Formatter):
         return sanitised(super().format(record), MAX_RECORD)
 
 
-async def run(root: AbsPath, shell: System, stream: ByteStream, navigation: ByteStream | None = None) -> None:
+async def serve_host(root: AbsPath, shell: System, stream: ByteStream, navigation: ByteStream | None = None) -> None:
     """Serve until the host is gone. Raises `Refused` when the workspace is no folder."""
     client = ClientSession(f"service {os.getpid()}", root, root, HOST)
     async with Service(shell).running() as service:
@@ -118,7 +118,7 @@ async def converse(
             await _prepare(service, client)
             tasks.start_soon(_navigate, navigation, service, replace(client, id=f"{client.id} mcp"), options)
         channel.notify("lsp/ready")
-        await channel.run(LlxprtMethods(service, client, channel.notify).table)
+        await channel.serve(LlxprtMethods(service, client, channel.notify).table)
         tasks.cancel_scope.cancel()
 
 

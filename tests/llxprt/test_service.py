@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pilotfish.errors import Refused
 from pilotfish.model import AbsPath
 from pilotfish.surfaces.host_channel import MAX_AT_ONCE
-from pilotfish_llxprt.service import run
+from pilotfish_llxprt.service import serve_host
 from support.clients.raw_llxprt import ServiceHost, framed, service_host
 from support.clients.wires import MemoryWire
 from support.servers.complaining import complaining, silent
@@ -43,7 +43,7 @@ async def test_the_host_hears_first_that_we_are_ready_byte_for_byte(made: Made) 
     wire = MemoryWire()
     computer = made()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run, AbsPath(str(computer.root)), computer.system, wire)
+        tasks.start_soon(serve_host, AbsPath(str(computer.root)), computer.system, wire)
         assert await wire.peer.hear() == b'Content-Length: 38\r\n\r\n{"jsonrpc":"2.0","method":"lsp/ready"}'
         wire.peer.hang_up()
     wire.close()
@@ -324,7 +324,7 @@ async def test_shutdown_stops_the_servers_then_answers_then_ends(made: Made) -> 
 async def test_a_workspace_that_is_no_folder_is_refused(made: Made) -> None:
     wire = MemoryWire()
     with pytest.raises(Refused, match="cannot be opened"):
-        await run(AbsPath("/no/such/folder"), made().system, wire)
+        await serve_host(AbsPath("/no/such/folder"), made().system, wire)
     wire.close()
 
 

@@ -49,10 +49,10 @@ def test_a_schema_takes_what_validation_takes(format_: Format, tools: ToolSet) -
         tool = known[named(schema)["name"]]
         taken = parameters(format_, schema)
         listed = [name for name in tool.fields if FIELDS[name].is_listed]
-        assert set(taken["properties"]) == {tool.dialect.said(name) for name in listed}
+        assert set(taken["properties"]) == {tool.dialect.name_of(name) for name in listed}
         # Over MCP, diagnostics of no file are those of all files that have any.
         anything = format_ is Format.MCP and tool.row.operation is Operation.DIAGNOSTICS
-        assert taken.get("required", []) == ([] if anything else [tool.dialect.said(name) for name in tool.required])
+        assert taken.get("required", []) == ([] if anything else [tool.dialect.name_of(name) for name in tool.required])
         # Only a set with a specification of its own takes nothing but what it names.
         assert taken.get("additionalProperties", True) is (tools is ToolSet.NAMED)
 

@@ -29,7 +29,7 @@ EVERY_FORM = [
 
 
 def arguments(tool: OperationTool, names: tuple[str, ...]) -> dict[str, Any]:
-    return {tool.dialect.said(name): SAMPLES.get(name, SAMPLES[FIELDS[name].type]) for name in names}
+    return {tool.dialect.name_of(name): SAMPLES.get(name, SAMPLES[FIELDS[name].type]) for name in names}
 
 
 def refused(tool: OperationTool, given_: dict[str, Any]) -> Refused:

@@ -104,8 +104,8 @@ def _description(tool: OperationTool) -> str:
 
 def _parameters(tool: OperationTool) -> Schema:
     shown = [name for name in tool.fields if FIELDS[name].is_listed]
-    properties = {tool.dialect.said(name): _property(tool, name) for name in shown}
-    required = [tool.dialect.said(name) for name in tool.required]
+    properties = {tool.dialect.name_of(name): _property(tool, name) for name in shown}
+    required = [tool.dialect.name_of(name) for name in tool.required]
     # More is taken than is named, unless the set has a specification of its own.
     closed = {"additionalProperties": False} if tool.dialect is SNAKE else {}
     return {**_object(properties, required), **closed}

@@ -30,7 +30,7 @@ class ToolDialect(Struct, frozen=True):
     descriptions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Its own descriptions of tools and fields, by our names of operations and fields."""
 
-    def said(self, field: str) -> str:
+    def name_of(self, field: str) -> str:
         """What a field is called here."""
         return self.names.get(field, field)
 
@@ -82,13 +82,13 @@ class OperationTool:
     @cached_property
     def own_names(self) -> Mapping[str, str]:
         """Our name of each field, by what it is called here."""
-        return {self.dialect.said(name): name for name in self.fields}
+        return {self.dialect.name_of(name): name for name in self.fields}
 
     @cached_property
     def fitting(self) -> frozenset[frozenset[str]]:
         """Every choice of fields that makes a question, as they are called here."""
-        said = self.dialect.said
-        return frozenset(frozenset(map(said, names)) for form in self.forms for names in form.fitting())
+        name_of = self.dialect.name_of
+        return frozenset(frozenset(map(name_of, names)) for form in self.forms for names in form.fitting())
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -93,12 +93,12 @@ def _with_own_names(tool: OperationTool, given: Mapping[str, object]) -> Mapping
 
 def _without_blanks(tool: OperationTool, given: Mapping[str, object]) -> Mapping[str, object]:
     """Without what a model filled in because the schema names it: an empty string, a line 0 beside a symbol."""
-    needed = {tool.dialect.said(name) for name in tool.required}
+    needed = {tool.dialect.name_of(name) for name in tool.required}
     kept_empty = needed | KEPT_EMPTY
     known = tool.own_names.keys() - kept_empty
     kept = {name: value for name, value in given.items() if value != "" or name not in known}
-    if kept.get(tool.dialect.said("symbol")):
-        numbers = {tool.dialect.said("line"), tool.dialect.said("character")} - needed
+    if kept.get(tool.dialect.name_of("symbol")):
+        numbers = {tool.dialect.name_of("line"), tool.dialect.name_of("character")} - needed
         kept = {name: value for name, value in kept.items() if name not in numbers or not _is_zero(value)}
     return kept
 
@@ -113,8 +113,8 @@ def usage(tool: OperationTool) -> str:
 
 
 def _form_usage(tool: OperationTool, form: QuestionForm) -> str:
-    required = ", ".join(tool.dialect.said(name) for name in form.required) or "nothing"
-    optional = ", ".join(tool.dialect.said(name) for name in form.optional)
+    required = ", ".join(tool.dialect.name_of(name) for name in form.required) or "nothing"
+    optional = ", ".join(tool.dialect.name_of(name) for name in form.optional)
     return f"{required} (optional: {optional})" if optional else required
 
 
@@ -122,9 +122,9 @@ def _misfits(tool: OperationTool, given: Mapping[str, object]) -> list[str]:
     """What is missing and what does not belong, by the form that was most likely meant."""
     ours = tool.own_names
     form = _nearest_form(tool, {ours.get(name, name) for name in given})
-    wanted = {*form.required, *form.optional}
+    wanted, needed = {*form.required, *form.optional}, map(tool.dialect.name_of, form.required)
     return [
-        *(f"{tool.dialect.said(name)} is missing" for name in form.required if tool.dialect.said(name) not in given),
+        *(f"{name} is missing" for name in needed if name not in given),
         *(_unwanted(name, ours, form) for name in given if ours.get(name) not in wanted),
     ]
 

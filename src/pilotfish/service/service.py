@@ -330,7 +330,7 @@ class Service:
             if changes_files(question):
                 return await self._change_runner.change(question, client, workspace)
             if question.operation in COMPOSED:
-                return await self._composer.run(question, client, workspace)
+                return await self._composer.compose(question, client, workspace)
             if question.operation is Operation.DIAGNOSTICS:
                 return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
             return await self._questions.answer(question, client, workspace)

@@ -55,7 +55,7 @@ class HostChannel:
         self._listeners: NotificationTable = {}
         self.notify = self._channel.notify
 
-    async def run(self, methods: MethodTable, notifications: NotificationTable | None = None) -> None:
+    async def serve(self, methods: MethodTable, notifications: NotificationTable | None = None) -> None:
         """Serve until the host is gone or has sent the last method; then cancel what is in progress."""
         self._methods, self._listeners = methods, notifications or {}
         async with self._tasks:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from pilotfish.model import AbsPath
-from pilotfish_llxprt.service import run
+from pilotfish_llxprt.service import serve_host
 from support.clients.wires import MemoryWire, Peer
 from support.services.scripted import Scripted
 
@@ -83,7 +83,7 @@ async def service_host(computer: Scripted, navigation: MemoryWire | None = None)
     wire, ended = MemoryWire(), anyio.Event()
 
     async def serve() -> None:
-        await run(AbsPath(str(computer.root)), computer.system, wire, navigation)
+        await serve_host(AbsPath(str(computer.root)), computer.system, wire, navigation)
         ended.set()
 
     try:

@@ -67,7 +67,7 @@ class _Visit:
         self.caveats: dict[str, None] = {}
         self._started = current_time()
 
-    def take(self, answer: Answer[Any]) -> None:
+    def count(self, answer: Answer[Any]) -> None:
         self._hits += answer.meta.server_hits
         if answer.meta.state is not State.FRESH and answer.meta.reason:
             self.caveats[answer.meta.reason] = None
@@ -81,7 +81,7 @@ class _Visit:
         line, character = declared.symbol.line, declared.symbol.character
         question = Question(operation=operation, file_path=declared.path, line=line, character=character, **more)
         answer = await self._questions.answer(question, self.client, self.workspace)
-        self.take(answer)
+        self.count(answer)
         return answer.data
 
     async def uses(self, declared: DeclaredSymbol) -> tuple[Location, ...]:
@@ -100,7 +100,7 @@ class QuestionComposer:
         self._check = check
         self.symbols = SymbolsAt(questions)
 
-    async def run(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
+    async def compose(self, question: Question, client: ClientSession, workspace: Workspace) -> Answer[Any]:
         """Raises a `Failure`."""
         workspace.require_enabled()
         visit = _Visit(self._questions, client, workspace)
@@ -196,7 +196,7 @@ class QuestionComposer:
         broken: dict[str, tuple[Diagnostic, ...]] = {}
         if served:
             answer = await self._check(visit.client, served[:MAX_CHECKED], workspace=workspace)
-            visit.take(answer)
+            visit.count(answer)
             broken = {
                 path: errors
                 for path, found in (answer.data or {}).items()

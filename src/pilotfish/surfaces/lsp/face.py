@@ -51,8 +51,8 @@ async def serve(stream: ByteStream, service: Service, open_session: OpenSession)
     channel = HostChannel(stream, last_method="exit")
     face = LspFace(service, open_session, channel.notify)
     async with owned_tasks() as tasks:
-        tasks.start_soon(face.run)
-        await channel.run(face.methods, face.notifications)
+        tasks.start_soon(face.publish)
+        await channel.serve(face.methods, face.notifications)
         tasks.cancel_scope.cancel()
 
 
@@ -82,14 +82,14 @@ class LspFace:
             "workspace/didChangeWatchedFiles": self._watched,
         }
 
-    async def run(self) -> None:
+    async def publish(self) -> None:
         """Publish, from `initialize` on."""
         await self._initialized.wait()
         if self._client is None or self._publisher is None:
             return
         async with owned_tasks() as tasks:
             tasks.start_soon(self._service.warm_up, self._client)
-            await self._publisher.run()
+            await self._publisher.publish()
 
     async def _initialize(self, params: Raw) -> JsonObject | ResponseError:
         if self._client is not None:

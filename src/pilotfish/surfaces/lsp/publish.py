@@ -58,7 +58,7 @@ class Publisher:
         while self._waiting or self._is_busy:
             await self._done.wait()
 
-    async def run(self) -> None:
+    async def publish(self) -> None:
         self._service.conversations.on_late(self._client, self._on_late)
         while True:
             if self._waiting:

@@ -47,7 +47,7 @@ from pilotfish.surfaces.mcp.tools import (
     operation_of,
     refusal,
     result,
-    said,
+    text_result,
 )
 from pilotfish.system.ports import ByteStream
 from pilotfish.version import VERSION
@@ -293,4 +293,4 @@ def hook_result(arguments: Mapping[str, object], text: str) -> JsonObject:
     if arguments.get("format") == "hook":
         wrapped = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}} if text else {}
         text = encode(wrapped).decode()
-    return said(text)
+    return text_result(text)

@@ -60,10 +60,10 @@ def result(given: Answer[Any], *, with_envelope: bool = False) -> JsonObject:
     Hosts show a model the envelope in place of the text where there is one, at eight times the size.
     """
     envelope = {"structuredContent": structured(given)} if with_envelope else {}
-    return {**said(text_of(given, MAX_TEXT)), **envelope, "isError": not given.ok}
+    return {**text_result(text_of(given, MAX_TEXT)), **envelope, "isError": not given.ok}
 
 
-def said(text: str) -> JsonObject:
+def text_result(text: str) -> JsonObject:
     """Plain text as the result of a call."""
     return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}
 

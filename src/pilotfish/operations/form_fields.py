@@ -39,13 +39,13 @@ FIELDS = {
         Field("action", "string", "Id or title: shows its diff"),
         Field("kind", "string", "Such as quickfix"),
         Field("apply", "boolean", "Default: preview"),
-        Field("text", "string", "The new text, not on disk"),
+        Field("text", "string", "Text, not on disk"),
         Field("edit", "string", "replace, before, after or delete"),
-        Field("digest", "string", "As source gave it: refuses if the text changed"),
+        Field("digest", "string", "From source: refuses if the text changed"),
         Field("limit", "integer", is_listed=False),
         Field("offset", "integer"),
         Field("depth", "integer", "Levels"),
-        Field("severity", "string", "The least: error, warning, information, hint"),
+        Field("severity", "string", "Least: error, warning, information, hint"),
         Field("kinds", "string", "class,method; all: locals too"),
     )
 }

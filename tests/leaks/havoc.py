@@ -89,7 +89,10 @@ class Cycle:
         command = [sys.executable, "-I", "-S", str(STUBBORN), self.phase, str(self.mark)]
         config = self.folder / ".config" / "pilotfish" / "lsp.json"
         config.parent.mkdir(parents=True)
-        config.write_text(json.dumps({"lsp": {"toy": {"command": command, "extensions": [".x"]}}}))
+        # Trusted: an untrusted server may not write to the mark.
+        trust = {"trustedProjectRoots": [str(self.root)]}
+        settings = {"lsp": {"toy": {"command": command, "extensions": [".x"]}}, "security": trust}
+        config.write_text(json.dumps(settings))
 
     def run(self) -> list[str]:
         """What went wrong."""

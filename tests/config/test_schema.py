@@ -46,6 +46,7 @@ SECTIONS: dict[str, st.SearchStrategy[Any]] = {
     "timing": TIMING,
     "feedback": some_of(*FEEDBACK_KEYS),
     "navigationTools": ANYTHING,
+    "startAhead": ANYTHING,
     "mcp": some_of("tools"),
     "pool": some_of("idleMinutes", "memoryMiBPerServer", "memoryMiB"),
     "security": some_of("projectConfigPolicy", "trustedProjectRoots", "allowExternalPaths"),

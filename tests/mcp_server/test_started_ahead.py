@@ -68,10 +68,12 @@ async def test_what_a_project_names_itself_starts_where_it_is_trusted(tmp_path: 
 
 
 @pytest.mark.proves("MCP-1")
-@pytest.mark.parametrize("off", ["lsp", "navigationTools"])
-async def test_no_server_starts_where_no_tool_is_offered(tmp_path: Path, off: str) -> None:
+@pytest.mark.parametrize("off", ["lsp", "navigationTools", "startAhead"])
+async def test_no_server_starts_where_no_tool_is_offered_or_none_is_wanted(tmp_path: Path, off: str) -> None:
     async with python_service(tmp_path, **{off: False}) as scripted:
         await scripted.service.start_servers(scripted.session())
+        if off != "navigationTools":
+            await scripted.service.warm_up(scripted.session())
         assert scripted.servers == []
 
 

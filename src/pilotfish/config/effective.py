@@ -73,6 +73,7 @@ class Config:
     feedback: FeedbackSettings
     pool: PoolSettings
     security: SecuritySettings
+    start_ahead: bool
     navigation_tools: bool
     mcp_tools: Literal["named", "lsp"]
     mcp_structured: bool
@@ -126,6 +127,7 @@ def effective(merged: Merged, layers: Sequence[Layer], about: Circumstances) -> 
         feedback=file.feedback,
         pool=file.pool,
         security=file.security,
+        start_ahead=file.start_ahead,
         navigation_tools=file.navigation_tools,
         mcp_tools=file.mcp.tools,
         mcp_structured=file.mcp.structured,

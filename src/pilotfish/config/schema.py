@@ -244,6 +244,7 @@ class ConfigFile(Section, frozen=True):
     ) = UNSET
     timing: TimingSettings = TimingSettings()
     feedback: FeedbackSettings = FeedbackSettings()
+    start_ahead: Annotated[bool, _about("Start servers when a conversation begins, before it needs them.")] = True
     navigation_tools: Annotated[bool, _about("false hides the navigation tools and keeps the feedback.")] = True
     mcp: McpSettings = McpSettings()
     pool: PoolSettings = PoolSettings()

@@ -61,6 +61,8 @@ class WarmStart:
 
     async def files(self, workspace: Workspace) -> tuple[AbsPath, ...]:
         """One file for each server that is worth starting now."""
+        if not workspace.config.start_ahead:
+            return ()
         known = [path for path in self._files(workspace.root).values() if _is_there(path) and workspace.serves(path)]
         if not known:
             main = await anyio.to_thread.run_sync(_main_file, workspace)

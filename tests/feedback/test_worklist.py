@@ -6,12 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.config.schema import FeedbackSettings
-from pilotfish.feedback.conversation import credited
+from pilotfish.feedback.conversation import Conversation, credited
 from pilotfish.feedback.conversation_text import Group, chosen, command_heading, groups_text, stop_heading
 from pilotfish.feedback.delta import CheckedText, Delta
 from pilotfish.feedback.select import Checked, selection
 from pilotfish.feedback.text import FileRole, Form, feedback_text
 from pilotfish.model import AbsPath, Diagnostic, Severity
+from pilotfish.service.conversations.news import late_groups
+from pilotfish.service.diagnostics.check import Outcome
+from pilotfish.service.diagnostics.runner import FileVerdict
 from support.values.findings import WORKSPACE, checked, compared, diagnostic
 
 pytestmark = pytest.mark.proves("FMT-9")
@@ -143,3 +146,14 @@ def test_only_what_the_conversation_brought_counts_as_fixed() -> None:
     brought = CheckedText("text", (mine,))
     assert credited(change, brought) == Delta((), (), (replace(mine, message="redefinition from line 9"),))
     assert credited(change, None) == Delta((), (), ())
+
+
+def test_what_was_found_late_in_other_files_is_on_the_same_list() -> None:
+    state, verdicts = Conversation(), dict[AbsPath, FileVerdict]()
+    for name in ("b.py", "c.py"):
+        path, found = AbsPath(f"/project/{name}"), (diagnostic(MISSING),)
+        state.found(path, CheckedText("greet()\n", found), call=0, edited=False)
+        verdicts[path] = FileVerdict(path, "greet()\n", (Outcome("fake", found),))
+    text = groups_text(late_groups(state, verdicts, FORM, [Severity.ERROR]), FORM)
+    assert text.startswith("2 places in other files still expect what was changed:\n<diagnostics")
+    assert (text.count("OPEN [1:1]"), text.count("ERROR"), state.debts) == (2, 0, {})

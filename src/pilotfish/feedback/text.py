@@ -218,7 +218,7 @@ def _brief(message: str) -> str:
     kept, said = [first], set(_WORD.findall(first))
     for line in more:
         words = set(_WORD.findall(line))
-        kept += [] if words <= said else [line]
+        kept += [] if words <= said else [line.strip()]
         said |= words
     return "\n".join(kept)
 

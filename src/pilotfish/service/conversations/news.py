@@ -140,7 +140,7 @@ def told_files(judged: Judged) -> int:
 
 def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterable[Severity]) -> list[Group]:
     """What is told of files whose verdicts came after the event that they belong to."""
-    groups, severities = list[Group](), frozenset(wanted)
+    groups, others, severities = list[Group](), list[Chosen](), frozenset(wanted)
     for path, verdict in late.items():
         debt = state.debts.get(path)
         if debt is None or debt.standing is not Standing.LATE:
@@ -154,10 +154,13 @@ def late_groups(state: Conversation, late: Verdicts, form: Form, wanted: Iterabl
             state.settle(path, Fate.TOLD if found else Fate.OVER)
             if debt.certain:
                 state.judged(path, now, Delta(there, (), ()), edited=debt.edited)
+            if found and not debt.edited and form.wording == "worklist":
+                others.append(chosen(path, now.text, found))
+                continue
             ago = max(1, state.calls - debt.call)
             heading = late_heading(path, form, edited=debt.edited, ago=ago, certain=debt.certain)
             groups += [Group(heading, (chosen(path, now.text, found),))] if found else []
-    return groups
+    return [*groups, Group("", tuple(others), FileRole.OTHER)]
 
 
 def what_is_left(state: Conversation, news: News, form: Form, wanted: Collection[Severity]) -> str:

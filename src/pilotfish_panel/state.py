@@ -211,17 +211,22 @@ Act = Callable[[Panel], tuple[Panel, PanelEffect | None]]
 FAR = 1_000_000
 """Rows: more than any list has."""
 
+STEPS = {
+    "up": -1,
+    "k": -1,
+    "down": 1,
+    "j": 1,
+    "pageup": -PAGE,
+    "pagedown": PAGE,
+    "g": -FAR,
+    "home": -FAR,
+    "G": FAR,
+    "end": FAR,
+}
+"""Rows or lines that a key moves by."""
+
 KEYS: Mapping[str, Act] = {
-    "up": _moved(-1),
-    "k": _moved(-1),
-    "down": _moved(1),
-    "j": _moved(1),
-    "pageup": _moved(-PAGE),
-    "pagedown": _moved(PAGE),
-    "g": _moved(-FAR),
-    "home": _moved(-FAR),
-    "G": _moved(FAR),
-    "end": _moved(FAR),
+    **{key: _moved(distance) for key, distance in STEPS.items()},
     "enter": _toggled,
     "d": _shown("diagnostics"),
     "f": _shown("feedback"),
@@ -237,19 +242,8 @@ KEYS: Mapping[str, Act] = {
 }
 
 PAGE_KEYS: Mapping[str, Act] = {
-    "up": _scrolled(-1),
-    "k": _scrolled(-1),
-    "down": _scrolled(1),
-    "j": _scrolled(1),
-    "pageup": _scrolled(-PAGE),
-    "pagedown": _scrolled(PAGE),
-    "g": _scrolled(-FAR),
-    "home": _scrolled(-FAR),
-    "G": lambda panel: (panel, None),
-    "end": lambda panel: (panel, None),
-    "enter": lambda panel: (panel, None),
-    "/": lambda panel: (panel, None),
-    "R": lambda panel: (panel, None),
-    "S": lambda panel: (panel, None),
+    **{key: _scrolled(distance) for key, distance in STEPS.items() if distance < FAR},
+    # Where a page ends is known to the view alone; the rest is about a row, and none is shown.
+    **dict.fromkeys(("G", "end", "enter", "/", "R", "S"), lambda panel: (panel, None)),
 }
 """What keys do instead in the other views."""

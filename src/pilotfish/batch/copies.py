@@ -11,6 +11,9 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+import anyio
+import anyio.to_thread
+
 from pilotfish.errors import Code, Refused, Unavailable
 from pilotfish.model import AbsPath
 from pilotfish.paths import DEPENDENCY_FOLDERS
@@ -47,6 +50,27 @@ def duplicate(copy: AbsPath, target: AbsPath) -> None:
                     shutil.copy2(entry.path, path, follow_symlinks=False)
     except OSError as error:
         raise Unavailable(Code.FILE_UNREADABLE, f"{copy} could not be copied: {error}") from error
+
+
+class Bases:
+    """The copies from which those of the judges are made, in a folder of the batch: one for each base of patches."""
+
+    def __init__(self, root: AbsPath, git: str | None, folder: AbsPath) -> None:
+        self._root = root
+        self._git = git
+        self._folder = folder
+        self._made: dict[str | None, AbsPath] = {}
+        self._making = anyio.Lock()
+
+    async def copy_of(self, base: str | None) -> AbsPath:
+        """Raises `Refused` where there is no such base, `Unavailable` where there is no room."""
+        async with self._making:
+            if base not in self._made:
+                copy = AbsPath(os.path.join(self._folder, str(len(self._made))))
+                os.makedirs(copy, exist_ok=True)
+                await anyio.to_thread.run_sync(make_copy, self._root, copy, base, self._git)
+                self._made[base] = copy
+            return self._made[base]
 
 
 def _check_out(root: AbsPath, target: AbsPath, base: str, git: str | None) -> None:

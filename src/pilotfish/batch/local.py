@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
 
-from pilotfish.batch.bases import Bases
-from pilotfish.batch.copies import duplicate
+from pilotfish.batch.copies import Bases, duplicate
 from pilotfish.batch.engine import PatchQueue, Tell
 from pilotfish.batch.judge import JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
@@ -30,7 +29,7 @@ class LocalEngine:
         """As the port says."""
         queue = PatchQueue(patches, tell)
         with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
-            bases = Bases(self._settings, AbsPath(real_path(folder)))
+            bases = Bases(self._settings.root, self._settings.git, AbsPath(real_path(folder)))
             async with owned_tasks() as tasks:
                 for number in range(self._jobs):
                     tasks.start_soon(self._work, queue, bases, number)

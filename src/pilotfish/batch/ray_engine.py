@@ -17,8 +17,7 @@ import anyio.to_thread
 import msgspec
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from pilotfish.batch.bases import Bases
-from pilotfish.batch.copies import packed, unpack
+from pilotfish.batch.copies import Bases, packed, unpack
 from pilotfish.batch.engine import MAX_TRIES, PatchQueue, Tell
 from pilotfish.batch.judge import JudgedPatch, JudgeSettings, PatchJudge, open_judge
 from pilotfish.batch.patches import Patch, unjudged
@@ -173,7 +172,7 @@ class RayEngine:
         self._connect(ray)
         try:
             with tempfile.TemporaryDirectory(prefix="pilotfish-bases-", ignore_cleanup_errors=True) as folder:
-                pieces = _Pieces(ray, Bases(self._settings, AbsPath(real_path(folder))))
+                pieces = _Pieces(ray, Bases(self._settings.root, self._settings.git, AbsPath(real_path(folder))))
                 queue = PatchQueue(patches, tell)
                 async with owned_tasks() as tasks:
                     for number in range(self._jobs):

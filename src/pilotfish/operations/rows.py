@@ -437,3 +437,10 @@ _ROWS = (
 )
 
 ROWS: Mapping[Operation, OperationRow] = {row.operation: row for row in _ROWS}
+
+
+def request_of(operation: Operation) -> Request:
+    """Of an operation that is one request."""
+    request = ROWS[operation].request
+    assert request is not None
+    return request

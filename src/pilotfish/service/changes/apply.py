@@ -22,7 +22,7 @@ from pilotfish.operations.edits.staged import Staged
 from pilotfish.operations.edits.staging import Stage
 from pilotfish.operations.lenient import is_null
 from pilotfish.operations.results import View
-from pilotfish.operations.rows import ROWS, Request, at_position
+from pilotfish.operations.rows import ROWS, at_position, request_of
 from pilotfish.operations.symbol_names import bare_name
 from pilotfish.operations.tokens import refuse_bad_name
 from pilotfish.protocol.codec import Malformed
@@ -106,7 +106,7 @@ class ChangeRunner:
     async def _rename(self, job: Job) -> Intent:
         subject = await self._questions.subjects.find(job.question, job.client, job.workspace)
         candidates = await self._questions.candidates(job.question, subject, job.workspace)
-        request, caveats = _rename_request(), dict[str, str]()
+        request, caveats = request_of(Operation.RENAME), dict[str, str]()
         old = name_asked_about(job.question, subject) or ""
         refuse_bad_name(job.question.new_name or "", old)
 
@@ -155,7 +155,9 @@ class ChangeRunner:
 
         async def ask(session: Session) -> None:
             if session.supports(PREPARE_RENAME, subject.path):
-                asked = await self._questions.request_context(session, _rename_request(), job.question, subject)
+                asked = await self._questions.request_context(
+                    session, request_of(Operation.RENAME), job.question, subject
+                )
                 await session.request(PREPARE_RENAME, at_position(asked), about=subject.path)
 
         why = ""
@@ -266,9 +268,3 @@ def _view(job: Job, intent: Intent) -> View:
 def _changed_files(plan: EditPlan) -> set[AbsPath]:
     changed = {one.resource.path for one in plan.operations if isinstance(one, TextChange)}
     return {AbsPath(real_path(path)) for path in changed if path is not None}
-
-
-def _rename_request() -> Request:
-    request = ROWS[Operation.RENAME].request
-    assert request is not None
-    return request

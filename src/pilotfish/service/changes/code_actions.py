@@ -21,7 +21,7 @@ from pilotfish.operations.actions import (
     read_action,
     read_actions,
 )
-from pilotfish.operations.rows import ROWS, Request
+from pilotfish.operations.rows import request_of
 from pilotfish.protocol.codec import Malformed
 from pilotfish.protocol.edits import EditPlan
 from pilotfish.protocol.selectors import items
@@ -84,7 +84,7 @@ class CodeActions:
     async def _propose(
         self, job: Job, session: Session, candidate: Candidate, subject: Subject, named: _Named
     ) -> ProposedEdit | None:
-        request = _request()
+        request = request_of(Operation.CODE_ACTIONS)
         if subject.path is None or subject.text is None or not session.supports(request.method, subject.path):
             return None
         self._proposals.expect(session, FileToSend(subject.path, candidate.language_id, subject.text.string))
@@ -143,9 +143,3 @@ def _named(action: Action, listed: tuple[Action, ...]) -> _Named:
 
 def _look(action: Action) -> tuple[str, str, str | None, bool]:
     return action.server, action.title, action.kind, action.preferred
-
-
-def _request() -> Request:
-    request = ROWS[Operation.CODE_ACTIONS].request
-    assert request is not None
-    return request

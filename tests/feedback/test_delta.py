@@ -200,6 +200,28 @@ def test_a_fix_may_be_offered_later() -> None:
 
 
 @pytest.mark.proves("DIAG-8")
+def test_which_members_of_a_long_type_are_shown_may_change() -> None:
+    words = "'string' can't be used to index type '{ a?: %s; ... 4 more ...; z: 1; }'."
+    old, new = diagnostic(words % '"never" | "always"'), diagnostic(words % '"observed"', line=1)
+    assert change("x\n", [old], "y\nx\n", [new])[0] == []
+    other = diagnostic(words.replace("string", "number") % '"never" | "always"', line=1)
+    assert change("x\n", [old], "y\nx\n", [other])[0] != []
+
+
+@pytest.mark.proves("DIAG-8")
+def test_a_formatter_moves_errors_and_makes_none() -> None:
+    before = "function f() {\n    return (g as any).apply(this, 'a')\n}\nfunction h() { return this; }\n"
+    after = (
+        'function f() {\n  return (g as any).apply(\n    this,\n    "a",\n  );\n}\nfunction h() {\n  return this;\n}\n'
+    )
+    old = [diagnostic("this", line=1, character=28), diagnostic("this", line=3, character=22)]
+    new = [diagnostic("this", line=2, character=4), diagnostic("this", line=7, character=9)]
+    assert change(before, old, after, new) == ([], ["2:4 this", "7:9 this"], [])
+    # At another place of the same code it is another one.
+    assert change(before, old[:1], after, new[1:])[0] == ["7:9 this"]
+
+
+@pytest.mark.proves("DIAG-8")
 def test_another_number_inside_a_message_may_not() -> None:
     old, new = diagnostic("expected 2 arguments"), diagnostic("expected 3 arguments")
     assert change("f()\n", [old], "f()\n", [new]) == (["0:0 expected 3 arguments"], [], ["0:0 expected 2 arguments"])

@@ -12,6 +12,7 @@ Without a baseline nothing is claimed: the answer is `NoBaseline`, not "all new"
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -25,6 +26,12 @@ _EXPLANATION = re.compile(r"\n\s*info:.*", re.DOTALL)
 """What is explained below a message may change with other files, and the error is the same."""
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
+
+_LEFT_OUT = re.compile(r"'[^']*\.\.\. \d+ more \.\.\.[^']*'")
+"""A type of which TypeScript shows some members and counts the others: which ones, changes with the order of work."""
+
+_LAYOUT = re.compile(r"[\s;,'\"`()]+")
+"""What formatters add, take away and exchange."""
 
 _FIX_OFFERED = re.compile(r" \(fix(?:es)? available\)")
 """Said once an index is loaded that knows of one, and the error is the same."""
@@ -68,11 +75,13 @@ def delta(before: CheckedText | None, after: CheckedText) -> Comparison:
         # Nothing to pair, so no line map is needed.
         return Delta(introduced=tuple(new), older=(), fixed=tuple(old))
     old_lines, new_lines = lines_of(before.text), lines_of(after.text)
-    lines = line_map(old_lines, new_lines)
-    same_old, same_new = _paired(
-        [_old_signs(diagnostic, lines, old_lines) for diagnostic in old],
-        [_new_signs(diagnostic, lines, new_lines) for diagnostic in new],
-    )
+    if before.text != after.text and _code(before.text) == _code(after.text):
+        # Only the layout has changed, and with it the lines: what is the same is at the same place of the code.
+        signs = _code_signs(old, old_lines), _code_signs(new, new_lines)
+    else:
+        lines = line_map(old_lines, new_lines)
+        signs = [_old_signs(one, lines, old_lines) for one in old], [_new_signs(one, lines, new_lines) for one in new]
+    same_old, same_new = _paired(*signs)
     return Delta(
         introduced=tuple(diagnostic for index, diagnostic in enumerate(new) if index not in same_new),
         older=tuple(new[index] for index in sorted(same_new)),
@@ -100,7 +109,7 @@ def lasting_words(message: str) -> str:
 
     TypeScript names the members of a union in the order in which it has met them: `0 | 1 | 2`, later `0 | 2 | 1`.
     """
-    words = _FIX_OFFERED.sub("", _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", message)))
+    words = _LEFT_OUT.sub("''", _FIX_OFFERED.sub("", _EXPLANATION.sub("", _LINE_NUMBER.sub(r"\1", message))))
     return " ".join(sorted(_WORD.findall(words)))
 
 
@@ -156,3 +165,19 @@ def _signs(diagnostic: Diagnostic, line: int | None, gap: int | None, texts: Seq
         # On a changed line.
         None if gap is None else (same, gap),
     )
+
+
+def _code_signs(diagnostics: Sequence[Diagnostic], texts: Sequence[str]) -> list[Signs]:
+    """Of each, the message and how much of the code is before it."""
+    above = [0, *accumulate(len(_code(text)) for text in texts)]
+
+    def before(place: Position) -> int:
+        if place.line >= len(texts):
+            return above[-1]
+        return above[place.line] + len(_code(texts[place.line][: place.character]))
+
+    return [((lasting_words(one.message), before(one.range.start)),) for one in diagnostics]
+
+
+def _code(text: str) -> str:
+    return _LAYOUT.sub("", text)

@@ -21,6 +21,8 @@ from threading import Event
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from told.subjects.children import resident
+
 from pilotfish.ipc.rendezvous import connect
 from support.daemon.homes import DaemonHome, daemon_home
 from support.daemon.mixed import REQUESTS, is_right, make_workspace
@@ -95,11 +97,6 @@ def report(heard: list[Heard], wanted: int, seconds: float) -> None:
         f"  ms per request: p50 {centiles[49]:.1f}  p95 {centiles[94]:.1f}  p99 {centiles[98]:.1f}  max {times[-1]:.1f}"
     )
     print(f"  fairness {min(ended) / max(ended):.2f} (clients ended after {min(ended):.1f} to {max(ended):.1f} s)")
-
-
-def resident(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
 def main() -> int:

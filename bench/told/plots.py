@@ -28,7 +28,7 @@ def others(rows: Sequence[Row]) -> str:
         Bar(name, ((one.told, TOLD), (one.late, LATER), (one.never, NEVER)), f"{one.told} of {one.broken}")
         for name, one in _subjects(rows)
     ]
-    return _chart("Other files that an edit broke", _SHARES, bars)
+    return chart("Other files that an edit broke", _SHARES, bars)
 
 
 def own(rows: Sequence[Row]) -> str:
@@ -36,7 +36,7 @@ def own(rows: Sequence[Row]) -> str:
         Bar(name, ((one.own_told, TOLD), (one.own_new - one.own_told, NEVER)), f"{one.own_told} of {one.own_new}")
         for name, one in _subjects(rows)
     ]
-    return _chart("Errors in the edited file", (("told in the same turn", TOLD), ("not then", NEVER)), bars)
+    return chart("Errors in the edited file", (("told in the same turn", TOLD), ("not then", NEVER)), bars)
 
 
 def delay(rows: Sequence[Row]) -> str:
@@ -45,7 +45,7 @@ def delay(rows: Sequence[Row]) -> str:
         middle, high = percentile(one.times, 0.5), percentile(one.times, 0.95)
         if high:
             bars.append(Bar(name, ((middle, MIDDLE), (high - middle, HIGH)), f"{middle:.0f} / {high:.0f} ms"))
-    return _chart("From the edit to what the model reads next", (("median", MIDDLE), ("95 of 100 edits", HIGH)), bars)
+    return chart("From the edit to what the model reads next", (("median", MIDDLE), ("95 of 100 edits", HIGH)), bars)
 
 
 _SHARES = (("told in the same turn", TOLD), ("told later", LATER), ("never told", NEVER))
@@ -55,7 +55,7 @@ def _subjects(rows: Sequence[Row]) -> list[tuple[str, Figures]]:
     return [(tables.title(key[2]), figures.figures(found)) for key, found in figures.runs(rows).items()]
 
 
-def _chart(title: str, legend: Sequence[tuple[str, str]], bars: Sequence[Bar]) -> str:
+def chart(title: str, legend: Sequence[tuple[str, str]], bars: Sequence[Bar]) -> str:
     longest = max((sum(length for length, _ in bar.parts) for bar in bars), default=1.0) or 1.0
     scale, height = (WIDTH - LEFT - RIGHT) / longest, TOP + ROW * len(bars) + 10
     lines = [

@@ -16,8 +16,10 @@ from click.testing import CliRunner, Result
 
 from pilotfish.servers.install import bundles
 from pilotfish.surfaces.cli.setup import setup
+from pilotfish.surfaces.doctor.servers import plain_version
 from pilotfish.surfaces.doctor.verb import doctor
 from pilotfish.surfaces.redaction import redacted, redacted_text
+from pilotfish.version import VERSION
 from support.daemon.homes import TESTS, DaemonHome, daemon_home, fake_server
 from support.servers import real
 
@@ -56,7 +58,7 @@ def steady(text: str, home: DaemonHome) -> str:
         os.environ["PATH"]: "/usr/bin",
         sys.executable: "/usr/bin/python3",
         str(TESTS): "/fake",
-        f"pilotfish {version('pilotfish')}": "pilotfish 1.0",
+        f"pilotfish {VERSION}": "pilotfish 1.0",
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}": "Linux x86_64, Python 3.12.1",
     }
     for found, shown in replaced.items():
@@ -260,3 +262,8 @@ def test_a_real_server_is_started_and_says_its_version(machine: DaemonHome) -> N
     assert (server["id"], server["state"], server["version"]) == ("basedpyright", "works", version("basedpyright"))
     assert server["initializeMs"] > 0
     assert server["givenUp"] is None  # its environment is read as data, so trust changes nothing
+
+
+def test_a_version_that_describes_a_build_is_the_version_of_the_program() -> None:
+    build = '{"GoVersion":"go1.22.5","Path":"x/gopls","Main":{"Path":"x/gopls","Version":"v0.16.1"},"Deps":[]}'
+    assert (plain_version(build), plain_version("1.40.2"), plain_version(None)) == ("0.16.1", "1.40.2", "")

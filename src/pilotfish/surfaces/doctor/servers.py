@@ -200,7 +200,7 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         began = current_time()
         async with open_session(options, spawn) as session:
             took = current_time() - began
-            version = session.info.version or await _ask_version(candidate.spec, options)
+            version = plain_version(session.info.version) or await _ask_version(candidate.spec, options)
             held = session.held
     except Failure as failure:
         steps = (failure.hint,) if failure.hint and not by_hand else ()
@@ -230,6 +230,14 @@ def _lacking(workspace: Workspace, spec: ServerSpec) -> Iterator[tuple[str, str]
         program = need.partition(" for ")[0]
         if program in spec.helpers and workspace.program(program) is None:
             yield program, need
+
+
+def plain_version(said: str | None) -> str:
+    """gopls describes its whole build there, as JSON."""
+    if said is None or not said.startswith("{"):
+        return said or ""
+    found = re.search(r'"Version": ?"(?:v|\(devel\))?([^"]*)"', said.rpartition('"Main"')[2])
+    return found[1] if found else ""
 
 
 async def _ask_version(spec: ServerSpec, options: SessionOptions) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from pilotfish.api.answers import SEVERITIES, Diagnostic, DiagnosticsAnswer, State, error_text
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_PATH
-from pilotfish.operations.render import place_text, state_line
+from pilotfish.operations.render import place_text
 from pilotfish.sanitise import sanitised
 from pilotfish.surfaces.cli.terminal.answers import STATE_COLOURS, Screen, diagnostic_lines, name_text
 from pilotfish.surfaces.cli.terminal.table import table
@@ -64,8 +64,20 @@ def check_lines(
     yield from _diagnostic_lines(listed[told : listing.limit], screen)
     if answer.meta.state is not State.FRESH:
         # Below a long list, where a person sees it.
-        yield click.style(_one_line(state_line(answer.meta)), fg=STATE_COLOURS[answer.meta.state])
+        for why in _reasons(answer):
+            yield click.style(_one_line(f"{answer.meta.state}: {why}"), fg=STATE_COLOURS[answer.meta.state])
     yield from _ending(answer, listing, len(listed), f" ({answer.meta.duration_ms / 1000:.1f} s)" if screen else "")
+
+
+def _reasons(answer: DiagnosticsAnswer) -> Iterator[str]:
+    """Why the answer is not fresh, one by one: the errors that its reason repeats, and what else it says."""
+    rest = answer.meta.reason or ""
+    for error in answer.errors:
+        if (text := error_text(error)) in rest:
+            rest = rest.replace(text, "").strip("; ")
+            yield text
+    if rest or not answer.errors:
+        yield rest
 
 
 def _diagnostic_lines(listed: Sequence[tuple[str, Diagnostic]], screen: Screen | None) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pilotfish.api.questions import Moment, Touch
 from pilotfish.api.status import ConversationRow
 from pilotfish.feedback.conversation import MAX_FILES, Standing
 from pilotfish.feedback.conversation_text import Group, groups_text
-from pilotfish.feedback.text import Form, appended, named
+from pilotfish.feedback.text import Form, appended
 from pilotfish.feedback.written_files import Written, WrittenFiles
 from pilotfish.model import AbsPath, Diagnostic
 from pilotfish.paths import is_inside
@@ -29,6 +29,7 @@ from pilotfish.service.conversations.news import (
     News,
     command_groups,
     compared,
+    cut_off,
     edited_files,
     introduced_in,
     late_groups,
@@ -268,7 +269,7 @@ class Conversations:
     ) -> Feedback:
         if news.edit is None:
             self._owe(record, judgement)
-            return self._cut_off(workspace, tuple(judgement.texts), started)
+            return cut_off(workspace, tuple(judgement.texts), started)
         brought = record.state.introduced
         feedback = self._edit_feedback.tell(news.edit, touch, record.client, workspace, started, brought)
         note_judged(record.state, news.edit, judgement.call)
@@ -435,14 +436,6 @@ class Conversations:
         record.state.told += sum(len(group.files) for group in groups)
         self._late_checks.go_on(record)
         return groups_text(groups, form, notes)
-
-    def _cut_off(self, workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
-        """The feedback of an edit whose time was over before anything was known."""
-        names = ", ".join(named(path, workspace.root) for path in paths)
-        are = "is" if len(paths) == 1 else "are"
-        reason = f"{names} {are} not checked yet: the time is over. The result follows."
-        text = reason if workspace.config.feedback.no_verdict == "say" else ""
-        return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)
 
     # --- What is known ----------------------------------------------------------------------------------------------
 

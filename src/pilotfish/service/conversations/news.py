@@ -3,11 +3,12 @@
 Nothing here waits: what a text says is known as soon as the text is made.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from pilotfish.api.answers import Feedback, State
 from pilotfish.feedback.conversation import Conversation, Fate, Standing, still_there
 from pilotfish.feedback.conversation_text import (
     Group,
@@ -22,8 +23,10 @@ from pilotfish.feedback.select import Chosen
 from pilotfish.feedback.text import FileRole, Form, named
 from pilotfish.model import AbsPath, Diagnostic, Severity
 from pilotfish.service.diagnostics.edit_feedback import OTHERS_SECONDS, Judged, Scope
+from pilotfish.service.diagnostics.effort import milliseconds_since
 from pilotfish.service.diagnostics.runner import FileVerdict, Patience
 from pilotfish.service.status.recent_feedback import EditedFile
+from pilotfish.service.workspace import Workspace
 
 Verdicts = Mapping[AbsPath, FileVerdict]
 
@@ -212,3 +215,12 @@ def _note_written(state: Conversation, news: News, now: Collection[AbsPath]) -> 
 
 def checked_text(verdict: FileVerdict) -> CheckedText:
     return CheckedText(verdict.text, verdict.diagnostics)
+
+
+def cut_off(workspace: Workspace, paths: Sequence[AbsPath], started: float) -> Feedback:
+    """The feedback of an edit whose time was over before anything was known."""
+    names = ", ".join(named(path, workspace.root) for path in paths)
+    are = "is" if len(paths) == 1 else "are"
+    reason = f"{names} {are} not checked yet: the time is over. The result follows."
+    text = reason if workspace.config.feedback.no_verdict == "say" else ""
+    return Feedback(text, State.UNAVAILABLE, milliseconds_since(started), reason)

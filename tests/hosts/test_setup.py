@@ -225,6 +225,20 @@ def test_llxprt_gets_the_ten_seconds_of_a_first_touch(user: User) -> None:
     assert 10_000 + 2_000 <= deadline < hook["timeout"]
 
 
+def test_the_hook_of_llxprt_waits_as_long_as_its_settings_say(user: User) -> None:
+    file = user.home / ".config" / "llxprt-code" / "settings.json"
+    file.parent.mkdir(parents=True)
+    before = '{"lsp": {"firstTouchTimeout": 40000}}'
+    file.write_text(before)
+    assert run(["setup", "llxprt"]) == 0
+    (hook,) = json.loads(file.read_text())["hooks"]["AfterTool"][0]["hooks"]
+    assert "--deadline-ms 43000" in hook["command"]
+    assert hook["timeout"] == 45_000
+    file.write_text(file.read_text().replace("40000", "20000"))
+    assert run(["setup", "llxprt", "--remove"]) == 0
+    assert json.loads(file.read_text()) == {"lsp": {"firstTouchTimeout": 20_000}}
+
+
 def test_a_host_with_files_in_projects_only_is_wired_there(user: User, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["setup", "roo-code", "--global"]) == 3
     assert "Say --project." in capsys.readouterr().err

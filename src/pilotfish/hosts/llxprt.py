@@ -18,7 +18,7 @@ import sys
 
 from pilotfish.hosts.edits.json_edit import JsonEdit, Member
 from pilotfish.hosts.edits.whole_file import WholeFile
-from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server
+from pilotfish.hosts.shared.hook_settings import RESTART, hook_groups, hooks_and_server, read_setting
 from pilotfish.hosts.shared.host_spec import HostSpec, Where, WiredFile
 from pilotfish.hosts.shared.programs import shell
 from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
@@ -26,8 +26,11 @@ from pilotfish.hosts.shared.tool_hooks import HostTool, ToolHooks
 PATHS = ("absolute_path", "file_path")
 """Most tools take either name."""
 
-TIMEOUT_MILLISECONDS, FIRST_TOUCH_MILLISECONDS = 15_000, 13_000
-"""Of a hook, and of the hook program: its users were promised ten seconds for the first touch of a server."""
+FIRST_TOUCH_MILLISECONDS = 10_000
+"""What its users were promised for the first touch of a server; its settings may say more."""
+
+HOOK_MILLISECONDS, TIMEOUT_MILLISECONDS = 3_000, 5_000
+"""Beside the first touch: for the hook program to start and to write the answer, and until LLxprt gives it up."""
 
 STATUS = "The language servers of this project and their state"
 
@@ -57,25 +60,34 @@ def wired_files(where: Where) -> tuple[WiredFile, ...]:
         "SessionStart": None,
         "SessionEnd": None,
     }
-    hooks = hook_groups(
-        where,
-        "llxprt",
-        events,
-        {"": TIMEOUT_MILLISECONDS},
-        milliseconds=FIRST_TOUCH_MILLISECONDS,
-        name="pilotfish",
-    )
-    edit = JsonEdit((Member(("hooks", "enabled"), value=True, shared=True), *hooks_and_server(where, hooks).parts))
     # On macOS its settings are where those of applications are, elsewhere below XDG_CONFIG_HOME.
     below = where.folder if sys.platform == "darwin" else where.below_config
     name = "Library/Preferences/llxprt-code" if sys.platform == "darwin" else "llxprt-code"
     folder = below(name, "LLXPRT_CONFIG_HOME", project=".llxprt")
+    patience = _first_touch(f"{folder.path}/settings.json")
+    hooks = hook_groups(
+        where,
+        "llxprt",
+        events,
+        {"": patience + TIMEOUT_MILLISECONDS},
+        milliseconds=patience + HOOK_MILLISECONDS,
+        name="pilotfish",
+    )
+    edit = JsonEdit((Member(("hooks", "enabled"), value=True, shared=True), *hooks_and_server(where, hooks).parts))
     status = json.dumps(f"!{{{shell(where.programs.status)}}}")
     command = f'# Written by `pilotfish setup llxprt`.\ndescription = "{STATUS}"\nprompt = {status}\n'
     return (
         folder.file("settings.json", edit),
         folder.file("commands/pilotfish.toml", WholeFile(command), optional=True),
     )
+
+
+def _first_touch(settings: str) -> int:
+    """How long the first touch of a server may take, by either name that its settings have for that."""
+    section = read_setting(settings, "lsp")
+    names = ("firstTouchTimeout", "firstTouchTimeoutMs")
+    found = [section.get(name) for name in names] if isinstance(section, dict) else []
+    return max([FIRST_TOUCH_MILLISECONDS, *(one for one in found if isinstance(one, int))])
 
 
 HOST = HostSpec(

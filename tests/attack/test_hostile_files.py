@@ -12,8 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pilotfish
+from pilotfish.feedback.shapes.changes import changed_symbols
+from pilotfish.feedback.shapes.python import shape_of, visible_of
 from pilotfish.library.workspace import computer
-from pilotfish.servers.manifests import MAX_DEPTH, MAX_KEY_PARTS, json_value, toml_table
+from pilotfish.model import AbsPath
+from pilotfish.servers.manifests import (
+    MAX_COMMENTED_CHARACTERS,
+    MAX_DEPTH,
+    MAX_KEY_PARTS,
+    MAX_MARKS,
+    json_value,
+    toml_table,
+)
+from pilotfish.system.watching.ignoring import MAX_RULES, read_rules
 from support.servers.real import User, make_user
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("T43")]
@@ -134,8 +145,34 @@ def test_whatever_a_manifest_holds_no_reader_raises(text: str) -> None:
         ("a." * MAX_KEY_PARTS + "b = 1\n", None),
         ("a = " + "[" * MAX_DEPTH + "]" * MAX_DEPTH, "some"),
         ("a = " + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), None),
+        ("".join(f"a{number} = 1\n" for number in range(MAX_MARKS // 2)), "some"),
+        ("".join(f"a{number} = 1\n" for number in range(MAX_MARKS + 1)), None),
+        ("a = [" + "1," * (MAX_MARKS + 1) + "]", None),
+        ("".join(f"a.b.c.d.e{number} = 1\n" for number in range(MAX_MARKS // 4)), None),
     ],
 )
 def test_what_people_write_is_within_the_bounds(text: str, table: object) -> None:
     found = toml_table(text)
     assert (found is not None) if table == "some" else found == table
+
+
+def test_json_with_comments_is_read_up_to_a_length_for_which_others_can_wait() -> None:
+    fitting = "[" + "1," * (MAX_COMMENTED_CHARACTERS // 2 - 1) + "]"
+    assert json_value(fitting) == [1] * (MAX_COMMENTED_CHARACTERS // 2 - 1)
+    assert json_value(fitting.replace(",]", "," + "1," * 2 + "]")) is None
+    assert json_value("[" + "1," * MAX_COMMENTED_CHARACTERS + "1]") == [1] * (MAX_COMMENTED_CHARACTERS + 1)
+
+
+def test_rules_of_what_is_ignored_are_read_up_to_a_number(tmp_path: Path) -> None:
+    lines = [f"folder{number}*" for number in range(MAX_RULES + 5)]
+    (tmp_path / ".gitignore").write_text("\n".join(lines))
+    found = read_rules(AbsPath(str(tmp_path)))
+    assert found is not None
+    assert len(found.rules) == MAX_RULES
+
+
+@pytest.mark.parametrize("text", ["x = " + "1 + " * 700 + "1\n", f"x = {'-' * 700}1\n", "x = a" + ".b" * 900 + "\n"])
+def test_a_source_that_is_too_deep_to_be_walked_through_is_one_symbol(text: str) -> None:
+    shape_of(text)
+    assert visible_of(text) is None
+    assert changed_symbols("x = 1\n", text).all

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilotfish.config import load as load_module
-from pilotfish.config.files import MAX_BYTES, WorkspaceFiles
+from pilotfish.config.files import MAX_PROJECT_BYTES, WorkspaceFiles
 from pilotfish.config.merge import ConfigSource, ValueOrigin
 from pilotfish.config.places import Places
 from pilotfish.config.problems import ProblemGrade
@@ -293,7 +293,7 @@ def make_folder(path: Path) -> None:
 
 
 def make_huge(path: Path) -> None:
-    path.write_bytes(b" " * (MAX_BYTES + 1))
+    path.write_bytes(b" " * (MAX_PROJECT_BYTES + 1))
 
 
 def make_link_out(path: Path) -> None:

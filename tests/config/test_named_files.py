@@ -138,11 +138,11 @@ def test_in_a_folder_below_only_what_was_approved_may_run(home: Home) -> None:
 def test_an_entry_that_names_too_much_is_not_trusted(home: Home) -> None:
     home.project({"lsp": {"pyright": entry(command=["./x"])}})
     approve(home)
-    many: dict[str, Json] = {"lsp": {"pyright": entry(settings={"files": [f"f{n}" for n in range(MAX_NAMES)]})}}
-    home.project(many)
+    many = entry(settings={"files": [f"{n:x}" for n in range(MAX_NAMES)]})
+    home.project(json.dumps({"lsp": {"pyright": many}}, separators=(",", ":")).encode())
     assert isinstance(home.load().config.trust, Untrusted)
     with pytest.raises(TooManyNames):
-        named_files(str(home.workspace), entry(settings={"files": [f"f{n}" for n in range(MAX_NAMES)]}))
+        named_files(str(home.workspace), many)
 
 
 @pytest.mark.proves("T50", "T3")

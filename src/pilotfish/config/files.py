@@ -23,6 +23,9 @@ from pilotfish.system.real_path import real_path
 MAX_BYTES = 262_144
 """A hand-written config file is a few KiB; this bounds what one load costs."""
 
+MAX_PROJECT_BYTES = 32_768
+"""Of a project's own, which anybody may have written: the event loop waits for as long as it takes to read it."""
+
 MAX_PROGRAM_BYTES = 67_108_864
 """The largest file of a workspace that is hashed; a larger one is approved by its inode, size and time of change."""
 
@@ -77,7 +80,7 @@ class WorkspaceFiles:
             status = os.fstat(descriptor)
             if is_foreign(status):
                 raise UnreadableFile(f"it belongs to another user (uid {status.st_uid})")
-            return _read_all(descriptor, status)
+            return _read_all(descriptor, status, MAX_PROJECT_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -125,7 +128,7 @@ def _is_link(name: str, folder: int) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _read_all(descriptor: int, status: os.stat_result, max_bytes: int = MAX_BYTES) -> bytes:
+def _read_all(descriptor: int, status: os.stat_result, max_bytes: int) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableFile("it is not a regular file")
     chunks: list[bytes] = []

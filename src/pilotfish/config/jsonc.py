@@ -87,6 +87,11 @@ def parse(content: bytes) -> Document:
     return Document(value, text, tree(text))
 
 
+def without_comments(text: str) -> Json:
+    """The value alone, in half of the time; raises `BadJson`."""
+    return _loaded(_blanked(text.removeprefix("\ufeff")))
+
+
 def tree(text: str) -> Node:
     """The nodes of a text that is known to be JSON with comments; raises `BadJson` for a key that appears twice."""
     tokens = (token for token in TOKEN.finditer(text) if token.lastgroup != "comment")

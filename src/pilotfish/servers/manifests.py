@@ -9,12 +9,19 @@ import re
 import tomllib
 from functools import lru_cache
 
-from pilotfish.config.jsonc import BadJson, parse
+from pilotfish.config.jsonc import BadJson, without_comments
 
 MAX_CHARACTERS = 96 * 1024
 """Of TOML, which is parsed at 1 MB/s: the longest manifests of public repositories have two thirds of that."""
 
+MAX_MARKS = 8_000
+"""Lines, parts of keys, and values of lists and tables, of TOML: these cost more than characters, and the event loop
+waits for all of them. The longest manifests have two thirds of that."""
+
 MAX_JSON_CHARACTERS = 256 * 1024
+
+MAX_COMMENTED_CHARACTERS = 32 * 1024
+"""Of JSON with comments, which takes fifty times as long; `tsc --init` writes 12 KB."""
 
 MAX_DEPTH = 64
 """Lists and tables in each other; people write five."""
@@ -43,7 +50,9 @@ def toml_table(text: str) -> dict[str, object] | None:
     if len(text) > MAX_CHARACTERS:
         return None
     plain = _APART.sub(lambda found: "" if found[0].startswith("#") else "s", text)
-    if _is_deep(plain) or any(part.count(".") >= MAX_KEY_PARTS for part in _BETWEEN_KEYS.split(plain)):
+    if sum(map(plain.count, "\n,.")) > MAX_MARKS or _is_deep(plain):
+        return None
+    if any(part.count(".") >= MAX_KEY_PARTS for part in _BETWEEN_KEYS.split(plain)):
         return None
     try:
         return tomllib.loads(text)
@@ -60,7 +69,7 @@ def json_value(text: str) -> object:
     except (ValueError, RecursionError):
         pass
     try:
-        return parse(text.encode()).value
+        return without_comments(text) if len(text) <= MAX_COMMENTED_CHARACTERS else None
     except (BadJson, ValueError, RecursionError):
         return None
 

@@ -4,6 +4,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -78,8 +79,14 @@ class Visible(Struct, frozen=True):
     directives: tuple[str, ...]
 
 
+MAX_CHARACTERS = 256 * 1024
+"""Of a text that is parsed: the parser of Python lets nothing else run meanwhile."""
+
+
 def parsed(text: str) -> ast.Module | None:
     """None where it cannot be read."""
+    if len(text) > MAX_CHARACTERS:
+        return None
     try:
         return ast.parse(text, _NAME, type_comments=_TYPE_COMMENT.search(text) is not None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -88,19 +95,24 @@ def parsed(text: str) -> ast.Module | None:
 
 def shape_of(text: str) -> Shape:
     module = parsed(text)
-    if module is None:
-        return Shape(outside=tuple(dict.fromkeys(WORD.findall(text))), is_whole=True)
-    reader = _Reader(module)
-    symbols = tuple(reader.symbol(key) for key in reader.keys)
-    return Shape(symbols, tuple(imports_of(module)), outside_words(module), tuple(reader.asks))
+    # A sum of a thousand parts is a tree of that depth: too deep to be walked through.
+    with suppress(RecursionError):
+        if module is not None:
+            reader = _Reader(module)
+            symbols = tuple(reader.symbol(key) for key in reader.keys)
+            return Shape(symbols, tuple(imports_of(module)), outside_words(module), tuple(reader.asks))
+    return Shape(outside=tuple(dict.fromkeys(WORD.findall(text))), is_whole=True)
 
 
 def visible_of(text: str) -> Visible | None:
     """None where it cannot be read."""
     module = parsed(text)
-    if module is None:
-        return None
-    reader = _Reader(_Remarks().visit(module))
+    with suppress(RecursionError):
+        return None if module is None else _visible(_Reader(_Remarks().visit(module)), text)
+    return None
+
+
+def _visible(reader: "_Reader", text: str) -> Visible:
     exported = [said for part in reader.parts(("", "__all__")) for said in _strings(part)]
     digests = {key: reader.digest(key) for key in reader.keys}
     lifting = frozenset(key for key in reader.keys if reader.lifts(key))

@@ -126,10 +126,10 @@ class InotifyWatcher:
         if self._lock.locked() or waiting > INLINE_BYTES or self._tree.watches.without:
             return None
         if waiting:
-            self._catch_up()
+            self._look()
         else:
             self._tree.settle()
-        return self._tree.take()
+        return None if self._tree.has_new_rules else self._tree.take()
 
     async def wait_for_changes(self) -> None:
         async with owned_tasks() as tasks:
@@ -184,6 +184,10 @@ class InotifyWatcher:
         return too_many if self._tree.has_too_many_links else None
 
     def _catch_up(self) -> None:
+        self._look()
+        self._tree.reread()
+
+    def _look(self) -> None:
         """Look wherever something may have changed."""
         hints = self._sentry.hints(self._tree.watches)
         if hints is None:

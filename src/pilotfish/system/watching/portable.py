@@ -102,6 +102,7 @@ class EventsWatcher:
         if blind:
             self._tree.compare_all()
         self._tree.settle()
+        self._tree.reread()
 
     def _follow(self) -> None:
         """Read the events of the folders that are known now, if those are others than before."""

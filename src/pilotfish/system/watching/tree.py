@@ -213,6 +213,14 @@ class WatchedTree:
             self._replaced += self.watches.take_unwatched()
             while self._replaced:
                 self._compare(self._replaced.pop())
+
+    @property
+    def has_new_rules(self) -> bool:
+        """Whether `reread` has something to do."""
+        return bool(self._to_reread)
+
+    def reread(self) -> None:
+        """Heed what `.gitignore` files say now. A long one takes long, and it may lead to all of a tree."""
         for path in self._to_reread:
             self._reread(path)
         self._to_reread.clear()

@@ -201,8 +201,10 @@ class WatchedTree:
             if now != stamp and path in self._shared:
                 self._shared[path] = self._certain(now)
                 self._tell(path, Change.CHANGED)
-                # A step behind the link leads elsewhere now.
-                self._mind_link(self._folders[AbsPath(os.path.dirname(path))], path, is_shared=True)
+                folder = self._folders.get(AbsPath(os.path.dirname(path)))
+                if folder is not None:
+                    # A step behind the link may lead elsewhere now.
+                    self._mind_link(folder, path, is_shared=True)
         for top, rules in self._tops.items():
             self._look_at_top(top, rules)
         for path in self._attended:

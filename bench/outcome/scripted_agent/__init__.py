@@ -1,0 +1,1 @@
+"""What feedback does for an agent: see README.md."""

@@ -1,0 +1,154 @@
+"""The kinds of feedback that the agent works under. All but two of them are the real program with real servers."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from replay.play import is_open
+from told import forms, score
+from told.edits import Edit
+from told.subjects.children import verb
+from told.subjects.conversation import Conversation, carry_out
+from told.subjects.setting import Setting
+from told.truth import Findings, Problem
+
+Judge = Callable[[Mapping[str, str]], Findings]
+"""The checker's own command line, on these texts."""
+
+
+@dataclass(frozen=True)
+class Place:
+    problem: Problem
+    is_error: bool = True
+    """Worded as an error, and not as open."""
+    source: str = ""
+    """The line of the file, where it was told."""
+
+
+@dataclass(frozen=True)
+class Told:
+    places: tuple[Place, ...] = ()
+    size: int = 0
+
+
+class Feedback(Protocol):
+    def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
+        """Carry out edits that were made at once; what the agent reads with their results."""
+        ...
+
+    def stopping(self, state: Mapping[str, str]) -> Told: ...
+
+
+class Hooks:
+    """Pilotfish in Claude Code, by its hook events."""
+
+    def __init__(self, setting: Setting, judge: Judge, name: str, *, sources: bool = True) -> None:
+        del judge
+        self._root, self._sources = str(setting.root), sources
+        self._agent = Conversation(setting, name)
+        self._agent.begin("Make the change.")
+
+    def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
+        del state
+        return self._read(self._agent.edit(*made).text)
+
+    def stopping(self, state: Mapping[str, str]) -> Told:
+        del state
+        return self._read(self._agent.stop().text)
+
+    def _read(self, text: str) -> Told:
+        if not self._sources:
+            text = "\n".join(line for line in text.splitlines() if not line.startswith("| "))
+        found = score.said(text, self._root).findings
+        places = [Place(one, not is_open(text, one), source) for one, source in zip(found, _sources(text), strict=True)]
+        return Told(tuple(places), len(text.encode()))
+
+
+def _sources(text: str) -> list[str]:
+    """The source line of each finding, which stands below the last one about it."""
+    found, waiting = list[str](), 0
+    for line in text.splitlines():
+        if re.match(r"(?:ERROR|WARNING|INFO|HINT|OPEN) \[", line):
+            found.append("")
+            waiting += 1
+        elif waiting:
+            found[-waiting:] = [line.removeprefix("| ") if line.startswith("| ") else ""] * waiting
+            waiting = 0
+    return found
+
+
+class Silence:
+    """Nothing is told."""
+
+    def __init__(self, setting: Setting, judge: Judge, name: str) -> None:
+        del name
+        self._setting, self._judge = setting, judge
+
+    def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
+        del state
+        for change in (change for edit in made for change in edit.changes):
+            (self._setting.root / change.path).parent.mkdir(parents=True, exist_ok=True)
+            carry_out(self._setting.root, change)
+        return Told()
+
+    def stopping(self, state: Mapping[str, str]) -> Told:
+        del state
+        return Told()
+
+
+class OwnServer(Silence):
+    """What recordings of Claude Code with a language server of its own show: the errors of the edited file alone, with
+    the turn after the edit. Told here by the checker, so that no server of a host has to be installed."""
+
+    def __init__(self, setting: Setting, judge: Judge, name: str) -> None:
+        super().__init__(setting, judge, name)
+        self._known: Findings | None = None
+        self._late = Told()
+
+    def edited(self, made: Sequence[Edit], state: Mapping[str, str]) -> Told:
+        super().edited(made, state)
+        found, paths = self._judge(state), {path for edit in made for path in edit.paths}
+        told, self._late = self._late, _listed([one for path in paths for one in found.get(path, ())])
+        return told
+
+    def stopping(self, state: Mapping[str, str]) -> Told:
+        del state
+        return Told()
+
+
+class Asking(Silence):
+    """The agent asks once, at the end: `pilotfish check --changed`."""
+
+    def stopping(self, state: Mapping[str, str]) -> Told:
+        del state
+        text = verb(self._setting, "check", "--changed")
+        found = forms.read(text, str(self._setting.root), "lines").findings
+        return Told(tuple(map(Place, found)), len(text.encode()))
+
+
+def _listed(found: Sequence[Problem]) -> Told:
+    errors = [one for one in found if one.severity == "error"]
+    return Told(tuple(map(Place, errors)), sum(len(str(one).encode()) + 1 for one in errors))
+
+
+@dataclass(frozen=True)
+class Arm:
+    feedback: Callable[[Setting, Judge, str], Feedback]
+    config: Mapping[str, Any]
+
+
+def _without_sources(setting: Setting, judge: Judge, name: str) -> Feedback:
+    return Hooks(setting, judge, name, sources=False)
+
+
+ARMS: Mapping[str, Arm] = {
+    "nothing": Arm(Silence, {}),
+    "the host's own LSP": Arm(OwnServer, {}),
+    "asks at the end": Arm(Asking, {}),
+    "stop only": Arm(Hooks, {"after": "stop"}),
+    "each edit (please fix)": Arm(Hooks, {"after": "edit", "wording": "report"}),
+    "each edit": Arm(Hooks, {"after": "edit"}),
+    "each batch": Arm(Hooks, {}),
+    "each batch (no source lines)": Arm(_without_sources, {}),
+}

@@ -39,10 +39,11 @@ def recorded(path: Path) -> dict[str, Any]:
 
 
 def edits(host: str) -> list[TouchEvent]:
-    """The edits among the recorded events of a host."""
+    """The edits among the recorded events of a host; the end of a batch names them once more."""
     events = recorded(EVENTS / f"{host}.json")["events"]
     read = [dialect_of(host).read(json.dumps(event).encode()) for event in events]
-    return [event for event in read if isinstance(event, TouchEvent) and event.touch.kind != "read"]
+    touches = [event for event in read if isinstance(event, TouchEvent) and event.touch.kind != "read"]
+    return [event for event in touches if event.touch.batch != "end"]
 
 
 @pytest.fixture

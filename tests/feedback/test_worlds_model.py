@@ -138,3 +138,18 @@ def test_the_state_before_an_edit_is_the_right_one_or_none(examples: int) -> Non
 
     play()
     assert used > GATE // 4, "the store knows something, and is not only careful"
+
+
+@pytest.mark.proves("DIAG-14")
+def test_a_file_that_came_back_unseen_had_the_text_that_somebody_saw_before_it_was_deleted_again() -> None:
+    world = World()
+    world.states.saw(path_of("a"), "0")
+    world.write(a="")
+    world.write(a="0")
+    world.states.put(world.verdict("b"), world.states.world)
+    known = world.verdict("b").diagnostics
+    world.write(a="")
+    world.states.had(path_of("a"), "0")
+    found = world.states.before(world.verdict("b"), {path_of("a"): "0"})
+    assert found is not None
+    assert found.diagnostics == known

@@ -187,8 +187,11 @@ class FileStates:
 
     def had(self, path: AbsPath, text: str) -> None:
         """The file had this text before its last change, as somebody says who saw it."""
-        if all(one.text != text for one in self._files.get(path, ())):
-            self._put(path, KnownState(max(0, self.world - 1), text))
+        changes = [one.number for one in self._changes if path in one.paths]
+        world = max(0, (changes[-1] if changes else self.world) - 1)
+        # That it had the text in an earlier world, too, tells nothing of this one.
+        if self._text_at(path, world) != text:
+            self._put(path, KnownState(world, text))
 
     def latest_text(self, path: AbsPath) -> str | None:
         """The text that it has as far as anybody has noticed; None: nobody has looked since it was changed."""

@@ -19,7 +19,7 @@ from support.values.findings import WORKSPACE, checked, compared, diagnostic
 
 pytestmark = pytest.mark.proves("FMT-9")
 
-FORM = Form(WORKSPACE, wording="worklist", stops=True, undefined={"fake": ("name", "call")})
+FORM = Form(WORKSPACE, wording="worklist", stops=True, undefined={"fake": ("name", "call", "is missing")})
 OURS = FeedbackSettings()
 MISSING = 'Argument missing for parameter "title"'
 NOT_ASSIGNABLE = 'Type "int" is not assignable to return type "str"\n    "int" is not assignable to "str"'
@@ -69,11 +69,13 @@ def test_places_in_other_files_are_a_list_and_no_alarm() -> None:
 
 def test_what_nothing_defines_yet_is_open_and_what_is_wrong_is_an_error() -> None:
     found = [diagnostic('"f" is not defined', code="name"), diagnostic("wrong", character=4, code="type")]
+    found.append(diagnostic("a member is missing", character=5, code="type"))
     text = said(with_text(compared("a.py", introduced=found), "f(x)\n"), form=replace(FORM, stops=False))
     assert text == dedent("""\
         <diagnostics file="a.py">
         OPEN [1:1] not defined yet: "f" is not defined (name)
         ERROR [1:5] wrong (type)
+        OPEN [1:6] not defined yet: a member is missing (type)
         | f(x)
         </diagnostics>
         The edit was applied.""")
@@ -85,8 +87,9 @@ def test_what_nothing_defines_yet_is_open_and_what_is_wrong_is_an_error() -> Non
         diagnostic("undefined", code="name", server="another"),
         diagnostic("undefined", code=None),
         diagnostic("undefined", code="name", severity=Severity.WARNING),
+        diagnostic("a name", code="type"),
     ],
-    ids=["of another server", "without a code", "a warning"],
+    ids=["of another server", "without a code", "a warning", "a code among the words"],
 )
 def test_only_codes_of_the_server_that_spoke_are_open(found: Diagnostic) -> None:
     limits = replace(OURS, include_severities=("error", "warning"))

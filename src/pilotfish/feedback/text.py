@@ -49,7 +49,7 @@ class Form(Struct, frozen=True):
     stops: bool = False
     """Whether the agent is told what is left before it stops."""
     undefined: Mapping[str, Collection[str]] = {}
-    """By server: the codes of findings about a name, attribute or parameter that nothing defines."""
+    """By server: the codes of findings about a name, attribute or parameter that nothing defines, or words of them."""
 
 
 class FileRole(Enum):
@@ -207,7 +207,10 @@ def _wording(found: Finding, form: Form, role: FileRole) -> tuple[str, str]:
     if form.wording == "worklist" and one.severity is Severity.ERROR and found.introduced:
         if role is FileRole.OTHER:
             return "OPEN", ""
-        if role is FileRole.EDITED and one.code in form.undefined.get(one.server, ()):
+        signs = form.undefined.get(one.server, ())
+        if role is FileRole.EDITED and (
+            one.code in signs or any(" " in sign and sign in one.message for sign in signs)
+        ):
             return "OPEN", "not defined yet:"
     return SEVERITY_WORDS[one.severity], ""
 

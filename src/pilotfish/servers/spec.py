@@ -443,7 +443,7 @@ class ServerSpec(CatalogueTable, frozen=True):
     imports: Imports = Imports()
     undefined: Words = ()
     """Codes of diagnostics about a name, attribute or parameter that nothing defines: in the middle of a change it may
-    come with the next edit."""
+    come with the next edit. Where the code is a general one, words of the message, with a blank in them."""
     completeness: Completeness = Completeness()
     inputs: Inputs = Inputs()
     lacks: Words = ()

@@ -125,8 +125,7 @@ class EditFeedback:
         """
         scope = scope or Scope()
         world = self._states.world
-        patience = scope.patience or Patience()
-        checked = await self._runner.run(client, workspace, touch.paths, given=scope.given, patience=patience)
+        checked = await self._runner.run(client, workspace, touch.paths, given=scope.given, patience=scope.patience)
         self._notices.answered(client, checked)
         limits = replace(workspace.config.feedback, only_new=workspace.config.feedback.only_new or touch.only_new)
         if touch.kind == "read":
@@ -140,8 +139,7 @@ class EditFeedback:
         self._remember(workspace, checked, world)
         now = {one.path: _state(one) for one in edit.verdicts if one.refused is None}
         changes = {path: with_late(one, scope.untold.get(path), now[path]) for path, one in changes.items()}
-        deleted = tuple(edit.deleted)
-        sorted_out = {path: without_missing_packages(workspace, path, one, deleted) for path, one in changes.items()}
+        sifted = {path: without_missing_packages(workspace, path, one, edit.deleted) for path, one in changes.items()}
         first = {**edit.before, **earlier, **scope.unfinished}
         others = BrokenFiles()
         if scope.others and touch.kind in limits.other_files_after:
@@ -149,12 +147,12 @@ class EditFeedback:
             others = await self._others(client, workspace, edit, first, deadline, scope)
         return Judged(
             edit.verdicts,
-            {path: one.change for path, one in sorted_out.items()} | dict.fromkeys(deleted, Delta((), (), ())),
+            {path: one.change for path, one in sifted.items()} | dict.fromkeys(edit.deleted, Delta((), (), ())),
             limits,
             others,
             before=edit.before,
-            missing=MissingPackages.of(tuple(sorted_out.values())),
-            deleted=deleted,
+            missing=MissingPackages.of(tuple(sifted.values())),
+            deleted=tuple(edit.deleted),
             # A verdict that is not final is owed anyway.
             uncompared=frozenset(one.path for one in edit.verdicts if one.is_final and one.path in late),
             first=first,

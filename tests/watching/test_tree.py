@@ -108,3 +108,24 @@ def test_what_is_said_of_a_folder_that_is_not_known_is_passed_over(tmp_path: Pat
     tree = covering(tmp_path, sentry)
     tree.look(absolute("/elsewhere"), "x", written=True)
     assert told(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "said"), [("two", ["changed link", "deleted a", "created a"]), ("nowhere", ["changed link", "deleted a"])]
+)
+def test_a_link_that_is_switched_before_more_is_covered_is_told_of(
+    tmp_path: Path, sentry: FakeSentry, now: str, said: list[str]
+) -> None:
+    root = tmp_path / "root"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").touch()
+    root.mkdir()
+    (root / "link").symlink_to("../one")
+    tree = covering(root, sentry)
+    (root / "new").symlink_to(f"../{now}")
+    (root / "new").rename(root / "link")
+    tree.cover(tops(Interest((absolute(root),), registered(EVERYTHING, "*.py"))))
+    tree.settle()
+    assert told(tree) == said
+    assert (absolute(root / "link") in tree.watches) is (now == "two")

@@ -420,19 +420,24 @@ class WatchedTree:
                 yield from self._way_through(join(path, name), folder.rules)
 
     def _way_through(self, link: AbsPath, rules: Rules) -> Iterator[tuple[AbsPath, Rules]]:
-        """Through a link to a folder, if it leads out of all that is watched and no other link has led there."""
+        """Through a link to a folder, if it leads out of all that is watched and no other link has led there.
+
+        One that was entered stays so wherever it leads by now: only `settle` may find that out, because that tells of
+        what has changed below it.
+        """
+        below = rules.set_aside(link).below(link)
+        if below is not None and (link in self._linked or self._leads_out(link)):
+            yield link, below
+
+    def _leads_out(self, link: AbsPath) -> bool:
         real = linked_folder(link)
-        below = None if real is None else rules.set_aside(link).below(link)
-        if real is None or below is None:
-            return
-        if self._linked.get(link) != real:
-            known = (*self._linked.values(), *map(real_path, self._tops))
-            if any(link.startswith(other + os.sep) for other in self._linked):
-                return
-            if any(is_inside(real, other) or is_inside(other, real) for other in known):
-                return
-            self._linked[link] = real
-        yield link, below
+        if real is None or any(link.startswith(other + os.sep) for other in self._linked):
+            return False
+        known = (*self._linked.values(), *map(real_path, self._tops))
+        if any(is_inside(real, other) or is_inside(other, real) for other in known):
+            return False
+        self._linked[link] = real
+        return True
 
     def _mind_link(self, folder: WatchedFolder, path: AbsPath, *, is_shared: bool) -> None:
         """A name in a folder was looked at: does what it leads to have other names, and is it another folder now?"""

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pilotfish.feedback.shapes.changes import EVERYTHING, NOTHING, changed_symbols, changed_text, names_gone
+from pilotfish.feedback.shapes.changes import EVERYTHING, NOTHING, changed_symbols, changed_text, names_gone, old_symbol
 from pilotfish.feedback.shapes.imports import may_mean, target_of
 from pilotfish.feedback.shapes.python import shape_of
 from pilotfish.feedback.shapes.words import Import
@@ -200,3 +200,31 @@ def test_nothing_is_said_about_texts_of_the_project() -> None:
     program = r"from pilotfish.feedback.shapes.python import shape_of; shape_of('one = \'\\d\'')"
     done = subprocess.run([sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.proves("FMT-9")
+@pytest.mark.parametrize(
+    ("old", "new", "places", "expected"),
+    [
+        ("open(self, key: str", "open(self, lock: str", ["box.open()", "x = open(1)"], "open(key='a')"),
+        ("open(self, key: str", "open(self, lock: str", ["box.open()", "x = close(1)"], ""),
+        ("colour = ", "colours = ", ["box.colour", "a.colour = 1"], "colour"),
+        ("    size: int = 1", "    size: str = ''", ["Box(1).size"], "size"),
+        ("class Box", "class Case", ["from boxes import Box"], "Box"),
+        ("class Box", "class Case", ["from boxes import Case, Box"], ""),
+        ("class Box", "class Case", ["Case()"], ""),
+        ("size: int, name: str", "size: str, title: str", [], ""),
+        ("key: str", f"{'k' * 60}: str", ["open()"], "open(key='a')"),
+    ],
+    ids=["a method", "not all", "a variable", "a member", "gone", "two", "new", "no places", "long now"],
+)
+def test_what_all_places_mention_is_named_as_it_was(old: str, new: str, places: list[str], expected: str) -> None:
+    after = TEXT.replace(old, new)
+    assert after != TEXT
+    assert old_symbol(changed_symbols(TEXT, after), TEXT, places) == expected
+
+
+def test_a_long_signature_is_its_name() -> None:
+    before = f"def f({', '.join(f'parameter_{n}' for n in range(9))}): ...\n"
+    assert old_symbol(changed_symbols(before, "def f(): ...\n"), before, ["f()"]) == "f(…)"
+    assert old_symbol(EVERYTHING, before, ["f()"]) == ""

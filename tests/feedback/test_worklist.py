@@ -45,6 +45,24 @@ def test_an_error_reads_like_this_in_200_bytes() -> None:
     assert len(text.encode()) <= 200
 
 
+@pytest.mark.parametrize("form", [FORM, replace(FORM, plain=True)], ids=["tags", "plain"])
+@pytest.mark.parametrize("sign", ["m", "<", "日", "&"])
+def test_no_error_takes_more_than_200_bytes_with_its_source_line(form: Form, sign: str) -> None:
+    found = diagnostic(sign * 2000, line=12344, character=120, code="name")
+    text = said(with_text(compared("a.py", introduced=[found]), "\n" * 12344 + sign * 2000), form=form)
+    (head, source) = [line for line in text.splitlines() if line.startswith(("OPEN", "| "))]
+    assert head.endswith("… (name)")
+    assert 190 <= len(f"{head}\n{source}".encode()) <= 200
+
+
+def test_what_was_changed_is_named_where_it_is_known() -> None:
+    file = with_text(compared("b.py", introduced=[diagnostic(MISSING)]), 'greet("x")\n')
+    chosen = replace(selection([compared("a.py")], [file], "edit", OURS), changed="greet(name='<b>')")
+    assert feedback_text(chosen, FORM).startswith(
+        "1 place still expects the old greet(name='&lt;b&gt;'):\n<diagnostics"
+    )
+
+
 def test_places_in_other_files_are_a_list_and_no_alarm() -> None:
     others = [
         with_text(

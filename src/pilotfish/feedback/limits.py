@@ -9,5 +9,8 @@ CODE_LIMIT = 80
 PATH_LIMIT = 1024
 """Code points of one path: an agent could not use a longer one."""
 
-SOURCE_LIMIT = 100
-"""Code points of a source line that is shown with a finding: enough to know the place without reading the file."""
+SOURCE_BYTES = 80
+"""Of a source line that is shown with a finding: enough to know the place without reading the file."""
+
+ERROR_BYTES = 200
+"""One finding of a worklist with its source line. Longer messages of checkers repeat in other words what is wrong."""

@@ -72,6 +72,8 @@ class Selection(Struct, frozen=True):
     others: tuple[Chosen, ...] = ()
     others_left_out: tuple[AbsPath, ...] = ()
     """Other files with something to show, left out by a cap."""
+    changed: str = ""
+    """What the edit changed and all places in other files mention, as it was; empty where that is not known."""
 
     @property
     def size(self) -> int:

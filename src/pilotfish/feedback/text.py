@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from pilotfish.feedback.limits import CODE_LIMIT, MESSAGE_LIMIT, PATH_LIMIT, SOURCE_LIMIT
+from pilotfish.feedback.limits import CODE_LIMIT, ERROR_BYTES, MESSAGE_LIMIT, PATH_LIMIT, SOURCE_BYTES
 from pilotfish.feedback.linemap import lines_of
 from pilotfish.feedback.select import Chosen, Finding, Selection, cut
 from pilotfish.model import AbsPath, Severity
@@ -33,6 +33,9 @@ SEVERITY_WORDS: Final = {
 }
 
 _WORD = re.compile(r"\w+")
+
+MOST_BYTES = 5
+"""Of one code point as it is written: four, or an escaped bracket or ampersand."""
 
 MAX_NAMED = 10
 """Other files that are only named because their findings do not fit."""
@@ -127,7 +130,7 @@ def _worklist(selection: Selection, form: Form, noun: str) -> str:
         if file.shown:
             lines += ["Possibly older than this edit:"] if _is_doubtful(file, selection) else []
             lines.append(block(file, form))
-    lines += others_list(selection.others, form)
+    lines += others_list(selection.others, form, selection.changed)
     lines += _unseen(selection, noun)
     if not lines:
         return ""
@@ -135,14 +138,24 @@ def _worklist(selection: Selection, form: Form, noun: str) -> str:
     return "\n".join([*lines, closing, *_rest(selection, form, noun)])
 
 
-def others_list(files: Sequence[Chosen], form: Form) -> list[str]:
-    """The places in other files that a change in flight has left behind."""
+def others_list(files: Sequence[Chosen], form: Form, changed: str = "") -> list[str]:
+    """The places in other files that a change in flight has left behind; `changed`: what it changed, as it was."""
     places = sum(len(file.shown) + file.left_out for file in files if file.shown)
     if not places:
         return []
     place, expect = ("1 place", "expects") if places == 1 else (f"{places} places", "expect")
-    heading = f"{place} in other files still {expect} what was changed:"
+    old = _cut(changed, form, SOURCE_BYTES)
+    heading = (
+        f"{place} still {expect} the old {old}:" if old else f"{place} in other files still {expect} what was changed:"
+    )
     return [heading, *(block(file, form, FileRole.OTHER) for file in files if file.shown)]
+
+
+def places_of(file: Chosen) -> list[str]:
+    """What each finding shown of a file says: its message, and its source line."""
+    lines = lines_of(file.text)
+    found = [one.diagnostic for one in file.shown]
+    return [" ".join([one.message, *lines[one.range.start.line : one.range.start.line + 1]]) for one in found]
 
 
 def _unseen(selection: Selection, noun: str) -> list[str]:
@@ -168,10 +181,11 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
     source = lines_of(file.text) if form.wording == "worklist" else ()
     lines = list[str]()
     for found, following in zip(file.shown, (*file.shown[1:], None), strict=True):
-        lines.append(_line(found, form, role))
         number = found.diagnostic.range.start.line
-        if number < len(source) and (following is None or following.diagnostic.range.start.line != number):
-            lines += _source(source[number], form)
+        shown = _source(source[number], form) if number < len(source) else []
+        lines.append(_line(found, form, role, room=ERROR_BYTES - len("\n".join(["", *shown]).encode())))
+        if following is None or following.diagnostic.range.start.line != number:
+            lines += shown
     if file.left_out:
         lines.append(f"... and {file.left_out} more")
     if form.plain:
@@ -180,25 +194,28 @@ def block(file: Chosen, form: Form, role: FileRole = FileRole.EDITED) -> str:
 
 
 def _source(line: str, form: Form) -> list[str]:
-    shown = sanitised(line.strip(), SOURCE_LIMIT)
-    return [f"| {unbracketed(shown) if form.plain else escaped_message(shown)}"] if shown else []
+    shown = _cut(line.strip(), form, SOURCE_BYTES)
+    return [f"| {shown}"] if shown else []
 
 
-def _line(found: Finding, form: Form, role: FileRole) -> str:
-    """`SEVERITY [line:col] message (code)`, counted from 1; of a notebook `[cell n:line:col]`, the line in the cell."""
+def _line(found: Finding, form: Form, role: FileRole, *, room: int) -> str:
+    """`SEVERITY [line:col] message (code)`, counted from 1; of a notebook `[cell n:line:col]`, the line in the cell.
+
+    In a worklist it has `room` bytes, and the message gives way.
+    """
     diagnostic = found.diagnostic
-    start = diagnostic.range.start
+    start, cell = diagnostic.range.start, diagnostic.cell
     spoken = unbracketed if form.plain else escaped_message
-    said = diagnostic.message if form.wording == "report" else _brief(diagnostic.message)
-    message = spoken(sanitised(said, MESSAGE_LIMIT))
     code = spoken(sanitised(diagnostic.code or "", CODE_LIMIT))
-    cell = diagnostic.cell
     line = f"{start.line + 1}" if cell is None else f"cell {cell.number}:{start.line - cell.first_line + 1}"
     word, remark = _wording(found, form, role)
-    parts = [f"{word} [{line}:{start.character + 1}]", *([remark] if remark else [])]
-    parts += [message] if message else []
-    parts += [f"({code})"] if code else []
-    return " ".join(parts)
+    before = " ".join([f"{word} [{line}:{start.character + 1}]", *([remark] if remark else [])])
+    after = [f"({code})"] if code else []
+    if form.wording == "report":
+        message = spoken(sanitised(diagnostic.message, MESSAGE_LIMIT))
+    else:
+        message = _cut(_brief(diagnostic.message), form, room - len(" ".join([before, "", *after]).encode()))
+    return " ".join([before, *([message] if message else []), *after])
 
 
 def _wording(found: Finding, form: Form, role: FileRole) -> tuple[str, str]:
@@ -224,6 +241,17 @@ def _brief(message: str) -> str:
         kept += [] if words <= said else [line.strip()]
         said |= words
     return "\n".join(kept)
+
+
+def _cut(text: str, form: Form, room: int) -> str:
+    """The text as it is written, in so many bytes."""
+    spoken = unbracketed if form.plain else escaped_message
+    whole = sanitised(text, MESSAGE_LIMIT)
+    shown, most = spoken(whole), len(whole)
+    while (over := len(shown.encode()) - room) > 0 and most > 1:
+        most = max(1, most - -(-over // MOST_BYTES))
+        shown = spoken(sanitised(whole, most))
+    return shown
 
 
 def _closing(selection: Selection, noun: str) -> str:

@@ -1,11 +1,14 @@
 """Which symbols of a file an edit has changed. Pure."""
 
+import ast
 import io
 import tokenize
+from collections.abc import Iterable
+from contextlib import suppress
 
 from msgspec import Struct
 
-from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, visible_of
+from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, parsed, visible_of
 from pilotfish.feedback.shapes.words import WORD
 from pilotfish.model import AbsPath
 
@@ -13,6 +16,10 @@ _LEFT_OUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING})
 
 EVERYTHING_SAYS = frozenset({"__getattr__", "__path__", "__dir__"})
 """Where one of these changes, a module may have other names than those that it says."""
+
+
+MOST_OF_A_SIGNATURE = 60
+"""Code points; a longer one says less than its name."""
 
 
 class ChangedSymbols(Struct, frozen=True):
@@ -50,6 +57,41 @@ def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:
     if path.endswith(PYTHON) and (old := visible_of(before)) is not None and (new := visible_of(after)) is not None:
         return frozenset(name for _, name in old.digests) - frozenset(name for _, name in new.digests)
     return frozenset(WORD.findall(before)) - frozenset(WORD.findall(after))
+
+
+def old_symbol(changed: ChangedSymbols, before: str, places: Iterable[str]) -> str:
+    """What of the change all of these places mention, as it was: `greet(name)`. Empty where that is not one thing."""
+    said = [frozenset(WORD.findall(place)) for place in places]
+    common = frozenset[str]().union(*said[:1]).intersection(*said)
+    keys = {(owner, name) for owner, name in changed.keys if name in common}
+    # A class may count as changed because a member of it is.
+    classes = frozenset[SymbolKey]().union(*(classes_of(owner) for owner, _ in keys if owner))
+    found = keys - classes
+    with suppress(RecursionError):
+        return _as_it_was(before, *found.pop()) if len(found) == 1 else ""
+    return ""
+
+
+def _as_it_was(text: str, owner: str, name: str) -> str:
+    module = parsed(text)
+    body: list[ast.stmt] = module.body if module else []
+    for part in owner.split(".") if owner else ():
+        body = [inner for node in body if isinstance(node, ast.ClassDef) and node.name == part for inner in node.body]
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            written = _arguments(node.args)
+            return f"{name}({written})" if len(written) < MOST_OF_A_SIGNATURE else f"{name}(…)"
+    return name if name in WORD.findall(text) else ""
+
+
+def _arguments(found: ast.arguments) -> str:
+    """As a caller sees them: without types, and without the object itself."""
+    for one in ast.walk(found):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    if found.args and found.args[0].arg in {"self", "cls"}:
+        del found.args[0]
+    return ast.unparse(found)
 
 
 def _difference(old: Visible, new: Visible) -> ChangedSymbols:

@@ -17,10 +17,12 @@ from pilotfish.feedback.conversation import credited, still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
-from pilotfish.feedback.text import MAX_NAMED, feedback_text, named
+from pilotfish.feedback.shapes.changes import old_symbol
+from pilotfish.feedback.shapes.python import PYTHON
+from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
-from pilotfish.service.diagnostics.affected import EditedText
+from pilotfish.service.diagnostics.affected import EditedText, change_of
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, KnownFindings, ProjectCheck
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -401,7 +403,22 @@ def _text(
     edited = [Checked(path, change, texts.get(path, "")) for path, change in changes.items()]
     related = [Checked(path, change, texts.get(path, "")) for path, change in judged.others.changes.items()]
     chosen = selection(edited, related, touch.kind, limits)
+    if chosen.others and not any(file.left_out for file in chosen.others):
+        chosen = replace(
+            chosen, changed=_what_changed(judged, [each for one in chosen.others for each in places_of(one)])
+        )
     return feedback_text(chosen, workspace.form(plain=touch.plain, max_bytes=most, stops=touch.stops), notes)
+
+
+def _what_changed(judged: Judged, places: Sequence[str]) -> str:
+    """What all of these places in other files mention of what the edit changed, as it was."""
+    found = set[str]()
+    for one in judged.edited:
+        before = judged.before.get(one.path)
+        if before and one.path.endswith(PYTHON):
+            found.add(old_symbol(change_of(EditedText(one.path, before, one.text)), before, places))
+    found.discard("")
+    return found.pop() if len(found) == 1 else ""
 
 
 def _feedback(

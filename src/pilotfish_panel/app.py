@@ -77,8 +77,7 @@ class PanelApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
-    Screen { align: center middle; }
-    #panel { border: round $primary; padding: 0 1; width: auto; height: auto; }
+    #panel { border: round $primary; padding: 0 1; width: 1fr; height: 1fr; }
     """
 
     def __init__(self, source: PanelSource, refresh_seconds: float = REFRESH_SECONDS) -> None:

@@ -77,8 +77,9 @@ class PanelLine(Struct, frozen=True):
 
 
 def lines_of(panel: Panel, width: int, height: int) -> tuple[PanelLine, ...]:
-    """The whole panel: every line exactly `width` columns, at most `height` of them, the selected row among them."""
-    head, foot = list(_head(panel)), list(_foot(panel, width))
+    """The whole panel: `height` lines, each exactly `width` columns, the selected row among them."""
+    head = [PanelLine(part, line.style) for line in _head(panel) for part in _page_lines(line.text, width)]
+    foot = [PanelLine(part, line.style) for line in _foot(panel, width) for part in _page_lines(line.text, width)]
     room = max(1, height - len(head) - len(foot))
     if panel.view == "servers":
         body = _window(list(_body(panel, width)), room)
@@ -86,6 +87,7 @@ def lines_of(panel: Panel, width: int, height: int) -> tuple[PanelLine, ...]:
         page = [PanelLine(part, _page_style(text)) for text in _page(panel) for part in _page_lines(text, width)]
         start = min(panel.scroll, max(0, len(page) - room))
         body = page[start : start + room]
+    body += [PanelLine("")] * (room - len(body))
     fitted = (PanelLine(_exactly(line.text, width), line.style) for line in (*head, *body, *foot))
     return tuple(fitted)[: max(height, 1)]
 
@@ -151,21 +153,26 @@ def _body(panel: Panel, width: int) -> Iterator[tuple[PanelLine, bool]]:
     for row in rows:
         is_chosen = chosen is not None and row.server_id == chosen.server_id
         style = "selected" if is_chosen else STATE_STYLES.get(state_of(row), "dim")
-        yield PanelLine(_row(row, panel, names, width, chosen=is_chosen), style), is_chosen
+        first, *more = _row_lines(row, panel, names, width, chosen=is_chosen)
+        yield PanelLine(first, style), is_chosen
+        yield from ((PanelLine(part, style), False) for part in more)
         if panel.expanded == row.server_id and panel.snapshot is not None:
             for text in _details(row, panel.details.get(row.server_id), panel.snapshot):
                 yield from ((PanelLine(part, "dim"), False) for part in _wrapped(text, width))
 
 
-def _row(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> str:
+def _row_lines(row: ServerRow, panel: Panel, names: int, width: int, *, chosen: bool) -> Sequence[str]:
+    """One line, and more where what is wrong does not fit into it."""
     state = state_of(row)
     name = row.server_id + " " * (min(names, 24) - columns(row.server_id))
     sign = "▾" if panel.expanded == row.server_id else "▸" if chosen else " "
     start = f"{sign} {MARKS[state]} {name}  {WORDS[state]:<11}"
     if width < NARROW:
-        return start
+        return [start]
     now = panel.snapshot.generated_at if panel.snapshot else 0
-    return f"{start}  {trouble(row, now) or _facts(row, panel)}"
+    facts, indent = trouble(row, now) or _facts(row, panel), " " * (columns(start) + 2)
+    first, *more = textwrap.wrap(facts, max(20, width - len(indent)), break_on_hyphens=False) or [""]
+    return [f"{start}  {first}", *(f"{indent}{part}" for part in more)]
 
 
 def _facts(row: ServerRow, panel: Panel) -> str:

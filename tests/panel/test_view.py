@@ -122,6 +122,16 @@ def test_a_narrow_panel_keeps_names_and_states() -> None:
         assert any(name in line and line.endswith(state) for line in lines)
 
 
+@pytest.mark.parametrize("width", [60, 78, 120])
+def test_no_sentence_is_cut(width: int) -> None:
+    sentence = " ".join(f"word{number}" for number in range(40))
+    shown = snapshot(unavailable("zls", sentence), warnings=(sentence,))
+    for panel in (Panel(shown), Panel(shown, notice=sentence), Panel(error=sentence)):
+        words = " ".join(line.text for line in lines_of(panel, width, 60)).split()
+        times = 1 if panel.snapshot is None else 3 if panel.notice else 2
+        assert [words.count(word) for word in sentence.split()] == [times] * 40
+
+
 HOSTILE = (
     "\x1b[2Jgone",
     "\r overwritten",

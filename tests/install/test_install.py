@@ -179,7 +179,8 @@ def is_clean(tools: ToolsFolder) -> bool:
 
 def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[str, str]) -> None:
     tools = ToolsFolder(AbsPath(str(tmp_path / "state")))
-    bundle = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)})
+    links = {"lib/beside/toy.py": "lib/python*/site-packages/toy.py"}
+    bundle = bundle_of(wheels={"toy==1.0": (wheel(tmp_path / "shop"),)}, links=links)
     shares: list[float] = []
     install(bundle, tools, here, shares.append)
     assert shares[-1] == 1.0
@@ -191,6 +192,7 @@ def test_a_wheel_is_installed_linked_found_and_runs(tmp_path: Path, here: dict[s
     assert subprocess.run([found.path], capture_output=True, text=True, check=True).stdout == "toy speaks\n"
     python = os.path.join(tools.folder(bundle), "bin", "python")
     assert os.path.realpath(python) == os.path.realpath(sys.executable)
+    assert "toy speaks" in Path(tools.folder(bundle), "lib/beside/toy.py").read_text()
 
 
 @pytest.mark.proves("T39", "T40")

@@ -42,6 +42,8 @@ class Bundle(Struct, frozen=True):
     digest: str
     platforms: tuple[str, ...] = ()
     """Where it can be installed, in npm's words (`linux arm64`); empty: everywhere."""
+    links: Mapping[str, str] = {}
+    """Links inside of its folder: where each is, and a pattern for what it leads to."""
 
     @property
     def source(self) -> Source:
@@ -139,6 +141,7 @@ def _bundle(folder: str, name: str) -> Bundle:
         lock=cast("dict[str, object]", table.get("npm", {})),
         digest=hashlib.sha256(text).hexdigest()[:12],
         platforms=tuple(cast("list[str]", table.get("platforms", []))),
+        links=cast("dict[str, str]", table.get("links", {})),
     )
 
 

@@ -9,6 +9,7 @@ Rules:
 """
 
 import fcntl
+import glob
 import importlib.metadata
 import importlib.util
 import json
@@ -72,6 +73,7 @@ def install(bundle: Bundle, tools: ToolsFolder, environment: Mapping[str, str], 
                 _from_pypi(bundle, folder, environment, told)
             else:
                 _from_npm(bundle, folder, environment, told)
+            _link_inside(bundle, folder)
             _check(bundle, tools)
             tools.link(bundle)
         except BaseException:
@@ -136,6 +138,16 @@ def _from_npm(bundle: Bundle, folder: str, environment: Mapping[str, str], told:
     ]
     # npm finds node on the same cleaned path.
     _run([npm, "ci", *flags], folder, {**environment, "PATH": path}, heard)
+
+
+def _link_inside(bundle: Bundle, folder: str) -> None:
+    """Let one package find another where it looks for it."""
+    for name, pattern in bundle.links.items():
+        found = glob.glob(pattern, root_dir=folder)
+        if not found:
+            raise Bug(f"{bundle.name} was installed but has no {pattern}")
+        os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
+        os.symlink(os.path.relpath(found[0], os.path.dirname(name)), os.path.join(folder, name))
 
 
 def _project() -> tuple[AbsPath, ...]:

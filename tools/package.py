@@ -58,7 +58,7 @@ def build_python(clone: Path, repository: str, out: Path) -> None:
 
 
 def absolute(page: str, repository: str) -> str:
-    """The page with links that work outside of the repository."""
+    """The page with links that work outside of the repository, whose address it names."""
 
     def replaced(found: re.Match[str]) -> str:
         target = found["target"]
@@ -67,7 +67,7 @@ def absolute(page: str, repository: str) -> str:
         kind = "raw" if found["picture"] else "blob"
         return f"{found['picture']}[{found['text']}]({repository}/{kind}/v{VERSION}/{target})"
 
-    return LINK.sub(replaced, page)
+    return LINK.sub(replaced, page).replace("git clone ADDRESS", f"git clone {repository}")
 
 
 def urls(repository: str) -> str:

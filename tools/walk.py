@@ -77,6 +77,7 @@ class Shell:
     environment: Mapping[str, str]
     faults: list[str] = field(default_factory=list[str])
     printed: list[Printed] = field(default_factory=list[Printed])
+    foreign: re.Pattern[str] | None = FOREIGN
     began: float | None = None
     answered: float | None = None
 
@@ -103,7 +104,7 @@ class Shell:
             self.fault(f"`{shlex.join(argv)}` exits with {done.returncode}: {done.stdout[-300:].strip()}")
         if "Traceback" in done.stdout or "fault in pilotfish" in done.stdout:
             self.fault(f"`{shlex.join(argv)}` crashes")
-        if foreign := FOREIGN.search(done.stdout) if argv[0] == "pilotfish" else None:
+        if foreign := self.foreign and argv[0] == "pilotfish" and self.foreign.search(done.stdout):
             self.fault(f"`{shlex.join(argv)}` proposes `{foreign[0]}`")
         return shown
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -27,10 +28,18 @@ def test_all_packages_are_built_by_one_command(tmp_path: Path) -> None:
     assert f"Project-URL: Source, {ADDRESS}\n" in metadata
     page = metadata.partition("\n\n")[2]
     assert [target for target in re.findall(r"\]\(([^)]+)\)", page) if "://" not in target] == []
+    assert f"git clone {ADDRESS}`" in page
     for host in ("pi", "opencode"):
         with tarfile.open(next(tmp_path.glob(f"pilotfish-{host}-*.tgz"))) as archive:
             names = set(archive.getnames())
         assert {"package/package.json", "package/pilotfish.ts", "package/LICENSE"} == names
+
+
+def test_every_python_that_is_tried_is_named() -> None:
+    workflow = (REPOSITORY / ".github/workflows/check.yml").read_text()
+    (tried,) = re.findall(r"python: \[(.+)\]", workflow)
+    named = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["classifiers"]
+    assert {f"Programming Language :: Python :: {version}" for version in re.findall(r"[\d.]+", tried)} <= set(named)
 
 
 def test_the_marketplace_names_the_plugin_that_is_there() -> None:

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from pilotfish.model import AbsPath
-from pilotfish.servers.advice import install_command, unavailable
+from pilotfish.servers.advice import helper_command, install_command, unavailable
 from pilotfish.servers.catalogue import load
+from pilotfish.servers.install import bundles
 from pilotfish.servers.locate import Gated, ProgramMissing
 from pilotfish.servers.spec import FileRule, Manager, RootRule, ServerSpec
 
@@ -69,6 +70,21 @@ def test_every_server_of_the_catalogue_can_be_had_on_linux_and_macos() -> None:
 def test_what_pilotfish_installs_itself_comes_first(server: str, installed: str, expected: str) -> None:
     command = install_command(load()[server], installed.split().__contains__, "linux")
     assert str(command).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("installed", "platform", "expected"),
+    [
+        ("apt brew", "linux", "apt install shellcheck"),
+        ("apt brew", "darwin", "brew install shellcheck"),
+        ("", "linux", None),
+    ],
+)
+def test_a_program_that_servers_run_has_its_name_everywhere(
+    installed: str, platform: str, expected: str | None
+) -> None:
+    ours = "pilotfish install shellcheck" if "shellcheck" in bundles() else None
+    assert helper_command("shellcheck", installed.split().__contains__, platform) == (ours or expected)
 
 
 def test_an_install_command_can_be_pasted_into_a_shell() -> None:

@@ -60,6 +60,14 @@ def install_command(spec: ServerSpec, is_installed: Callable[[str], bool], platf
     return f"{_command(absent[0], spec.install[absent[0]])} (needs {PROGRAMS[absent[0]]}, which is not installed)"
 
 
+def helper_command(program: str, is_installed: Callable[[str], bool], platform: str = sys.platform) -> str | None:
+    """How to install a program that servers run; package managers have it by its own name."""
+    if program in bundles():
+        return f"pilotfish install {program}"
+    managers = (one for one in (Manager.APT, Manager.BREW) if _exists(one, platform) and is_installed(PROGRAMS[one]))
+    return next((f"{COMMANDS[manager]} {program}" for manager in managers), None)
+
+
 def unavailable(spec: ServerSpec, located: Gated | ProgramMissing, install: str | None) -> str:
     """Why the server cannot be started, and the next step."""
     program = spec.command[0] if spec.command else spec.id

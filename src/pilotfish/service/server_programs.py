@@ -17,7 +17,7 @@ from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Boundary
 from pilotfish.pool.plan import Key
 from pilotfish.servers import launch
-from pilotfish.servers.advice import install_command, unavailable
+from pilotfish.servers.advice import helper_command, install_command, unavailable
 from pilotfish.servers.environment import beside_us, foreign_path, search_path
 from pilotfish.servers.install import bundles
 from pilotfish.servers.launch import Allowed, Withheld
@@ -173,6 +173,9 @@ class ServerPrograms:
 
     def install_hint(self, spec: ServerSpec) -> str | None:
         return install_command(spec, self.is_installed)
+
+    def helper_hint(self, program: str) -> str | None:
+        return helper_command(program, self.is_installed)
 
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         """Why a server is not available, and what to do about it."""

@@ -251,6 +251,9 @@ class Workspace:
     def install_hint(self, spec: ServerSpec) -> str | None:
         return self._programs.install_hint(spec)
 
+    def helper_hint(self, program: str) -> str | None:
+        return self._programs.helper_hint(program)
+
     def why_unavailable(self, candidate: Candidate) -> Unavailable:
         return self._programs.why_unavailable(candidate)
 

@@ -103,7 +103,12 @@ def _languages(languages: Sequence[LanguageReport]) -> Iterator[str]:
 
 
 def _states(servers: Sequence[ServerReport]) -> str:
-    return ", ".join(f"{server.id} {STATES[server.state]}" for server in servers)
+    return ", ".join(f"{server.id} {STATES[server.state]}{_want(server)}" for server in servers)
+
+
+def _want(server: ServerReport) -> str:
+    """What one that could be started does less without."""
+    return f", but {server.problem}" if server.state == "ready" and server.problem else ""
 
 
 def _environment(workspace: Workspace, path: AbsPath | None) -> str | None:

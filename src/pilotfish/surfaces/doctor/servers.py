@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
@@ -166,7 +166,8 @@ def readiness(workspace: Workspace, candidate: Candidate) -> ServerReport:
         case ProgramFound(path):
             restricted = workspace.restriction(spec, candidate.root)
             incomplete = restricted is not None and restricted.incomplete
-            return replace(blank, state="ready", path=path, given_up=allowed.given_up, incomplete=incomplete)
+            known = replace(blank, state="ready", path=path, given_up=allowed.given_up, incomplete=incomplete)
+            return _without_helpers(workspace, spec, known)
 
 
 def _missing(workspace: Workspace, spec: ServerSpec, located: ProgramMissing, blank: ServerReport) -> ServerReport:
@@ -207,29 +208,30 @@ async def _start(workspace: Workspace, candidate: Candidate, spawn: Spawner, bla
         return replace(
             blank, state="broken", problem=failure.message, last_words=failure.scene.stderr, advice=(*by_hand, *steps)
         )
-    lacking = dict(_lacking(workspace, candidate.spec))
-    steps = (_trust(workspace),) if blank.incomplete else ()
-    if lacking:
-        steps = (f"pilotfish install {' '.join(lacking)}",) if lacking.keys() <= bundles().keys() else ()
     return replace(
         blank,
         state="works",
         version=sanitised(version, MAX_VERSION) or None,
         initialize_ms=round(took * 1000),
         confined=held,
-        problem=f"{', '.join(lacking)} is not installed" if lacking else None,
-        needs=tuple(f"{need}, and it is not installed" for need in lacking.values()),
-        incomplete=blank.incomplete or bool(lacking),
-        advice=steps,
+        advice=(_trust(workspace),) if blank.incomplete and not blank.needs else blank.advice,
     )
 
 
-def _lacking(workspace: Workspace, spec: ServerSpec) -> Iterator[tuple[str, str]]:
-    """The programs without which a server starts and misses errors, and what for."""
+def _without_helpers(workspace: Workspace, spec: ServerSpec, known: ServerReport) -> ServerReport:
+    """With the first program without which the server starts and misses errors, where one is not here."""
     for need in spec.needs:
         program = need.partition(" for ")[0]
         if program in spec.helpers and workspace.program(program) is None:
-            yield program, need
+            step = workspace.helper_hint(program)
+            return replace(
+                known,
+                problem=f"{program} is not installed",
+                needs=(f"{need}, and it is not installed",),
+                incomplete=True,
+                advice=(step,) if step else (),
+            )
+    return known
 
 
 def plain_version(said: str | None) -> str:

@@ -59,39 +59,46 @@ def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:
     return frozenset(WORD.findall(before)) - frozenset(WORD.findall(after))
 
 
-def old_symbol(changed: ChangedSymbols, before: str, places: Iterable[str]) -> str:
-    """What of the change all of these places mention, as it was: `greet(name)`. Empty where that is not one thing."""
+def old_symbol(before: str, after: str, places: Iterable[str]) -> str:
+    """The function or class of Python that was changed or is gone and that all of these places mention, as it was:
+    `greet(name)`. Empty where that is not one thing."""
     said = [frozenset(WORD.findall(place)) for place in places]
     common = frozenset[str]().union(*said[:1]).intersection(*said)
-    keys = {(owner, name) for owner, name in changed.keys if name in common}
-    # A class may count as changed because a member of it is.
-    classes = frozenset[SymbolKey]().union(*(classes_of(owner) for owner, _ in keys if owner))
-    found = keys - classes
+    found = list[str]()
     with suppress(RecursionError):
-        return _as_it_was(before, *found.pop()) if len(found) == 1 else ""
-    return ""
+        old, new = _definitions(before), _definitions(after)
+        for key, (name, shown, written) in old.items():
+            is_changed = key not in new or (written and new[key][2] != written)
+            if name in common and is_changed and not (classes_of(key[0]) - {("", "")}) - new.keys():
+                found.append(shown)
+    return found[0] if len(found) == 1 else ""
 
 
-def _as_it_was(text: str, owner: str, name: str) -> str:
+def _definitions(text: str) -> dict[SymbolKey, tuple[str, str, str]]:
+    """The functions and classes of a module: the word that others call each by, how it is shown, and its signature."""
+    found = dict[SymbolKey, tuple[str, str, str]]()
     module = parsed(text)
-    body: list[ast.stmt] = module.body if module else []
-    for part in owner.split(".") if owner else ():
-        body = [inner for node in body if isinstance(node, ast.ClassDef) and node.name == part for inner in node.body]
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            written = _arguments(node.args)
-            return f"{name}({written})" if len(written) < MOST_OF_A_SIGNATURE else f"{name}(…)"
-    return name if name in WORD.findall(text) else ""
+    inside: list[tuple[str, ast.stmt]] = [("", node) for node in module.body] if module else []
+    for owner, node in inside:
+        if isinstance(node, ast.ClassDef):
+            found[owner, node.name] = node.name, node.name, ""
+            inside += [(f"{owner}.{node.name}".removeprefix("."), each) for each in node.body]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            name = owner.rpartition(".")[2] if node.name == "__init__" else node.name
+            written = ast.dump(node.args) + ast.dump(node.returns or node.args)
+            found[owner, node.name] = name, _signature(name, node.args), written
+    return found
 
 
-def _arguments(found: ast.arguments) -> str:
-    """As a caller sees them: without types, and without the object itself."""
+def _signature(name: str, found: ast.arguments) -> str:
+    """As a caller sees it: without types, and without the object itself."""
     for one in ast.walk(found):
         if isinstance(one, ast.arg):
             one.annotation = None
     if found.args and found.args[0].arg in {"self", "cls"}:
         del found.args[0]
-    return ast.unparse(found)
+    written = ast.unparse(found)
+    return f"{name}({written})" if len(written) < MOST_OF_A_SIGNATURE else f"{name}(…)"
 
 
 def _difference(old: Visible, new: Visible) -> ChangedSymbols:

@@ -22,7 +22,7 @@ from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of
 from pilotfish.model import AbsPath
 from pilotfish.policy.boundary import Want, admit
-from pilotfish.service.diagnostics.affected import EditedText, change_of
+from pilotfish.service.diagnostics.affected import EditedText
 from pilotfish.service.diagnostics.broken_files import BrokenFiles, KnownFindings, ProjectCheck
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import FileStates
@@ -412,11 +412,8 @@ def _text(
 
 def _what_changed(judged: Judged, places: Sequence[str]) -> str:
     """What all of these places in other files mention of what the edit changed, as it was."""
-    found = set[str]()
-    for one in judged.edited:
-        before = judged.before.get(one.path)
-        if before and one.path.endswith(PYTHON):
-            found.add(old_symbol(change_of(EditedText(one.path, before, one.text)), before, places))
+    texts = ((judged.before.get(one.path), one.text) for one in judged.edited if one.path.endswith(PYTHON))
+    found = {old_symbol(before, after, places) for before, after in texts if before}
     found.discard("")
     return found.pop() if len(found) == 1 else ""
 

@@ -12,7 +12,7 @@ from pilotfish.ipc.client_sessions import ClientSessions, SessionRecord
 from pilotfish.ipc.messages import About
 from pilotfish.model import AbsPath
 from pilotfish.service.service import Service
-from pilotfish.service.status.activity import activity, feedback_shown
+from pilotfish.service.status.activity import activity, feedback_shown, question_shown
 from pilotfish.service.workspaces import ClientSession
 from pilotfish.store import Store
 from pilotfish.system.clock import current_time
@@ -53,6 +53,7 @@ class Observatory:
             uptime_ms=round(about.seconds * 1000),
             workspaces=tuple(workspaces),
             feedback=tuple(feedback_shown(shown, names) for shown in self._service.recent_feedback.all()),
+            questions=tuple(question_shown(asked, names) for asked in self._service.recent_feedback.questions()),
             notices=() if self._store.notice is None else (self._store.notice,),
         )
 

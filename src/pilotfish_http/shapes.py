@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from pilotfish.api.answers import Api
-from pilotfish.api.status import DayTotals, FeedbackShown, FileReport, ServerRow
+from pilotfish.api.status import DayTotals, FeedbackShown, FileReport, QuestionShown, ServerRow
 
 MAX_ID = 200
 ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.:@~+=-]*$"
@@ -126,5 +126,7 @@ class Everything(Api, frozen=True, kw_only=True):
     uptime_ms: int
     workspaces: tuple[WorkspaceState, ...]
     feedback: tuple[FeedbackShown, ...] = ()
+    """The newest first."""
+    questions: tuple[QuestionShown, ...] = ()
     """The newest first."""
     notices: tuple[str, ...] = ()

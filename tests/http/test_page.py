@@ -85,6 +85,15 @@ def test_the_link_opens_the_page_once(chromium: Browser, served: HttpServed) -> 
         expect(window.get_by_role("button", name="Show the servers")).to_be_visible()
 
 
+def test_a_second_tab_has_the_key_of_the_first(chromium: Browser, served: HttpServed) -> None:
+    with visiting(chromium) as (window, troubles):
+        signed_in(window, served)
+        second = window.context.new_page()
+        second.goto(served.said["address"])
+        expect(second.get_by_role("status")).to_have_text("Live")
+        assert troubles == []
+
+
 @pytest.mark.proves("T54")
 def test_the_file_that_is_opened_leads_to_the_page(chromium: Browser, tmp_path: Path) -> None:
     with daemon_home(tmp_path) as home, http_served(home) as served, visiting(chromium) as (window, troubles):
@@ -123,6 +132,9 @@ def test_states_change_as_they_happen(chromium: Browser, tmp_path: Path) -> None
             expect(window.get_by_text("bad word").first).to_be_attached()
             expect(window.locator(".feedback pre")).to_contain_text("bad word")
             expect(window.get_by_text("serve · agent")).to_be_visible()
+            link.request("ask", {"operation": "hover", "filePath": "wrong.x", "line": 1, "character": 1})
+            asked = window.get_by_role("list", name=f"Questions about {home.root}")
+            expect(asked).to_contain_text("agent hover wrong.x:1:1: ")
         expect(window.get_by_text("serve · agent")).to_be_hidden()
         for pid in [pid for pid, command in home.processes().items() if "fakels" in command]:
             os.kill(pid, signal.SIGKILL)
@@ -270,7 +282,7 @@ def test_a_summary_comes_first_and_a_project_can_be_chosen(chromium: Browser, tm
         with home.link("agent") as link:
             link.request("touched", {"paths": ["wrong.x"], "kind": "edit"})
             expect(window.locator("#summary")).to_contain_text("Errors now1")
-            expect(window.locator("#summary")).to_contain_text("Edits answered1")
+            expect(window.locator("#summary")).to_contain_text("Edits answered today1")
             project = window.get_by_role("region", name=f"Project {home.root}")
             expect(project.locator(".feedback summary")).to_contain_text("wrong.x — fresh")
             expect(project.locator(".feedback pre")).to_contain_text('<diagnostics file="wrong.x">')
@@ -315,7 +327,7 @@ def test_an_edit_is_shown_as_old_and_new_text_and_by_conversation(chromium: Brow
             expect(feed).to_have_count(2)
             expect(feed.first.locator("del")).to_have_text("- fine")
             expect(feed.first.locator("ins")).to_have_text("+ bad > good")
-            expect(window.locator("#summary")).to_contain_text("Feedback told1")
+            expect(window.locator("#summary")).to_contain_text("Feedback told today1")
             window.get_by_label("Conversation", exact=True).select_option(label="other")
             expect(feed).to_have_count(1)
             expect(feed.locator("ins")).to_have_text("+ bad > good")

@@ -1,13 +1,24 @@
 """What the page and the panel show of edits: lines before and after, and totals of a day."""
 
+from pathlib import Path
+
 import pytest
 
-from pilotfish.api.answers import Feedback, State
-from pilotfish.api.status import DayTotals
+from pilotfish.api.answers import Feedback, Meta, State
+from pilotfish.api.questions import Operation, Question
+from pilotfish.api.status import DayTotals, QuestionShown
 from pilotfish.model import AbsPath
-from pilotfish.service.status.activity import feedback_shown
-from pilotfish.service.status.recent_feedback import MAX_CHARACTERS, EditedFile, RecentFeedback, ShownFeedback
+from pilotfish.service.status.activity import feedback_shown, question_shown
+from pilotfish.service.status.recent_feedback import (
+    KIND,
+    MAX_CHARACTERS,
+    AnsweredQuestion,
+    EditedFile,
+    RecentFeedback,
+    ShownFeedback,
+)
 from pilotfish.service.workspaces import ClientSession
+from pilotfish.store import Store
 
 pytestmark = pytest.mark.proves("HTTP-2")
 
@@ -63,3 +74,38 @@ def test_a_day_has_its_own_totals() -> None:
     assert recent.today(AbsPath("/other"), NOON) == DayTotals()
     recent.add(shown("", "", NOON + DAY, duration_ms=100))
     assert recent.today(CLIENT.root, NOON + DAY) == DayTotals(edits=1, told=1, saved_ms=900)
+
+
+def test_a_day_goes_on_when_the_daemon_is_started_anew(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    RecentFeedback(store).add(shown("", "", introduced=2, duration_ms=1000))
+    again = RecentFeedback(store)
+    assert again.today(CLIENT.root, NOON) == DayTotals(edits=1, told=1, introduced=2)
+    again.add(shown("", "", fixed=1, duration_ms=200))
+    assert again.today(CLIENT.root, NOON) == DayTotals(edits=2, told=2, introduced=2, fixed=1, saved_ms=800)
+    store.put(KIND, CLIENT.root, b"of another version")
+    assert RecentFeedback(store).today(CLIENT.root, NOON) == DayTotals()
+    store.close()
+
+
+def test_questions_are_kept_the_newest_first_without_their_texts() -> None:
+    recent = RecentFeedback()
+    definition = Question(operation=Operation.DEFINITION, file_path="a.py", line=3, symbol="f", text="x" * 1000)
+    found = Meta(7, 1, partial=False, state=State.FRESH, total=2)
+    for question in (Question(operation=Operation.WORKSPACE_SYMBOL, query="Route"), definition):
+        recent.add_question(AnsweredQuestion(NOON, CLIENT, question, found))
+    newest, oldest = recent.questions()
+    assert newest.question.text is None
+    assert question_shown(newest, {"one": "talk"}) == QuestionShown(
+        at=round(NOON * 1000),
+        root="/project",
+        host="agent",
+        session="one",
+        conversation="talk",
+        operation="goToDefinition",
+        about="a.py:3 f",
+        state=State.FRESH,
+        duration_ms=7,
+        results=2,
+    )
+    assert question_shown(oldest, {}).about == "Route"

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import field
 
-from pilotfish.api.answers import Api, Feedback, SeverityWord
+from pilotfish.api.answers import Api, Feedback, SeverityWord, State
 
 # --- The snapshot ----------------------------------------------------------------------------------------------------
 
@@ -249,6 +249,24 @@ class FeedbackShown(Api, frozen=True, kw_only=True):
     feedback: Feedback
     changes: tuple[ChangedLines, ...] = ()
     """What the edit changed, where the text before it is known."""
+
+
+class QuestionShown(Api, frozen=True, kw_only=True):
+    """What an agent asked, and how it was answered."""
+
+    at: int
+    """Milliseconds since the epoch."""
+    root: str
+    host: str | None = None
+    session: str = ""
+    conversation: str | None = None
+    operation: str
+    about: str = ""
+    """The place, the symbol or the words."""
+    state: State
+    duration_ms: int
+    results: int | None = None
+    """Of a list."""
 
 
 class DayTotals(Api, frozen=True):

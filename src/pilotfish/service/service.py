@@ -75,7 +75,7 @@ from pilotfish.service.questions.compose import COMPOSED, QuestionComposer
 from pilotfish.service.questions.subject import with_existing_file
 from pilotfish.service.status.control import ServerControl
 from pilotfish.service.status.details import ServerDetails
-from pilotfish.service.status.recent_feedback import EditedFile, RecentFeedback, ShownFeedback
+from pilotfish.service.status.recent_feedback import AnsweredQuestion, EditedFile, RecentFeedback, ShownFeedback
 from pilotfish.service.status.snapshot import Snapshots
 from pilotfish.service.texts import Texts
 from pilotfish.service.use_server import Access
@@ -87,6 +87,9 @@ from pilotfish.system.ports import Clock, EditableFiles, Memory, OpenWatcher, Sp
 from pilotfish.system.tasks import owned_tasks
 
 logger = logging.getLogger(__name__)
+
+Done = Callable[[int, int], None]
+"""Is told how many files of a project or folder were checked, of how many."""
 
 SOON = Patience()
 """For a caller who asks after each edit: as long as feedback may take."""
@@ -119,7 +122,7 @@ class Service:
         self.workspaces = Workspaces(
             system.places, system.environment, system.handed_over, self._stop_untrusted, self._stop_outdated
         )
-        self.recent_feedback = RecentFeedback()
+        self.recent_feedback = RecentFeedback(system.memory)
         self._clock = system.clock
         self._texts = Texts(system.files, system.clock)
         self._ledgers = Ledgers(self._texts, self._follow_disk, system.memory)
@@ -222,7 +225,6 @@ class Service:
 
         After `seconds` it is what is known by then; what comes later is told with the next event.
         """
-
         edits: tuple[EditedFile, ...] = ()
 
         async def work(started: float) -> Feedback:
@@ -313,35 +315,40 @@ class Service:
         question: Question,
         client: ClientSession,
         workspace: Workspace | None = None,
-        done: Callable[[int, int], None] = lambda _done, _total: None,
+        done: Done = lambda _done, _total: None,
     ) -> Answer[Any]:
         """The answer to a question; what the caller got wrong is in it, too.
 
         A caller that has just looked up the client's `workspace` passes it, so that its files are looked at once.
-        `done` is told how many files of a project or folder were checked, of how many.
         """
         started = current_time()
         try:
             workspace = await self._in_step(workspace or self.workspaces.of(client), QUESTION_SECONDS)
-            question = await with_existing_file(question, client)
-            if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
-                # Many actions follow from diagnostics: those that are still computed would be missing from the list.
-                await self._runner.run(client, workspace, (question.file_path,), patience=certain(workspace))
-            if changes_files(question):
-                return await self._change_runner.change(question, client, workspace)
-            if question.operation in COMPOSED:
-                return await self._composer.compose(question, client, workspace)
-            if question.operation is Operation.DIAGNOSTICS:
-                return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
-            return await self._questions.answer(question, client, workspace)
+            answer: Answer[Any] = await self._answer(
+                await with_existing_file(question, client), client, workspace, done
+            )
         except Failure as failure:
             effort = Effort(milliseconds_since(started), errors=(error_of(failure),))
-            return answer_from(question.operation, None, effort)
+            answer = answer_from(question.operation, None, effort)
         finally:
             self.pool.counters.add_operation(question.operation, current_time() - started)
+        self.recent_feedback.add_question(AnsweredQuestion(self._clock.wall(), client, question, answer.meta))
+        return answer
+
+    async def _answer(self, question: Question, client: ClientSession, workspace: Workspace, done: Done) -> Answer[Any]:
+        if question.operation is Operation.CODE_ACTIONS and question.file_path is not None:
+            # Many actions follow from diagnostics: those that are still computed would be missing from the list.
+            await self._runner.run(client, workspace, (question.file_path,), patience=certain(workspace))
+        if changes_files(question):
+            return await self._change_runner.change(question, client, workspace)
+        if question.operation in COMPOSED:
+            return await self._composer.compose(question, client, workspace)
+        if question.operation is Operation.DIAGNOSTICS:
+            return at_least(await self._diagnostics(question, client, workspace, done), question.severity)
+        return await self._questions.answer(question, client, workspace)
 
     async def _diagnostics(
-        self, question: Question, client: ClientSession, workspace: Workspace, done: Callable[[int, int], None]
+        self, question: Question, client: ClientSession, workspace: Workspace, done: Done
     ) -> DiagnosticsAnswer:
         """Of a file, a folder, or without either the project."""
         if question.file_path is None:
@@ -428,15 +435,12 @@ class Service:
         self,
         client: ClientSession,
         workspace: Workspace | None = None,
-        done: Callable[[int, int], None] = lambda _done, _total: None,
+        done: Done = lambda _done, _total: None,
         *,
         seconds: float = PROJECT_SECONDS,
         folder: AbsPath | None = None,
     ) -> DiagnosticsAnswer:
-        """The verdict on the project or a folder of it, as far as it is known in time: files that have diagnostics.
-
-        `done` is told how many files were checked, of how many.
-        """
+        """The verdict on the project or a folder of it, as far as it is known in time: files that have diagnostics."""
         count = CheckCount(done, "project" if folder is None else "folder")
         request = CheckRequest((folder or client.root,))
         return count.listed(await self.check_files(client, request, count.add, workspace=workspace, seconds=seconds))

@@ -15,6 +15,7 @@ const byId = (id) => document.getElementById(id);
 const samples = new Map();
 let latest = null;
 let held = ""; // the key
+const tabs = new BroadcastChannel(KEY);
 
 // --- Elements, kept while what they show is there, so that focus and open parts stay -------------------------------
 
@@ -66,7 +67,8 @@ function newProject() {
     element("div", { class: "files" }), element("p", { class: "hint more-files" }),
   ];
   const feedback = [element("h3", {}, "What agents were told"), element("p", { class: "empty no-feedback" }, "No edits yet."), element("div", { class: "feedback" })];
-  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files), element("div", {}, ...feedback));
+  const questions = [element("h3", {}, "What agents asked"), element("p", { class: "empty no-questions" }, "No questions yet."), element("ul", { class: "questions" })];
+  const columns = element("div", { class: "columns" }, element("div", {}, ...servers, ...files), element("div", {}, ...feedback, ...questions));
   return element("section", { class: "project" }, ...head, ...notes, columns);
 }
 
@@ -95,6 +97,10 @@ function updateProject(node, project) {
   part(".no-feedback").hidden = seen.length > 0;
   keep(part(".feedback"), seen, (shown) => `${shown.at} ${shown.paths}`, newFeedback, updateFeedback);
   openNewest(part(".feedback"), seen);
+  const asked = project.questions.filter(({ operation, about = "" }) => fits(operation, about));
+  part(".no-questions").hidden = asked.length > 0;
+  part(".questions").setAttribute("aria-label", `Questions about ${root}`);
+  keep(part(".questions"), asked, ({ at, operation, about }) => `${at} ${operation} ${about}`, () => element("li"), (item, one) => say(item, questionText(one)));
 }
 
 function worst(one, other) {
@@ -286,6 +292,12 @@ function updateFeedback(node, shown) {
   tell(text, feedback.text || "Nothing: this edit caused no error.");
 }
 
+function questionText(asked) {
+  const found = asked.results === undefined ? "" : `, ${count(asked.results, "result")}`;
+  const words = [new Date(asked.at).toLocaleTimeString(), clientName(asked), asked.operation, asked.about].filter(Boolean);
+  return `${words.join(" ")}: ${asked.state}${found}, ${asked.durationMs} ms`;
+}
+
 function newChange() {
   return element("div", { class: "change" }, element("p"), element("del"), element("ins"));
 }
@@ -316,13 +328,15 @@ function fits(...texts) {
   return !wanted || texts.some((text) => text.toLowerCase().includes(wanted));
 }
 
-function projectsOf({ workspaces, feedback = [] }) {
-  const projects = new Map(workspaces.map((one) => [one.root, { ...one, feedback: [] }]));
-  for (const shown of feedback) {
-    // A project that every client has left is still of interest.
-    const empty = { root: shown.root, conversations: [], servers: [], files: [], feedback: [] };
-    if (!projects.has(shown.root)) projects.set(shown.root, empty);
-    projects.get(shown.root).feedback.push(shown);
+function projectsOf({ workspaces, feedback = [], questions = [] }) {
+  const projects = new Map(workspaces.map((one) => [one.root, { ...one, feedback: [], questions: [] }]));
+  for (const [list, several] of Object.entries({ feedback, questions })) {
+    for (const shown of several) {
+      // A project that every client has left is still of interest.
+      const empty = { root: shown.root, conversations: [], servers: [], files: [], feedback: [], questions: [] };
+      if (!projects.has(shown.root)) projects.set(shown.root, empty);
+      projects.get(shown.root)[list].push(shown);
+    }
   }
   const newest = ({ feedback: shown }) => shown[0]?.at ?? 0;
   return [...projects.values()].sort((one, other) => newest(other) - newest(one) || one.root.localeCompare(other.root));
@@ -337,7 +351,8 @@ function only(project) {
   const session = byId("conversation").value;
   if (!agent && !session) return project;
   const meant = (one) => (!agent || (one.host ?? "a client") === agent) && (!session || one.session === session);
-  return { ...project, today: null, feedback: project.feedback.filter(meant), conversations: project.conversations.filter(meant) };
+  const [feedback, questions, conversations] = [project.feedback, project.questions, project.conversations].map((list) => list.filter(meant));
+  return { ...project, today: null, feedback, questions, conversations };
 }
 
 function choices(select, values) {
@@ -356,9 +371,10 @@ function conversationsOf({ conversations, feedback }) {
 
 function dayOf({ today, feedback }) {
   if (today) return today;
-  const sum = (value) => feedback.reduce((all, one) => all + value(one.feedback), 0);
+  const shown = feedback.filter(({ at }) => at >= new Date().setHours(0, 0, 0, 0));
+  const sum = (value) => shown.reduce((all, one) => all + value(one.feedback), 0);
   return {
-    edits: feedback.filter(({ paths }) => paths.length).length, told: feedback.filter((one) => one.feedback.text).length,
+    edits: shown.filter(({ paths }) => paths.length).length, told: shown.filter((one) => one.feedback.text).length,
     introduced: sum(({ introduced = 0 }) => introduced), fixed: sum(({ fixed = 0 }) => fixed),
   };
 }
@@ -376,8 +392,8 @@ function tiles(projects) {
     ["Errors now", total("error"), total("error") ? "bad" : "good"],
     ["New errors today", sum("introduced"), ""],
     ["Fixed today", sum("fixed"), "good"],
-    ["Edits answered", sum("edits"), ""],
-    ["Feedback told", sum("told"), ""],
+    ["Edits answered today", sum("edits"), ""],
+    ["Feedback told today", sum("told"), ""],
     ["Usual wait", times.length ? `${times[Math.floor(times.length / 2)]} ms` : "–", ""],
     ["Waiting saved", duration(sum("savedMs")), ""],
     [count(instances.length, "server"), memory >= 1024 ? `${(memory / 1024).toFixed(1)} GiB` : `${Math.round(memory)} MiB`, ""],
@@ -456,7 +472,13 @@ async function follow(key) {
   }
 }
 
+function enter(key) {
+  sessionStorage.setItem(KEY, key);
+  return follow(key);
+}
+
 function signIn(why) {
+  held = "";
   sessionStorage.removeItem(KEY);
   connection("lost", why);
   byId("everything").hidden = true;
@@ -475,17 +497,22 @@ async function start() {
   // The link is good once, and stays in no history.
   history.replaceState(null, "", "/");
   const key = (ticket && await exchanged(ticket).catch(() => null)) || sessionStorage.getItem(KEY);
-  if (!key) return signIn(ticket ? "This link was already used, or has expired." : "Sign in with a key.");
-  sessionStorage.setItem(KEY, key);
-  await follow(key);
+  if (key) return enter(key);
+  signIn(ticket ? "This link was already used, or has expired." : "Sign in with a key.");
+  tabs.postMessage({});
 }
+
+tabs.addEventListener("message", ({ data }) => {
+  // Another tab of this page asks for the key, or has one.
+  if (!data.key && held) tabs.postMessage({ key: held });
+  else if (data.key && !held) enter(data.key);
+});
 
 byId("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
   const key = byId("token").value.trim();
   byId("token").value = "";
-  sessionStorage.setItem(KEY, key);
-  follow(key);
+  enter(key);
 });
 for (const id of ["filter", "project", "agent", "conversation"]) byId(id).addEventListener("input", show);
 document.addEventListener("keydown", (event) => {

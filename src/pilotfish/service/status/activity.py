@@ -7,11 +7,11 @@ from functools import lru_cache
 from itertools import chain
 
 from pilotfish.api.answers import severity_word
-from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileReport, Said
+from pilotfish.api.status import Activity, ChangedLines, FeedbackShown, FileReport, QuestionShown, Said
 from pilotfish.model import AbsPath, Severity
 from pilotfish.sanitise import sanitised
 from pilotfish.service.service import Service
-from pilotfish.service.status.recent_feedback import ShownFeedback
+from pilotfish.service.status.recent_feedback import AnsweredQuestion, ShownFeedback
 from pilotfish.service.status.reported import ReportedDiagnostic, reported_diagnostics
 from pilotfish.service.workspaces import ClientSession
 
@@ -54,6 +54,26 @@ def feedback_shown(shown: ShownFeedback, conversations: Mapping[str, str | None]
         paths=shown.paths,
         feedback=shown.feedback,
         changes=tuple(chain.from_iterable(places)),
+    )
+
+
+def question_shown(asked: AnsweredQuestion, conversations: Mapping[str, str | None]) -> QuestionShown:
+    """`conversations`: their names by session."""
+    question, client = asked.question, asked.client
+    file = question.file_path and os.path.relpath(os.path.join(client.cwd, question.file_path), client.root)
+    place = ":".join(str(part) for part in (file, question.line, question.character) if part)
+    about = " ".join(filter(None, (place, question.symbol, question.query, question.new_name or question.new_path)))
+    return QuestionShown(
+        at=round(asked.at * 1000),
+        root=client.root,
+        host=client.host,
+        session=client.id,
+        conversation=conversations.get(client.id),
+        operation=question.operation,
+        about=sanitised(about, MAX_LINE),
+        state=asked.meta.state,
+        duration_ms=asked.meta.duration_ms,
+        results=asked.meta.total,
     )
 
 

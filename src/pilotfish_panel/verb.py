@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.surfaces.cli.workspace import host_option, root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.api.status import Snapshot
@@ -20,6 +20,7 @@ MAX_TROUBLES = 10
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Every server of the catalogue, not only this project's.")
 @root_option
+@host_option
 def panel(everything: bool, root: str | None) -> None:  # noqa: FBT001 -- click passes flags
     """Show the same live, in the terminal.
 

@@ -13,11 +13,13 @@ from pilotfish.api.answers import (
     Edge,
     Effort,
     Error,
+    Feedback,
     FileChange,
     HierarchyItem,
     Hover,
     Point,
     Span,
+    State,
     Symbol,
     answer_from,
 )
@@ -66,6 +68,14 @@ def test_places_are_grouped_by_file_with_their_source() -> None:
         "lib/b.py (external)",
         "  3:1",
     ]
+
+
+def test_a_person_reads_the_characters_that_a_model_reads_escaped() -> None:
+    told = Feedback("ERROR [1:1] wants (int) -&gt; str &amp;lt;", State.FRESH, 3)
+    diff = FileChange(path="a.py", kind="edit", edits=1, diff="-a &lt; b\n+a < b\n")
+    shown = plain(answer_lines(fresh(Operation.RENAME, Changes(True, (diff,), feedback=told)), SCREEN))
+    assert "ERROR [1:1] wants (int) -> str &lt;" in "\n".join(shown)
+    assert "-a &lt; b" in "\n".join(shown)
 
 
 def test_symbols_and_calls_say_what_is_there() -> None:

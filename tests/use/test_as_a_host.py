@@ -47,6 +47,12 @@ def test_the_servers_of_pi_are_seen_checked_and_stopped_by_its_name(home: Daemon
     assert (code, "bad word" in said) == (1, True)
     assert "bad word" in run(home, "check", "a.x", "--host", "pi", "--no-daemon")[1]
     assert run(home, "logs", "toy", "--host", "pi")[0] == 0
+    assert "bad word" in run(home, "touched", "a.x", "--host", "pi")[1]
+    assert "No LSP server configured" in run(home, "hover", "a.x:1:1")[1]
+    assert "No LSP server configured" not in run(home, "hover", "a.x:1:1", "--host", "pi")[1]
+    assert "toy" in run(home, "servers", "toy", "--host", "pi")[1]
+    assert "toy" in run(home, "doctor", "--host", "pi")[1]
+    assert "1 active" in run(home, "panel", "--host", "pi")[1]
     assert run(home, "stop", "toy", "--host", "pi")[0] == 0
     assert run(home, "stop", "toy")[0] != 0
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pilotfish.errors import Code, Refused
-from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.surfaces.cli.workspace import asking_host, host_option, root_of, root_option
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 directory_argument = click.argument("directory", metavar="[DIR]", required=False)
-host_option = click.option("--host", metavar="NAME", default=None, help="For this host (pi, llxprt, …).")
 
 
 @click.group()
@@ -43,11 +42,11 @@ def config() -> None:
 @host_option
 @click.option("--changed", "changed_only", is_flag=True, help="Leave out defaults and the catalogue.")
 @json_option
-def show(root: str | None, host: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def show(root: str | None, changed_only: bool, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """Print the merged configuration with the origin of every value."""
     from pilotfish.surfaces.cli.terminal.config_text import show_json, show_lines
 
-    loaded = _load(root_of(root), host)
+    loaded = _load(root_of(root))
     _print(show_json(loaded) if as_json else "\n".join(show_lines(loaded, changed_only=changed_only)))
     if loaded.errors and not as_json:
         click.echo(f"{len(loaded.errors)} error(s): see `pilotfish config check`", err=True)
@@ -58,11 +57,11 @@ def show(root: str | None, host: str | None, changed_only: bool, as_json: bool) 
 @host_option
 @json_option
 @click.pass_context
-def check(context: click.Context, root: str | None, host: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
+def check(context: click.Context, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
     """List errors and warnings; exit 1 if there is an error."""
     from pilotfish.surfaces.cli.terminal.config_text import check_json, check_lines
 
-    loaded = _with_unused_entries(_load(root_of(root), host))
+    loaded = _with_unused_entries(_load(root_of(root)))
     _print(check_json(loaded) if as_json else "\n".join(check_lines(loaded)))
     context.exit(1 if loaded.errors else 0)
 
@@ -232,15 +231,15 @@ def _read_pins() -> list[tuple[Any, Trust | None]]:
 
 def _read_trust(root: str) -> Trust | None:
     try:
-        return _load(root, None).config.trust
+        return _load(root).config.trust
     except Refused:
         return None
 
 
-def _load(root: str, host: str | None) -> Loaded:
+def _load(root: str) -> Loaded:
     from pilotfish.config.load import load
 
-    return load(_request(root, host))
+    return load(_request(root))
 
 
 def _with_unused_entries(loaded: Loaded) -> Loaded:
@@ -257,11 +256,11 @@ def _with_unused_entries(loaded: Loaded) -> Loaded:
     return replace(loaded, problems=(*loaded.problems, *problems))
 
 
-def _request(root: str, host: str | None = None) -> ConfigRequest:
+def _request(root: str) -> ConfigRequest:
     from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.servers.catalogue import builtin_layer, canonical_id
 
-    return ConfigRequest(root, _places(), Catalogue(builtin_layer(), canonical_id), host)
+    return ConfigRequest(root, _places(), Catalogue(builtin_layer(), canonical_id), asking_host())
 
 
 def _places() -> Places:

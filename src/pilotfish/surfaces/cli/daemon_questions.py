@@ -25,7 +25,7 @@ from pilotfish.surfaces.cli.questions import COMMANDS, answer_after, question_fi
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
 from pilotfish.surfaces.cli.terminal.printing import Printed, printed_answer
 from pilotfish.surfaces.cli.terminal.progress import ProgressBar
-from pilotfish.surfaces.cli.workspace import ASKING_HOST
+from pilotfish.surfaces.cli.workspace import asking_host
 from pilotfish.system.clock import current_time
 from pilotfish.system.worktree import top_of
 
@@ -119,6 +119,6 @@ def _values(words: Sequence[str]) -> Mapping[str, Any]:
         context = command.make_context(words[0], list(words[1:]))
     except (click.ClickException, click.exceptions.Exit) as error:
         raise Refused(Code.INVALID_INPUT, f"{type(error).__name__} in the words of the question") from None
-    if context.meta.get(ASKING_HOST) is not None:
+    if asking_host() is not None:
         raise Refused(Code.INVALID_INPUT, "a session of another host")
     return context.params

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from pilotfish.service.status.snapshot import state_of, totals_of
+from pilotfish.surfaces.cli.workspace import asking_host
 
 if TYPE_CHECKING:
     from pilotfish.api.status import ServerRow, Snapshot
@@ -31,7 +32,7 @@ def workspace_of(root: str, environment: Mapping[str, str] = os.environ) -> tupl
     from pilotfish.service.workspace import Workspace
 
     places = user_places(environment)
-    loaded = load(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id)))
+    loaded = load(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id), asking_host()))
     return Workspace(loaded, boundary_of(root, root), places, environment), loaded
 
 

@@ -21,7 +21,14 @@ from pilotfish.operations.rows import ROWS, OperationRow
 from pilotfish.surfaces.cli import completion
 from pilotfish.surfaces.cli.terminal.exit_codes import exit_code_of_question, refusal
 from pilotfish.surfaces.cli.terminal.printing import print_answer
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
+from pilotfish.surfaces.cli.workspace import (
+    OpenWorkspace,
+    daemon_option,
+    host_option,
+    json_option,
+    root_option,
+    with_workspace,
+)
 
 PLACE_HELP = "PLACE is FILE:LINE[:COL], FILE SYMBOL, FILE:LINE SYMBOL, or SYMBOL alone."
 
@@ -68,7 +75,7 @@ def verb(row: OperationRow) -> click.Command:
     text += f" EDIT is {FIELDS['edit'].description}." if "edit" in row.required else ""
     name = row.verb.rpartition(" ")[2]
     command = click.Command(name, params=params, callback=functools.partial(_ask, row.operation), help=text)
-    return root_option(daemon_option(json_option(command)))
+    return root_option(host_option(daemon_option(json_option(command))))
 
 
 def _place_argument(*, required: bool = True) -> click.Parameter:
@@ -202,7 +209,7 @@ def _both(name: str, rows: Sequence[OperationRow]) -> click.Command:
         click.get_current_context().exit(max(codes))
 
     command = click.Command("both", params=[_place_argument()], callback=ask_both, help=name, hidden=True)
-    return root_option(daemon_option(json_option(command)))
+    return root_option(host_option(daemon_option(json_option(command))))
 
 
 GROUPS = {"calls": "Who calls a function, and what it calls.", "types": "Supertypes and subtypes of a type."}

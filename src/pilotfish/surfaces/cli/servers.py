@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import json_option, root_of, root_option
+from pilotfish.surfaces.cli.workspace import asking_host, host_option, json_option, root_of, root_option
 from pilotfish.system.real_path import real_path
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ WHY_NOT = {
 @click.command()
 @click.argument("words", metavar="[WORD]…", nargs=-1)
 @root_option
+@host_option
 @json_option
 @click.pass_context
 def servers(context: click.Context, words: tuple[str, ...], root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
@@ -149,12 +150,12 @@ def _specs(root: str, places: Places) -> tuple[Mapping[str, ServerSpec], bool]:
 
     # Reading the configuration is a seventh of what this verb takes, and most people have none.
     speaking = (places.global_file, places.pins, *(os.path.join(root, name) for _, name in project_files()))
-    if not any(map(os.path.lexists, speaking)):
+    if asking_host() is None and not any(map(os.path.lexists, speaking)):
         return load(), False
     from pilotfish.config.load import Catalogue, ConfigRequest
     from pilotfish.config.load import load as load_config
 
-    loaded = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id)))
+    loaded = load_config(ConfigRequest(root, places, Catalogue(builtin_layer(), canonical_id), asking_host()))
     for problem in loaded.errors:
         click.echo(f"The configuration has an error: {problem}", err=True)
     config = loaded.config

@@ -5,6 +5,7 @@ It exits with 0 whatever goes wrong: a problem of ours must not make an edit loo
 
 from __future__ import annotations
 
+import html
 import json
 import sys
 from typing import TYPE_CHECKING
@@ -15,7 +16,14 @@ from pilotfish.api.answers import Feedback, State
 from pilotfish.errors import Failure
 from pilotfish.operations.cleaning import structured
 from pilotfish.surfaces.cli import completion
-from pilotfish.surfaces.cli.workspace import OpenWorkspace, daemon_option, json_option, root_option, with_workspace
+from pilotfish.surfaces.cli.workspace import (
+    OpenWorkspace,
+    daemon_option,
+    host_option,
+    json_option,
+    root_option,
+    with_workspace,
+)
 
 if TYPE_CHECKING:
     from pilotfish.config.schema import TouchKind
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option("--only-new", is_flag=True, help="Leave out errors that are older than the edit, where that is known.")
 @root_option
+@host_option
 @daemon_option
 @json_option
 def touched(files: tuple[str, ...], kind: TouchKind, only_new: bool, root: str | None, as_json: bool) -> None:  # noqa: FBT001 -- click passes flags
@@ -47,5 +56,6 @@ def touched(files: tuple[str, ...], kind: TouchKind, only_new: bool, root: str |
     if as_json:
         click.echo(json.dumps(structured(feedback)))
     elif feedback.text:
-        # In a pipe, exactly the bytes that a host appends.
-        click.echo(feedback.text, nl=sys.stdout.isatty())
+        # In a pipe, exactly the bytes that a host appends; a person reads the characters that a model reads escaped.
+        on_terminal = sys.stdout.isatty()
+        click.echo(html.unescape(feedback.text) if on_terminal else feedback.text, nl=on_terminal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -40,22 +41,20 @@ root_option = click.option(
     help="The workspace. Default: the git worktree around the current folder, else that folder.",
     shell_complete=folders,
 )
-ASKING_HOST = "pilotfish.host"
-"""The key under which a click context remembers `--host`."""
+_asking_host: ContextVar[str | None] = ContextVar("--host", default=None)
 
 
-def _remember_host(context: click.Context, _option: click.Parameter, given: str | None) -> None:
+def _remember_host(_context: click.Context, _option: click.Parameter, given: str | None) -> None:
     from pilotfish.hosts.registry import host_names, unknown_host
 
     if given is not None and given not in host_names():
         raise unknown_host(given)
-    context.meta[ASKING_HOST] = given
+    _asking_host.set(given)
 
 
 def asking_host() -> str | None:
-    """The host with whose eyes the verb looks: the servers of its own files are configured then, too."""
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.meta.get(ASKING_HOST)
+    """The host with whose eyes the verb looks, in its threads, too: the servers of its files are configured then."""
+    return _asking_host.get()
 
 
 host_option = click.option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotfish.surfaces.cli.workspace import root_of, root_option
+from pilotfish.surfaces.cli.workspace import host_option, root_of, root_option
 
 if TYPE_CHECKING:
     from pilotfish.config.load import Loaded
@@ -23,6 +23,7 @@ TODO = 1
 
 @click.command()
 @root_option
+@host_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--bundle", metavar="FILE", help="Write a zip file for a bug report, secrets removed.")
 @click.pass_context

@@ -4,14 +4,16 @@ Pure: source lines are handed in. Answers without places look as models read the
 Everything from a server or a file goes through the sanitiser on its way.
 """
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pilotfish.api.answers import Answer, Diagnostic, Edge, HierarchyItem, Location, State, Symbol, is_empty
+from pilotfish.api.answers import Answer, Changes, Diagnostic, Edge, HierarchyItem, Location, State, Symbol, is_empty
 from pilotfish.api.questions import Operation
 from pilotfish.operations.cleaning import MAX_MESSAGE, MAX_NAME, MAX_PATH
 from pilotfish.operations.render import place_text, rest_line, state_line, text_of
@@ -39,7 +41,7 @@ def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
     """An answer to a question."""
     places = _placed(answer)
     if not places:
-        yield from _coloured(text_of(answer), answer)
+        yield from _coloured(text_of(_unescaped(answer)), answer)
         return
     yield from _state(answer)
     path = None
@@ -53,6 +55,14 @@ def answer_lines(answer: Answer[Any], screen: Screen) -> Iterator[str]:
     if (rest := rest_line(answer.meta, len(cast("tuple[object, ...]", answer.data)))) is not None:
         yield click.style(rest, fg="yellow")
     yield from _notes(answer)
+
+
+def _unescaped(answer: Answer[Any]) -> Answer[Any]:
+    """With what a model would read after changes, in the characters that a person reads."""
+    if not isinstance(answer.data, Changes) or answer.data.feedback is None:
+        return answer
+    feedback = replace(answer.data.feedback, text=html.unescape(answer.data.feedback.text))
+    return replace(answer, data=replace(answer.data, feedback=feedback))
 
 
 def _placed(answer: Answer[Any]) -> list[tuple[str, Location]]:

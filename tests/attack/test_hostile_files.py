@@ -1,5 +1,6 @@
 """Files of a repository that we parse ourselves: whatever they hold costs that file alone (T43, P33)."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -12,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pilotfish
+from pilotfish.feedback.shapes import python
 from pilotfish.feedback.shapes.changes import changed_symbols
-from pilotfish.feedback.shapes.python import shape_of, visible_of
+from pilotfish.feedback.shapes.python import parsed, shape_of, visible_of
+from pilotfish.feedback.shapes.words import all_words
+from pilotfish.feedback.word_index import MAX_FILE_BYTES, MAX_WORD_BYTES, MAX_WORDS, WordIndex, checksums
 from pilotfish.library.workspace import computer
 from pilotfish.model import AbsPath
 from pilotfish.servers.manifests import (
@@ -176,3 +180,87 @@ def test_a_source_that_is_too_deep_to_be_walked_through_is_one_symbol(text: str)
     shape_of(text)
     assert visible_of(text) is None
     assert changed_symbols("x = 1\n", text).all
+
+
+def statements(count: int) -> str:
+    """With a line in a string that looks like one."""
+    one = '@a\ndef f%d(x: int) -> str:\n    return g(x, """\nif x:\n""")\n\n'
+    return "".join(one % number for number in range(count))
+
+
+@pytest.mark.parametrize(
+    "text", [statements(40), statements(1_500), "if a:\n    b = 1\nelse:\n    b = 2\n" * 2_000, ""]
+)
+def test_a_long_source_is_parsed_piece_by_piece_into_the_same_tree(text: str) -> None:
+    found = parsed(text)
+    assert found is not None
+    assert ast.dump(found) == ast.dump(ast.parse(text))
+
+
+HOLDING = {
+    "one long statement": "x = [" + "1," * 60_000 + "]\n",
+    "a string with many expressions": "x = f'" + "{a}" * 40_000 + "'\n",
+    "a long string with some expressions": 'x = f"""' + "-" * 120_000 + "{a}" * 2_000 + '"""\n',
+    "accents in an identifier": "a" + "\u0301\u0316" * 50_000 + " = 1\n",
+}
+
+
+@pytest.mark.parametrize("text", HOLDING.values(), ids=HOLDING)
+def test_a_source_that_would_hold_everybody_for_too_long_is_one_symbol(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = list[str]()
+
+    def parse(piece: str, *_: object, **__: object) -> ast.Module:
+        given.append(piece)
+        return ast.Module([], [])
+
+    monkeypatch.setattr(ast, "parse", parse)
+    assert shape_of(text).is_whole
+    assert visible_of(text) is None
+    assert not given
+
+
+REPEATED = {
+    "attributes in one function": "class A:\n def f(self):\n" + "  self.a = b\n" * 200,
+    "a chain from its end": "class A:\n def f(self):\n"
+    + "".join(f"  a{number} = a{number + 1}\n  self.x{number} = a0\n" for number in range(100)),
+    "calls before every name": "".join(f"f()\na{number} = 1\n" for number in range(200)),
+    "one value for many names": "=".join(f"a{number}" for number in range(100)) + "=[" + "1," * 200 + "]\n",
+}
+
+
+@pytest.mark.parametrize("text", REPEATED.values(), ids=REPEATED)
+def test_a_source_whose_parts_count_again_for_every_symbol_is_one_symbol(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not shape_of(text).is_whole
+    # The real bound is reached by longer ones, in seconds.
+    monkeypatch.setattr(python, "MAX_STEPS", 8_000)
+    assert shape_of(text).is_whole
+    assert changed_symbols(text, text + "b = 1\n").all
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b" ".join(b"a%d" % number for number in range(MAX_WORDS + 1)),
+        ("a" + "\u0301\u0316" * (MAX_WORD_BYTES // 4 + 1)).encode(),
+        b" " * (MAX_FILE_BYTES + 1),
+    ],
+    ids=["many words", "accents", "long"],
+)
+def test_a_file_whose_words_take_too_long_mentions_every_word(content: bytes) -> None:
+    assert checksums(content) is None
+    index = WordIndex()
+    index.put(AbsPath("/w/a"), content)
+    assert index.mentions(["never_written"])
+
+
+def test_words_are_found_wherever_a_text_is_cut() -> None:
+    text = "a " * 40_000 + "b" * 70_000 + " ﬁne " + "c " * 70_000
+    assert set(all_words(text)) == {"a", "b" * 70_000, "ﬁne", "c"}
+    assert checksums(text.encode()) == checksums(f"a {'b' * 70_000} ﬁne c".encode())
+    index = WordIndex()
+    index.put(AbsPath("/w/a"), text.encode())
+    assert index.mentions(["fine"])

@@ -20,6 +20,15 @@ _WORD = re.compile(rb"[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*")
 MAX_FILE_BYTES = 2 * 1024 * 1024
 """A file that is larger mentions everything: it is a candidate for every question."""
 
+MAX_WORDS = 65_536
+"""Different ones in a file; one with more is taken for larger."""
+
+MAX_WORD_BYTES = 4096
+"""Of letters that are not ASCII. To bring accents into order takes the square of their number: minutes for a file."""
+
+_STRETCH = re.compile(rb"[\s\S]{1,65536}[A-Za-z0-9_$\x80-\xff]*")
+"""What is searched at once: the search lets nothing else run meanwhile."""
+
 MAX_SEARCHED = 20
 """Words that are looked for one by one; more are compared with all words of a file at once."""
 
@@ -44,7 +53,7 @@ class WordIndex:
         return made
 
     def put(self, path: AbsPath, content: bytes) -> None:
-        self._words[path] = None if len(content) > MAX_FILE_BYTES else checksums(content)
+        self._words[path] = checksums(content)
 
     def put_words(self, path: AbsPath, words: "array[int] | None") -> None:
         """The same with what `checksums` said, in another thread perhaps."""
@@ -78,14 +87,18 @@ def checksum(word: str) -> int:
     return crc32(word.encode(errors="surrogateescape"))
 
 
-def checksums(content: bytes) -> "array[int]":
-    """The distinct words of a text, each as its checksum, in order."""
-    found = set(_WORD.findall(content))
-    if not content.isascii():
+def checksums(content: bytes) -> "array[int] | None":
+    """The distinct words of a text, each as its checksum, in order; None where these are too many or too long."""
+    if len(content) > MAX_FILE_BYTES:
+        return None
+    found = {word for part in _STRETCH.finditer(content) for word in _WORD.findall(part[0])}
+    others = [word for word in found if not word.isascii()]
+    if len(found) > MAX_WORDS or max(map(len, others), default=0) > MAX_WORD_BYTES:
+        return None
+    for word in others:
         # A name may be spelt in several ways, and a language may take them for the same.
-        found |= set(
-            _WORD.findall(normalize("NFKC", content.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
-        )
+        normal = normalize("NFKC", word.decode(errors="surrogateescape"))
+        found.update(_WORD.findall(normal.encode(errors="surrogateescape")))
     return array("I", sorted({crc32(word) for word in found}))
 
 

@@ -26,6 +26,14 @@ LANGUAGE = "python"
 PYTHON_CELLS = frozenset({"capture", "prun", "time", "timeit"})
 """Magics of a whole cell that run the rest of it as Python in the notebook itself."""
 
+MAX_LISTS = 100_000
+"""Of a notebook: the reader of JSON lets nothing else run while it makes them."""
+
+MAX_TOKENS = 12_000
+"""In which awaits and results are looked for; what is in the cells behind them is not allowed for. Others wait for 7 µs
+a token at worst, and for twice that where it may have accents to be brought into order."""
+
+_TOKEN = re.compile(r"\w+|[^\w \t]")
 _NUMBER = re.compile(r"^# %% \[cell (\d+)\]$", re.MULTILINE)
 _MAGIC = re.compile(r"(\s*)(?:[%!?]|[\w.*]+\?{1,2}\s*$)")
 _MAGIC_RESULT = re.compile(r"(\s*[\w.,\[\] ]+=\s*)[%!]")
@@ -46,8 +54,11 @@ def code_of(notebook: str) -> str:
     """The text of all code cells; raises `NotANotebook`. An empty file has none."""
     if not notebook.strip():
         return ""
+    if notebook.count("[") > MAX_LISTS:
+        raise NotANotebook(f"it has more than {MAX_LISTS:,} lists")
     try:
-        content: object = json.loads(notebook)
+        # Nobody needs its numbers, of which there may be millions: each is a turn for other threads.
+        content: object = json.loads(notebook, parse_int=lambda _: None, parse_float=lambda _: None)
     except (ValueError, RecursionError) as error:
         raise NotANotebook(f"it is not JSON: {error}") from error
     cells = _member(content, "cells")
@@ -167,9 +178,12 @@ def _cells(text: str) -> tuple[Cell, ...]:
 def _allowances(text: str) -> tuple[frozenset[Position], frozenset[Range]]:
     """Where awaits outside of functions begin, and the expressions at the ends of cells."""
     lines, cells = text.split("\n"), _cells(text)
-    awaits, ends = set[Position](), set[Range]()
+    awaits, ends, tokens = set[Position](), set[Range](), 0
     for cell, following in zip(cells, (*cells[1:], None), strict=True):
         own = lines[cell.first_line : None if following is None else following.first_line - 1]
+        tokens += sum(len(_TOKEN.findall(line)) * (1 if line.isascii() else 2) + 1 for line in own)
+        if tokens > MAX_TOKENS:
+            break
         module = _parsed("\n".join(own))
         awaits |= {_place(own, cell, node.lineno, node.col_offset) for node in _awaits(module)}
         if module.body and isinstance(last := module.body[-1], ast.Expr):

@@ -22,7 +22,7 @@ from pilotfish.errors import Code
 from pilotfish.feedback.delta import CheckedText, Delta, delta
 from pilotfish.feedback.project_account import Account, changed_files
 from pilotfish.model import AbsPath, Diagnostic
-from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, may_affect
+from pilotfish.service.diagnostics.affected import AffectedFiles, EditedText, affecting
 from pilotfish.service.diagnostics.effort import effort_of
 from pilotfish.service.diagnostics.file_states import PROSE
 from pilotfish.service.diagnostics.project_reports import ProjectReports
@@ -163,11 +163,11 @@ class PatchChecks:
             return run.verdict()
         await run.patch()
         found = dict[AbsPath, None]()
-        affecting = [edit for edit in edits if may_affect(edit)]
-        led = [target for target in targets if affecting and states.accounts.get(target.root) is not None]
-        searched = [target for target in targets if affecting and target not in led]
+        seen = await affecting(edits)
+        led = [target for target in targets if seen and states.accounts.get(target.root) is not None]
+        searched = [target for target in targets if seen and target not in led]
         for target in searched:
-            found |= dict.fromkeys(await self._affected_by(run, target, affecting))
+            found |= dict.fromkeys(await self._affected_by(run, target, seen))
         # All that is needed of the base, before the first check of the patch.
         await run.know((*run.own, *found))
         await run.judge(run.own)

@@ -12,7 +12,7 @@ from pilotfish.feedback.shapes.asked import ASKED_BY_STDLIB
 from pilotfish.feedback.shapes.imports import is_package, key_of, may_mean, meant_by, target_of
 from pilotfish.feedback.shapes.python import PYTHON, Shape, shape_of
 from pilotfish.feedback.shapes.spread import Importer
-from pilotfish.feedback.shapes.words import WORD, Import
+from pilotfish.feedback.shapes.words import WORD, Import, all_words
 from pilotfish.feedback.word_index import MAX_FILE_BYTES, WordIndex, checksum
 from pilotfish.model import AbsPath
 from pilotfish.protocol.notebooks import code_bytes
@@ -79,7 +79,7 @@ class ShapeCache:
             known = self._by_content.get(key)
         if known is None:
             text = content.decode(errors="replace")
-            known = shape_of(text) if is_python else Shape(outside=tuple(set(WORD.findall(text))), is_whole=True)
+            known = shape_of(text) if is_python else Shape(outside=tuple(all_words(text)), is_whole=True)
             with self._lock:
                 self._by_content.put(key, known)
         return known

@@ -10,6 +10,7 @@ import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -127,7 +128,10 @@ class Texts:
             return kept
         kept = self._kept.get(path)
         self._drop(path)
-        file = as_sent(await self._files.read_text(path))
+        file = await self._files.read_text(path)
+        if is_notebook(path):
+            sent = await anyio.to_thread.run_sync(text_to_send, path, file.text)
+            file = dataclasses.replace(file, text=sent)
         changed_at = _changed_ns(file) / 1e9
         text = kept.text if kept is not None and kept.text.string == file.text else Text(file.text)
         kept = _Kept(file, text, certain=self._clock.wall() - changed_at > DOUBT_SECONDS)
@@ -148,11 +152,6 @@ class Texts:
         kept = self._kept.pop(path, None)
         if kept is not None:
             self._bytes -= len(kept.file.content)
-
-
-def as_sent(file: FileText) -> FileText:
-    """The file with the text that servers are sent: of a notebook, its code. Raises `Refused`."""
-    return dataclasses.replace(file, text=text_to_send(file.path, file.text)) if is_notebook(file.path) else file
 
 
 def text_to_send(path: str, text: str) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from pilotfish.feedback.shapes.python import PYTHON, SymbolKey, Visible, parsed, visible_of
-from pilotfish.feedback.shapes.words import WORD
+from pilotfish.feedback.shapes.words import WORD, all_words
 from pilotfish.model import AbsPath
 
 _LEFT_OUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING})
@@ -43,7 +43,7 @@ def changed_symbols(before: str | None, after: str | None) -> ChangedSymbols:
         return NOTHING
     old, new = visible_of(before), visible_of(after)
     if old is None or new is None:
-        return NOTHING if _tokens(before) is not None and _tokens(before) == _tokens(after) else EVERYTHING
+        return NOTHING if (tokens := _tokens(before)) is not None and tokens == _tokens(after) else EVERYTHING
     return _difference(old, new)
 
 
@@ -56,7 +56,7 @@ def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:
     """The names that a file defines no more; where there is no parser, that are no longer in it."""
     if path.endswith(PYTHON) and (old := visible_of(before)) is not None and (new := visible_of(after)) is not None:
         return frozenset(name for _, name in old.digests) - frozenset(name for _, name in new.digests)
-    return frozenset(WORD.findall(before)) - frozenset(WORD.findall(after))
+    return frozenset(all_words(before)) - frozenset(all_words(after))
 
 
 def old_symbol(before: str, after: str, places: Iterable[str]) -> str:

@@ -11,6 +11,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+MAX_ROUNDS = 20
+"""In which names are followed back to what they are made of; after that, all that is before counts."""
+
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
@@ -131,12 +135,16 @@ def _sources(function: Function, units: Sequence[Unit], number: int, first: str 
     last = max((place for place, one in enumerate(units) if one.loop == unit.loop), default=number)
     before = units[: number if unit.loop is None else last + 1]
     arguments = _arguments(function)
-    wanted, size = set(unit.used) - {first or ""}, -1
-    while len(wanted) != size:
+    wanted = set(unit.used) - {first or ""}
+    for _ in range(MAX_ROUNDS):
         size = len(wanted)
         for one in before:
             if not wanted.isdisjoint(one.stored) or (one.decides and not wanted.isdisjoint(one.used)):
                 wanted |= one.used - {first or ""}
+        if len(wanted) == size:
+            break
+    else:
+        wanted.update(*(one.stored | one.used for one in before))
     yield unit.node
     yield from unit.heads
     for argument, default in arguments:

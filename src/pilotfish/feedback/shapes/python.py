@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import islice
 
 from msgspec import Struct
 
 from pilotfish.feedback.shapes.flow import Function, callees, stores_of, units_of
 from pilotfish.feedback.shapes.words import (
-    WORD,
     Import,
     Part,
     aliases_of,
+    all_words,
     collect_words,
     has_star,
     imports_in,
@@ -80,34 +81,92 @@ class Visible(Struct, frozen=True):
 
 
 MAX_CHARACTERS = 256 * 1024
-"""Of a text that is parsed: the parser of Python lets nothing else run meanwhile."""
+"""Of a text that is parsed."""
+
+MAX_PIECE_TOKENS = 12_000
+"""Of what is parsed at once: the parser of Python lets nothing else run meanwhile, for 4 µs a token at worst."""
+
+MAX_BRACED = 50_000_000
+"""Before Python 3.12, a string with expressions takes as many nanoseconds as their number times its length."""
+
+MAX_MARKS = 1_000
+"""In a row. The parser takes the square of their number to bring those of an identifier into order."""
+
+MAX_STEPS = 500_000
+"""Through trees, again for every symbol that a part belongs to: else ten thousand `self.x = y` in a function take
+hours and gigabytes. People's files take up to 90,000."""
+
+CHARACTERS_OF_STEP = 20
+"""That a step through a tree is when it is written down."""
+
+_MARKS = re.compile(r"[^\x00-\x7f\w]+")
+
+_TOKEN = re.compile(r"\w+|[^\w \t]")
+
+_EXPRESSIONS = re.compile(r"[fF][rR]?['\"]")
+
+_STATEMENT = re.compile(r"(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)")
+"""How one begins at the start of a line. If that is inside of a string or of brackets, what is before cannot be
+parsed."""
 
 
 def parsed(text: str) -> ast.Module | None:
-    """None where it cannot be read."""
-    if len(text) > MAX_CHARACTERS:
+    """None where it cannot be read, or would take too long. Statement by statement: others have their turns between."""
+    if len(text) > MAX_CHARACTERS or max((len(run) for run in _MARKS.findall(text)), default=0) > MAX_MARKS:
         return None
+    is_typed, body, start = _TYPE_COMMENT.search(text) is not None, list[ast.stmt](), 0
+    while start < len(text):
+        for end in _ends_of_piece(text, start):
+            piece = _parsed_at_once(text[start:end], is_typed=is_typed)
+            if piece is not None:
+                break
+        else:
+            return None
+        body += piece.body
+        start = end
+    return ast.Module(body, [])
+
+
+def _parsed_at_once(text: str, *, is_typed: bool) -> ast.Module | None:
     try:
-        return ast.parse(text, _NAME, type_comments=_TYPE_COMMENT.search(text) is not None)
+        return ast.parse(text, _NAME, type_comments=is_typed)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _ends_of_piece(text: str, start: int) -> Iterator[int]:
+    """Where what is parsed at once may end, best first: the last two lines within the bounds that may begin a
+    statement, of which one may follow a decorator, and those within a half and a quarter of the bounds."""
+    for share in (1, 2, 4):
+        beyond = next(islice(_TOKEN.finditer(text, start), MAX_PIECE_TOKENS // share, None), None)
+        end = len(text) if beyond is None else _statement_before(text, start, beyond.start())
+        for one in (end, _statement_before(text, start, end)):
+            is_slow = text.count("{", start, one) * (one - start) > MAX_BRACED
+            if one > start and not (is_slow and _EXPRESSIONS.search(text, start, one)):
+                yield one
+
+
+def _statement_before(text: str, start: int, end: int) -> int:
+    while (line := text.rfind("\n", start, end - 1) + 1) > start and not _STATEMENT.match(text, line):
+        end = line
+    return line
 
 
 def shape_of(text: str) -> Shape:
     module = parsed(text)
     # A sum of a thousand parts is a tree of that depth: too deep to be walked through.
-    with suppress(RecursionError):
+    with suppress(RecursionError, _TooMuch):
         if module is not None:
             reader = _Reader(module)
             symbols = tuple(reader.symbol(key) for key in reader.keys)
             return Shape(symbols, tuple(imports_of(module)), outside_words(module), tuple(reader.asks))
-    return Shape(outside=tuple(dict.fromkeys(WORD.findall(text))), is_whole=True)
+    return Shape(outside=tuple(all_words(text)), is_whole=True)
 
 
 def visible_of(text: str) -> Visible | None:
     """None where it cannot be read."""
     module = parsed(text)
-    with suppress(RecursionError):
+    with suppress(RecursionError, _TooMuch):
         return None if module is None else _visible(_Reader(_Remarks().visit(module)), text)
     return None
 
@@ -117,6 +176,10 @@ def _visible(reader: "_Reader", text: str) -> Visible:
     digests = {key: reader.digest(key) for key in reader.keys}
     lifting = frozenset(key for key in reader.keys if reader.lifts(key))
     return Visible(digests, lifting, frozenset(reader.derived), tuple(exported), tuple(_DIRECTIVE.findall(text)))
+
+
+class _TooMuch(Exception):
+    """More steps than a file is worth."""
 
 
 class _Scope(Struct, frozen=True):
@@ -138,6 +201,7 @@ class _Reader:
     """Collects, for every symbol, the parts of the tree that others can see."""
 
     def __init__(self, module: ast.Module) -> None:
+        self._steps = 0
         self._declared: dict[SymbolKey, list[Part]] = {}
         self._inferred: dict[SymbolKey, list[Part]] = {}
         self._flow: list[Part] = []
@@ -155,6 +219,11 @@ class _Reader:
     def keys(self) -> Iterable[SymbolKey]:
         return self._inferred.keys() | self._declared.keys()
 
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise _TooMuch
+
     def parts(self, key: SymbolKey) -> Sequence[Part]:
         """What is declared counts; where nothing is, all that it is inferred from."""
         return [*(self._declared.get(key) or self._inferred.get(key, ())), *self._flow[: self._after.get(key, 0)]]
@@ -165,20 +234,22 @@ class _Reader:
     def symbol(self, key: SymbolKey) -> VisibleSymbol:
         names, outside = set[str](), set[str]()
         for part in self.parts(key):
-            collect_words(part, names, outside)
+            self._count(collect_words(part, names, outside))
         if self._has_star:
             # A name that stands alone need not be bound here.
             outside |= names
         if key in self._overriding:
             # What is inferred of a member may be taken from the one that it overrides.
             outside.add(key[1])
+        self._count(len(names) + len(outside))
         return VisibleSymbol(*key, tuple(outside), tuple(names), lifts=self.lifts(key))
 
     def digest(self, key: SymbolKey) -> bytes:
         made = blake2b(digest_size=16)
         for part in self.parts(key):
-            made.update((part if isinstance(part, str) else ast.dump(part)).encode(errors="surrogatepass"))
-            made.update(b"\0")
+            said = part if isinstance(part, str) else ast.dump(part)
+            self._count(1 + len(said) // CHARACTERS_OF_STEP)
+            made.update(said.encode(errors="surrogatepass") + b"\0")
         return made.digest()
 
     # --- Statements --------------------------------------------------------------------------------------------------
@@ -296,6 +367,7 @@ class _Reader:
         units = units_of(node)
         first = next((one.arg for one in (*node.args.posonlyargs, *node.args.args)), None) if scope.owner else None
         for store in stores_of(node, units, first):
+            self._count(len(units))
             where = scope if store.is_attribute else _Scope()
             if store.declared is None:
                 self._add(where, store.name, (*around, *store.parts))
@@ -306,8 +378,9 @@ class _Reader:
     def _add(
         self, scope: _Scope, name: str, parts: Iterable[Part], kept: dict[SymbolKey, list[Part]] | None = None
     ) -> None:
-        key = scope.owner, name
-        (self._inferred if kept is None else kept).setdefault(key, []).extend(parts)
+        key, found = (scope.owner, name), [*parts]
+        self._count(len(found))
+        (self._inferred if kept is None else kept).setdefault(key, []).extend(found)
         self._after[key] = len(self._flow)
         if scope.owner and (scope.is_generic or scope.is_nested or (name.startswith("__") and name.endswith("__"))):
             self._lifting.add(key)

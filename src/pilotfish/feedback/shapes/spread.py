@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from pilotfish.feedback.shapes.changes import ChangedSymbols
+from pilotfish.feedback.shapes.flow import MAX_ROUNDS
 from pilotfish.feedback.shapes.python import Shape, VisibleSymbol
 from pilotfish.feedback.shapes.words import Import
 from pilotfish.model import AbsPath
@@ -125,11 +126,12 @@ class Spread:
             # Whoever imports anything from here is told so.
             return
         symbols = [symbol for shape in self._project.shapes(path) for symbol in shape.symbols]
-        size = -1
+        size, rounds = -1, 0
         while len(seen.own) != size:
-            size = len(seen.own)
+            size, rounds = len(seen.own), rounds + 1
             for number, symbol in enumerate(symbols):
-                if number not in seen.reached and _is_reached(symbol, seen):
+                # A chain that is longer than anybody writes is reached as a whole.
+                if number not in seen.reached and (rounds > MAX_ROUNDS or _is_reached(symbol, seen)):
                     seen.reached.add(number)
                     seen.own.update(self._told_by(symbol))
 

@@ -8,6 +8,9 @@ from msgspec import Struct
 
 WORD = re.compile(r"[^\W\d]\w*")
 
+_STRETCH = re.compile(r"[\s\S]{1,65536}\w*")
+"""What is searched at once: the search lets nothing else run meanwhile."""
+
 Part = ast.AST | str
 """Of what can be seen of a symbol."""
 
@@ -20,6 +23,11 @@ class Import(Struct, frozen=True):
     name: str | None
     bound: str
     """`*` for all of a module."""
+
+
+def all_words(text: str) -> dict[str, None]:
+    """Of a text that is not parsed."""
+    return dict.fromkeys(word for part in _STRETCH.finditer(text) for word in WORD.findall(part[0]))
 
 
 def stored_names(node: ast.AST) -> Iterator[str]:
@@ -43,12 +51,14 @@ def words_of(node: ast.AST) -> set[str]:
     return names | outside
 
 
-def collect_words(part: Part, names: set[str], outside: set[str]) -> None:
-    """The words of a part: what stands alone means something of its own file, all else perhaps of another."""
-    if isinstance(part, str):
-        return
-    waiting = [part]
+def collect_words(part: Part, names: set[str], outside: set[str]) -> int:
+    """The words of a part: what stands alone means something of its own file, all else perhaps of another.
+
+    Returns how many steps that took.
+    """
+    steps, waiting = 1, [] if isinstance(part, str) else [part]
     while waiting:
+        steps += 1
         node = waiting.pop()
         match node:
             case ast.Name(id=name):
@@ -75,6 +85,7 @@ def collect_words(part: Part, names: set[str], outside: set[str]) -> None:
             names.update(WORD.findall(comment))
             outside.update(WORD.findall(comment))
         waiting += ast.iter_child_nodes(node)
+    return steps
 
 
 def _members(body: Sequence[ast.stmt]) -> Iterator[str]:

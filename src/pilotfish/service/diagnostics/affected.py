@@ -113,9 +113,10 @@ def _with_packages(
     return {**inside, **changes}
 
 
-def may_affect(edit: EditedText) -> bool:
-    """Whether the edit changed what other files can see; a comment does not."""
-    return bool(change_of(edit))
+async def affecting(edits: Sequence[EditedText]) -> list[EditedText]:
+    """Those that changed what other files can see; a comment does not."""
+    changes = await anyio.to_thread.run_sync(_changes, tuple(edits))
+    return [edit for edit in edits if edit.path in changes]
 
 
 @lru_cache(maxsize=16)

@@ -20,7 +20,7 @@ from pilotfish.feedback.project_account import FileAccount, said, said_of, since
 from pilotfish.model import AbsPath, Severity
 from pilotfish.paths import is_inside
 from pilotfish.protocol.diagnostics import words_of
-from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, may_affect
+from pilotfish.service.diagnostics.affected import NOBODY, Affected, AffectedFiles, EditedText, affecting
 from pilotfish.service.diagnostics.file_states import FileStates
 from pilotfish.service.diagnostics.missing_packages import without_missing_packages
 from pilotfish.service.diagnostics.project_reports import ProjectReports
@@ -231,7 +231,8 @@ class ProjectCheck:
         if answers_affected(target):
             # It knows better than names do whether an edit matters to others.
             return None
-        paths = list(dict.fromkeys(edit.path for edits in search.changes_since for edit in edits if may_affect(edit)))
+        edits = tuple(edit for edits in search.changes_since for edit in edits)
+        paths = list(dict.fromkeys(edit.path for edit in await affecting(edits)))
         if not paths:
             search.whole = False
             return NOBODY

@@ -224,4 +224,4 @@ def _read_all(paths: Iterable[AbsPath], looks: Mapping[AbsPath, Look]) -> _Scan:
 def _words(path: AbsPath, content: bytes) -> "array[int] | None":
     if b"\0" in content[:BINARY_PREFIX]:
         return array("I")
-    return None if len(content) > MAX_FILE_BYTES else checksums(code_bytes(path, content))
+    return checksums(content if len(content) > MAX_FILE_BYTES else code_bytes(path, content))

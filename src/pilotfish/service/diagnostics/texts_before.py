@@ -36,7 +36,7 @@ async def committed_text(workspace: Workspace, path: AbsPath, now: str) -> str |
     git = workspace.program("git")
     content = None if git is None else await anyio.to_thread.run_sync(partial(committed_content, git), path)
     text = None if content is None else _decoded(content, now)
-    return None if text is None else old_text_to_send(path, text)
+    return None if text is None else await anyio.to_thread.run_sync(old_text_to_send, path, text)
 
 
 async def remember_uncommitted(states: FileStates, workspace: Workspace, texts: Texts) -> None:

@@ -216,9 +216,15 @@ FORMS: list[Any] = [
         "1. Import os (quickfix, preferred)\n"
         "Applied: 1 file, 0 edits.\n"
         "edit b.py\n"
-        "2. Extract (disabled: nothing selected)\n"
-        "3. Sort",
+        "3. Sort\n"
+        "1 more action cannot be applied here",
         id="actions",
+    ),
+    pytest.param(
+        Operation.CODE_ACTIONS,
+        (Action(0, "Extract", "s", disabled="nothing selected"),),
+        "- Extract (disabled: nothing selected)",
+        id="no action that can be applied",
     ),
 ]
 
@@ -324,7 +330,7 @@ STATES = [
         (HERE,),
         Effort(server_hits=1, truncated=True, total=900, also_mentioned=2),
         "src/a.py:10:5  def greet(name: str) -> str:\n… 899 more of 900 results; go on with offset 1\n"
-        "note: 2 more files mention the name, in comments or strings or of something else",
+        "note: 2 more files mention the name, and the server sees no use there: a comment, a string, something else",
         id="cut",
     ),
 ]

@@ -110,6 +110,7 @@ def test_a_custom_server_is_listed_too(shell: Shell) -> None:
         (["go.mod"], {"gopls"}),
         (["tsserver"], {"typescript"}),
         (["c#"], {"csharp-ls", "omnisharp", "roslyn"}),
+        (["make"], {"autotools"}),
         (["go"], {"gopls", "golangci-lint"}),
         (["shell"], {"bash"}),
     ],

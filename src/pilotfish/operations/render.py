@@ -152,7 +152,7 @@ def _page(answer: Answer[Any], *, grouped: bool) -> _Page:
 def _mentions(meta: Meta) -> Iterator[str]:
     if meta.also_mentioned:
         files = "another file mentions" if meta.also_mentioned == 1 else f"{meta.also_mentioned} more files mention"
-        yield f"note: {files} the name, in comments or strings or of something else"
+        yield f"note: {files} the name, and the server sees no use there: a comment, a string, something else"
 
 
 def _is_refusal(answer: Answer[Any]) -> bool:
@@ -190,8 +190,12 @@ _NOTHINGS: Mapping[str, str] = {Operation.DIAGNOSTICS: NO_DIAGNOSTICS, Operation
 
 
 def _items(operation: str, items: tuple[Item, ...], meta: Meta, *, grouped: bool) -> _Page:
+    disabled = sum(isinstance(item, Action) and bool(item.disabled) for item in items)
     total = len(items) if meta.total is None else meta.total
     page = _Page([], [], [], offset=meta.offset, total=total)
+    if 0 < disabled < len(items):
+        items = tuple(item for item in items if not (isinstance(item, Action) and item.disabled))
+        page.total, page.tail = total - disabled, [f"{counted(disabled, 'more action')} cannot be applied here"]
     if operation == Operation.DOCUMENT_SYMBOL:
         page.noun, page.items = "symbols", list(_outline(cast("tuple[Symbol, ...]", items)))
         return page

@@ -58,6 +58,7 @@ ALSO_CALLED = {
     "golang": "go",
     "js": "javascript",
     "jsx": "javascriptreact",
+    "make": "makefile",
     "py": "python",
     "react": "typescriptreact",
     "shell": "shellscript",

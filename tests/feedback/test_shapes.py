@@ -5,7 +5,15 @@ import sys
 
 import pytest
 
-from pilotfish.feedback.shapes.changes import EVERYTHING, NOTHING, changed_symbols, changed_text, names_gone, old_symbol
+from pilotfish.feedback.shapes.changes import (
+    EVERYTHING,
+    NOTHING,
+    changed_symbols,
+    changed_text,
+    names_gone,
+    old_signatures,
+    old_symbol,
+)
 from pilotfish.feedback.shapes.imports import may_mean, target_of
 from pilotfish.feedback.shapes.python import shape_of
 from pilotfish.feedback.shapes.words import Import
@@ -221,11 +229,11 @@ def test_nothing_is_said_about_texts_of_the_project() -> None:
 def test_what_all_places_mention_is_named_as_it_was(old: str, new: str, places: list[str], expected: str) -> None:
     after = TEXT.replace(old, new)
     assert after != TEXT
-    assert old_symbol(TEXT, after, places) == expected
+    assert old_symbol(old_signatures(TEXT, after), places) == expected
 
 
 def test_a_long_signature_is_its_name() -> None:
     before = f"def f({', '.join(f'parameter_{n}' for n in range(9))}): ...\n"
-    assert old_symbol(before, "def f(): ...\n", ["f()"]) == "f(…)"
-    assert old_symbol("def f(:", before, ["f()"]) == ""
-    assert old_symbol(before, before + "def g(): ...\n", ["f()", "f(g)"]) == ""
+    assert old_symbol(old_signatures(before, "def f(): ...\n"), ["f()"]) == "f(…)"
+    assert old_signatures("def f(:", before) == ()
+    assert old_signatures(before, f"{before}def g(): ...\n") == ()

@@ -59,18 +59,24 @@ def names_gone(path: AbsPath, before: str, after: str) -> frozenset[str]:
     return frozenset(all_words(before)) - frozenset(all_words(after))
 
 
-def old_symbol(before: str, after: str, places: Iterable[str]) -> str:
-    """The function or class of Python that was changed or is gone and that all of these places mention, as it was:
-    `greet(name)`. Empty where that is not one thing."""
-    said = [frozenset(WORD.findall(place)) for place in places]
-    common = frozenset[str]().union(*said[:1]).intersection(*said)
-    found = list[str]()
+def old_signatures(before: str, after: str) -> tuple[tuple[str, str], ...]:
+    """The functions and classes of Python that were changed or are gone: how others call each, and how it was."""
     with suppress(RecursionError):
         old, new = _definitions(before), _definitions(after)
-        for key, (name, shown, written) in old.items():
-            is_changed = key not in new or (written and new[key][2] != written)
-            if name in common and is_changed and not (classes_of(key[0]) - {("", "")}) - new.keys():
-                found.append(shown)
+        return tuple(
+            (name, shown)
+            for key, (name, shown, written) in old.items()
+            if (key not in new or (written and new[key][2] != written))
+            and not (classes_of(key[0]) - {("", "")}) - new.keys()
+        )
+    return ()
+
+
+def old_symbol(signatures: Iterable[tuple[str, str]], places: Iterable[str]) -> str:
+    """What all of these places mention, as it was: `greet(name)`. Empty where that is not one thing."""
+    said = [frozenset(WORD.findall(place)) for place in places]
+    common = frozenset[str]().union(*said[:1]).intersection(*said)
+    found = [shown for name, shown in signatures if name in common]
     return found[0] if len(found) == 1 else ""
 
 

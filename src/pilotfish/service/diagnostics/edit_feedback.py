@@ -6,6 +6,7 @@ can be told by then is told; what cannot is said in one line.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from pilotfish.feedback.conversation import credited, still_there, with_late
 from pilotfish.feedback.delta import CheckedText, Comparison, Delta, NoBaseline, delta, in_either
 from pilotfish.feedback.missing_imports import missing_imports_line
 from pilotfish.feedback.select import Checked, selection
-from pilotfish.feedback.shapes.changes import old_symbol
+from pilotfish.feedback.shapes.changes import old_signatures, old_symbol
 from pilotfish.feedback.shapes.python import PYTHON
 from pilotfish.feedback.text import MAX_NAMED, feedback_text, named, places_of
 from pilotfish.model import AbsPath
@@ -91,6 +92,8 @@ class Judged(Struct, frozen=True):
     """Edited files with a fresh verdict, of which it is not known in time what is new. Nothing is told of them yet."""
     first: Mapping[AbsPath, str | None] = field(default_factory=dict[AbsPath, str | None])
     """The texts with which the search for other files began."""
+    signatures: tuple[tuple[str, str], ...] = ()
+    """What the edit changed that other files may call; only where something was found in them."""
 
     @property
     def verdicts(self) -> tuple[FileVerdict, ...]:
@@ -147,6 +150,7 @@ class EditFeedback:
         if scope.others and touch.kind in limits.other_files_after:
             deadline = max(started + _wait(workspace), current_time() + scope.others_seconds)
             others = await self._others(client, workspace, edit, first, deadline, scope)
+        signatures = await anyio.to_thread.run_sync(_signatures, edit) if others.changes else ()
         return Judged(
             edit.verdicts,
             {path: one.change for path, one in sifted.items()} | dict.fromkeys(edit.deleted, Delta((), (), ())),
@@ -158,6 +162,7 @@ class EditFeedback:
             # A verdict that is not final is owed anyway.
             uncompared=frozenset(one.path for one in edit.verdicts if one.is_final and one.path in late),
             first=first,
+            signatures=signatures,
         )
 
     async def _others(
@@ -404,18 +409,15 @@ def _text(
     related = [Checked(path, change, texts.get(path, "")) for path, change in judged.others.changes.items()]
     chosen = selection(edited, related, touch.kind, limits)
     if chosen.others and not any(file.left_out for file in chosen.others):
-        chosen = replace(
-            chosen, changed=_what_changed(judged, [each for one in chosen.others for each in places_of(one)])
-        )
+        places = [place for file in chosen.others for place in places_of(file)]
+        chosen = replace(chosen, changed=old_symbol(judged.signatures, places))
     return feedback_text(chosen, workspace.form(plain=touch.plain, max_bytes=most, stops=touch.stops), notes)
 
 
-def _what_changed(judged: Judged, places: Sequence[str]) -> str:
-    """What all of these places in other files mention of what the edit changed, as it was."""
-    texts = ((judged.before.get(one.path), one.text) for one in judged.edited if one.path.endswith(PYTHON))
-    found = {old_symbol(before, after, places) for before, after in texts if before}
-    found.discard("")
-    return found.pop() if len(found) == 1 else ""
+def _signatures(edit: _Edit) -> tuple[tuple[str, str], ...]:
+    """Blocking: for a thread."""
+    texts = ((edit.before.get(one.path), one.text) for one in edit.verdicts if one.path.endswith(PYTHON))
+    return tuple(found for before, after in texts if before for found in old_signatures(before, after))
 
 
 def _feedback(

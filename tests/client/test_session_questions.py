@@ -96,6 +96,7 @@ async def test_a_timed_out_request_is_cancelled_and_its_late_answer_dropped() ->
             await session.request("textDocument/hover", {}, timeout=4)
         assert caught.value.code is Code.REQUEST_TIMEOUT
         assert caught.value.code == "ETIMEDOUT"
+        assert "ask again" in (caught.value.hint or "")
         assert anyio.current_time() - started == pytest.approx(4)
         asked = server.received[-1]
         assert asked.id is not None

@@ -156,6 +156,7 @@ class Connection:
             raise ServerFailed(
                 Code.REQUEST_TIMEOUT,
                 f"{self._scene.server} did not answer {call.method} within {timeout:.3g} s",
+                hint="It may still be reading the project: ask again.",
                 scene=self.scene(),
             )
         if isinstance(call.outcome, Failure):
